@@ -1,4 +1,4 @@
-"""`python -m benchmarks.admission`: what a review of a TrainJob costs, over TLS, beside a server that reads nothing."""
+"""`python -m benchmarks.admission`: what each review costs, over TLS, beside a server that reads nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.converging.load import train_job
+from benchmarks.converging.load import runtime, train_job
 from benchmarks.machine import this_machine
 from benchmarks.results import Machine  # noqa: TC001 - msgspec reads annotations
 from benchmarks.worker import Worker
+from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.resource import Resource  # noqa: TC001 - msgspec reads annotations
 from trainer.webhooks.defaults import default_train_job
 
 if TYPE_CHECKING:
@@ -32,12 +34,32 @@ DEFAULT_OUTPUT = Path(__file__).parent / "admission.json"
 NAMESPACE = "default"
 CLIENTS = (1, 32)
 """Requests under way at once."""
-_PATH = f"{TRAIN_JOBS.group.replace('.', '-')}-{TRAIN_JOBS.version}-{TRAIN_JOBS.kind.lower()}"
-_SUBJECTS = {
-    "floor": ("benchmarks.reviewing.null", "/"),
-    "mutating": ("benchmarks.reviewing.server", f"/mutate-{_PATH}"),
-    "validating": ("benchmarks.reviewing.server", f"/validate-{_PATH}"),
-}
+_WEBHOOKS = "benchmarks.reviewing.server"
+
+
+class _Endpoint(msgspec.Struct, frozen=True):
+    """What is asked."""
+
+    name: str
+    module: str
+    """That serves it."""
+    path: str
+    resource: Resource
+
+
+def _endpoint(verb: str, name: str, resource: Resource) -> _Endpoint:
+    path = f"/{verb}-{resource.group.replace('.', '-')}-{resource.version}-{resource.kind.lower()}"
+    return _Endpoint(f"{name}, {resource.kind}", _WEBHOOKS, path, resource)
+
+
+_ENDPOINTS = (
+    _Endpoint("floor", "benchmarks.reviewing.null", "/", TRAIN_JOBS),
+    *(
+        _endpoint(verb, name, resource)
+        for resource in (TRAIN_JOBS, TRAINING_RUNTIMES)
+        for verb, name in (("mutate", "mutating"), ("validate", "validating"))
+    ),
+)
 _PERCENTILES = 100
 
 
@@ -71,17 +93,18 @@ def run(reviews: int) -> Result:
 
 
 def _measurements(reviews: int) -> Iterator[Measurement]:
-    for name, (module, path) in _SUBJECTS.items():
-        with Worker(module) as server:
+    for endpoint in _ENDPOINTS:
+        with Worker(endpoint.module) as server:
             port = server.ask("start", namespace=NAMESPACE)["port"]
-            url = f"https://127.0.0.1:{port}{path}"
-            anyio.run(_load, url, _bodies(min(reviews, 100)), 1)
+            url = f"https://127.0.0.1:{port}{endpoint.path}"
+            bodies = _bodies(endpoint.resource, reviews)
+            anyio.run(_load, url, bodies[:100], 1)
             for clients in CLIENTS:
                 before = server.ask("report")["cpu_seconds"]
-                seconds = anyio.run(_load, url, _bodies(reviews), clients)
+                seconds = anyio.run(_load, url, bodies, clients)
                 cpu = (server.ask("report")["cpu_seconds"] - before) / reviews
                 cuts = quantiles(seconds, n=_PERCENTILES, method="inclusive")
-                yield Measurement(name, clients, cpu * 1000, cuts[49] * 1000, cuts[98] * 1000)
+                yield Measurement(endpoint.name, clients, cpu * 1000, cuts[49] * 1000, cuts[98] * 1000)
 
 
 async def _load(url: str, bodies: list[bytes], clients: int) -> list[float]:
@@ -107,28 +130,33 @@ async def _load(url: str, bodies: list[bytes], clients: int) -> list[float]:
     return seconds
 
 
-def _bodies(reviews: int) -> list[bytes]:
-    return [msgspec.json.encode(_review(f"job-{number:05}")) for number in range(reviews)]
+def _bodies(resource: Resource, reviews: int) -> list[bytes]:
+    return [msgspec.json.encode(_review(resource, f"review-{number:05}")) for number in range(reviews)]
 
 
-def _review(name: str) -> Object:
-    """The creation of a TrainJob that has its defaults, as the API server sends it."""
-    kinds: dict[str, Any] = {"group": TRAIN_JOBS.group, "version": TRAIN_JOBS.version}
-    kind, resource = kinds | {"kind": TRAIN_JOBS.kind}, kinds | {"resource": TRAIN_JOBS.plural}
+def _review(resource: Resource, name: str) -> Object:
+    """The creation of an object that has its defaults, as the API server sends it."""
+    kinds: dict[str, Any] = {"group": resource.group, "version": resource.version}
+    kind, plural = kinds | {"kind": resource.kind}, kinds | {"resource": resource.plural}
+    if resource == TRAIN_JOBS:
+        obj = default_train_job(train_job(NAMESPACE, name))
+    else:
+        obj = runtime(NAMESPACE)
+        obj["metadata"]["name"] = name
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
             "uid": name,
             "kind": kind,
-            "resource": resource,
+            "resource": plural,
             "requestKind": kind,
-            "requestResource": resource,
+            "requestResource": plural,
             "name": name,
             "namespace": NAMESPACE,
             "operation": "CREATE",
             "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
-            "object": default_train_job(train_job(NAMESPACE, name)),
+            "object": obj,
             "oldObject": None,
             "dryRun": False,
             "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
@@ -158,7 +186,7 @@ def main(
     reviews: Annotated[int, typer.Option(min=2, help="Reviews of each endpoint.")] = 2000,
     output: Annotated[Path, typer.Option(help="JSON file to write.")] = DEFAULT_OUTPUT,
 ) -> None:
-    """Send reviews of TrainJobs to the webhooks and measure what they take."""
+    """Send reviews to each webhook and measure what they take."""
     result = run(reviews)
     output.write_bytes(msgspec.json.format(msgspec.json.encode(result)))
     print_result(Console(width=None if sys.stdout.isatty() else 120), result)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from trainer.cli.app import app
 from trainer.kube.clock import SystemClock
 from trainer.kube.serving import rotation
-from trainer.kube.serving.lifetimes import RotationOptions
 from trainer.plugins.jobset import builder, plugin
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def change_build(name: str) -> None:
 
 def poll_certificates(seconds: float) -> None:
     """Have it look at the Secret with its certificates so often, and not once a minute."""
-    patch.object(rotation, "RotationOptions", partial(RotationOptions, poll=seconds)).start()
+    patch.object(rotation, "POLL_SECONDS", seconds).start()
 
 
 def main() -> None:

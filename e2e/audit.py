@@ -76,18 +76,18 @@ def _needed(request: Request) -> Sequence[str]:
     return ("patch", "create") if request.verb == "patch" and request.code == 201 else (request.verb,)
 
 
-def requests_of_manager(log: Path) -> Iterator[Request]:
+def requests_of_manager(log: Path, account: str = USER) -> Iterator[Request]:
     """All requests in an audit log that came from the account of the manager and have been answered.
 
     A kube-apiserver may also tell that a request has come, and may still be writing the last line.
     """
-    marker = USER.encode()
+    marker = account.encode()
     with log.open("rb") as lines:
         for line in lines:
             if marker in line and line.endswith(b"\n"):
                 event = json.loads(line)
                 user = (event.get("impersonatedUser") or event["user"]).get("username")
-                if user == USER and "responseStatus" in event:
+                if user == account and "responseStatus" in event:
                     yield _request(event)
 
 

@@ -24,6 +24,8 @@ WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 PORTS = range(20_000, 30_000)
 """Less than the numbers that kernels choose from (32768 and more, by default), and no node ports (30000 and more)."""
 
+_ACCESS = {"Namespace", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Secret"}
+
 _given: set[int] = set()
 
 
@@ -57,14 +59,17 @@ def merged(configuration: dict[str, Any], changes: dict[str, Any]) -> dict[str, 
     }
 
 
-def shipped_configuration(ports: tuple[int, int, int], webhook_host: str = HOST) -> dict[str, Any]:
+def shipped_configuration(
+    ports: tuple[int, int, int], webhook_host: str = HOST, directory: str = "manager"
+) -> dict[str, Any]:
     """What the Deployment mounts, with addresses of this machine.
 
     Args:
         ports: of webhooks, metrics and health.
         webhook_host: by which the API server reaches this machine; "": it does not, and there are no webhooks.
+        directory: of the Deployment, below config.
     """
-    shipped: dict[str, Any] = yaml.safe_load((CONFIG / "manager/configuration.yaml").read_text())
+    shipped: dict[str, Any] = yaml.safe_load((CONFIG / directory / "configuration.yaml").read_text())
     webhook, metrics, health = ports
     changes: dict[str, Any] = {
         "webhook": {
@@ -90,14 +95,20 @@ def roles(kubectl: Kubectl) -> list[dict[str, Any]]:
     ]
 
 
-def webhooks(kubectl: Kubectl, url: str) -> Iterator[dict[str, Any]]:
+def released_roles(kubectl: Kubectl) -> list[dict[str, Any]]:
+    """The same of config/v1alpha1."""
+    return [obj for obj in _rendered(kubectl, "v1alpha1/manager") if obj["kind"] in _ACCESS]
+
+
+def webhooks(kubectl: Kubectl, url: str, directory: str = "webhook") -> Iterator[dict[str, Any]]:
     """The webhook configurations, with URLs in place of the Service.
 
     Args:
         kubectl: renders them.
         url: of the manager, or of what stands before several.
+        directory: below config.
     """
-    for obj in filter(_is_hook, _rendered(kubectl, "webhook")):
+    for obj in filter(_is_hook, _rendered(kubectl, directory)):
         for webhook in obj["webhooks"]:
             webhook["clientConfig"] = {"url": f"{url}{webhook['clientConfig']['service']['path']}"}
         yield obj
@@ -119,9 +130,9 @@ def _rendered(kubectl: Kubectl, directory: str) -> list[dict[str, Any]]:
 
 
 def _in_namespace(obj: dict[str, Any]) -> dict[str, Any]:
-    if obj["kind"].startswith("Cluster") or _is_hook(obj):
+    if obj["kind"].startswith(("Cluster", "Namespace")) or _is_hook(obj):
         return obj
-    return obj | {"metadata": obj["metadata"] | {"namespace": NAMESPACE}}
+    return obj | {"metadata": {"namespace": NAMESPACE} | obj["metadata"]}
 
 
 def _is_hook(obj: dict[str, Any]) -> bool:

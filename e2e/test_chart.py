@@ -35,7 +35,7 @@ UNREACHABLE: dict[str, Any] = {"webhook": {"failurePolicy": "Ignore"}}
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="it needs a cluster on which nothing is installed"),
-    pytest.mark.skipif(not IS_INSTALLED, reason="helm-python-sdk has no wheel for this machine"),
+    pytest.mark.skipif(not IS_INSTALLED, reason="helm-python-sdk is not installed"),
     pytest.mark.timeout(240),
 ]
 

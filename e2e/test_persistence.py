@@ -96,9 +96,8 @@ def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         for name in "abc":
             server.request("POST", PATH, {"metadata": {"name": name}})
-    [journal] = (tmp_path / "data" / "objects").glob("journal-*")
-    content = journal.read_bytes()
-    journal.write_bytes(content[:200] + b"?" + content[201:])
+    journal = tmp_path / "data" / "objects.sqlite"
+    journal.write_bytes(b"?" + journal.read_bytes()[1:])
     with pytest.raises(AssertionError, match="cannot be used") as caught:
         server.start()
     complaint = [line for line in str(caught.value).splitlines() if line.startswith("trainer cluster: ")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.crds import crds
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -17,3 +18,9 @@ def root_schema(name: str) -> Object:
     (found,) = [crd for crd in DEFINITIONS if name in {crd["spec"]["names"]["kind"], crd["spec"]["names"]["plural"]}]
     schema: Object = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
+
+
+def schema_of(definition: Object) -> StructuralSchema:
+    """What an API server makes of the only version of a definition, with its rules compiled."""
+    (version,) = definition["spec"]["versions"]
+    return StructuralSchema.from_crd(version["schema"]["openAPIV3Schema"])

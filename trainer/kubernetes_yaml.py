@@ -143,11 +143,7 @@ _Dumper.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 
 
 def parse(text: str, *, aliases: bool = True) -> Iterator[object]:
-    """The documents of a text; None for an empty one.
-
-    Args:
-        text: of which the time is a multiple of its length.
-        aliases: whether it may have them. Defaults to yes.
+    """The documents of a text, in time that is linear in its length; None for an empty one.
 
     Raises:
         YamlError: it is not YAML, or says what JSON cannot; the documents before that have been yielded.

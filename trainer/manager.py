@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import platform
 from functools import partial
@@ -136,6 +135,7 @@ def build_manager(
         reader,
         namespace=only_namespace,
         max_concurrent_reconciles=settings.train_job_concurrency,
+        keeps_digest=served.is_extended,
     )
     if authority is not None:
         manager.add(partial(_follow_authority, authority, controller), name="authority of the status server")
@@ -238,11 +238,20 @@ def certificates_of(
     None without webhooks, status server and files: then no CA bundle is injected, and that of the metrics server is
     generated in memory.
     """
-    if not configuration.cert_management.enable:
-        return _files(manager, configuration)
-    if configuration.webhook.enabled or configuration.gates.enabled(TRAIN_JOB_STATUS):
-        return _rotator(manager, configuration, namespace)
-    return None
+    management = configuration.cert_management
+    if not management.enable:
+        directory = Path(management.certificate_directory)
+        return FileCertificates(directory, clock=manager.clock, metrics=manager.metrics)
+    if not (configuration.webhook.enabled or configuration.gates.enabled(TRAIN_JOB_STATUS)):
+        return None
+    namespace = management.namespace or namespace
+    return CertificateRotator(
+        manager.api_reader,
+        ObjectKey(namespace, management.webhook_secret_name),
+        dns_names=[*service_names(management.webhook_service_name, namespace), *configuration.webhook.hosts],
+        clock=manager.clock,
+        remedy=_REMEDY,
+    )
 
 
 def add_servers(
@@ -299,33 +308,3 @@ def _metrics_server(
         tls=configuration.tls.options(),
     )
     return MetricsServer(manager, options, certificates=certificates)
-
-
-def _files(manager: Manager, configuration: Configuration) -> FileCertificates:
-    directory = Path(configuration.cert_management.certificate_directory)
-    return FileCertificates(directory, clock=manager.clock, metrics=manager.metrics)
-
-
-def _rotator(manager: Manager, configuration: Configuration, namespace: str) -> CertificateRotator:
-    management, hosts = configuration.cert_management, configuration.webhook.hosts
-    namespace = management.namespace or namespace
-    addresses = [host for host in hosts if _is_address(host)]
-    return CertificateRotator(
-        manager.api_reader,
-        ObjectKey(namespace, management.webhook_secret_name),
-        dns_names=[
-            *service_names(management.webhook_service_name, namespace),
-            *(host for host in hosts if host not in addresses),
-        ],
-        ip_addresses=addresses,
-        clock=manager.clock,
-        remedy=_REMEDY,
-    )
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -31,7 +31,7 @@ class Load(msgspec.Struct, frozen=True):
     """TrainJobs a second while the latency is measured."""
     rate_seconds: float = 20.0
     """How long."""
-    quiet_seconds: float = 10.0
+    quiet_seconds: float = 30.0
     """How long the manager is watched while nothing happens."""
     settled_seconds: float = 2.0
     """Without a reconcile or a request, after which the manager is taken to have nothing left to do."""

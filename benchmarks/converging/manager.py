@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from benchmarks.process import Effort, resident_bytes
+from benchmarks.converging.installation import HOST
+from benchmarks.process import Effort, peak_bytes, resident_bytes
 from benchmarks.worker import obey
 from trainer.configuration.configuration import Configuration
+from trainer.configuration.sections import LeaderElectionConfiguration, WebhookConfiguration
 from trainer.kube.client import DEFAULT_LIST, DEFAULT_WATCH
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
@@ -21,14 +23,17 @@ from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.connection import spare_the_collector
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE, HttpClient
+from trainer.kube.rest.transport import Transport
 from trainer.kube.selection import EVERYTHING
+from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.manager import build_manager
+from trainer.webhooks.handlers import Admission
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
-    from prometheus_client.metrics import MetricWrapperBase
+    from prometheus_client.registry import Collector
 
     from trainer.kube.client import ListOptions, ObjectList, WatchEvent, WatchOptions
     from trainer.kube.objects import Object
@@ -92,22 +97,30 @@ class Subject:
         self._metrics = Metrics()
         self._reconciles = self._metrics.series(ControllerSeries)
 
-    async def start(self, kubeconfig: str) -> object:
-        """Run the manager; answers when its caches are filled and its controllers run."""
+    async def start(self, kubeconfig: str, namespace: str, port: int) -> object:
+        """Run the manager; answers when its caches are filled and its controllers run.
+
+        Args:
+            kubeconfig: names the cluster.
+            namespace: of its lease and its certificates.
+            port: of its webhooks; 0: neither webhooks nor leader election.
+        """
         spare_the_collector()
+        limit_tls_buffers()
+        await anyio.to_thread.run_sync(Admission.prepare)
         started = anyio.Event()
         self._began = Effort.now()
-        self._tasks.start_soon(self._run, Path(kubeconfig), started)
+        self._tasks.start_soon(self._run, Path(kubeconfig), namespace, port, started)
         await started.wait()
         return {"seconds": Effort.now().since(self._began).seconds}
 
-    async def _run(self, file: Path, started: anyio.Event) -> None:
+    async def _run(self, file: Path, namespace: str, port: int, started: anyio.Event) -> None:
         endpoint, credentials = await kubeconfig.load([file], None, clock=SystemClock())
-        async with _CountingClient(
-            endpoint, credentials, user_agent="trainer/benchmark", metrics=self._metrics
-        ) as self._client:
+        async with Transport(endpoint, credentials, user_agent="trainer/benchmark", metrics=self._metrics) as transport:
+            self._client = _CountingClient(transport)
             self._client.requests = Counter()
-            manager = build_manager(self._client, Configuration().without_servers(), metrics=self._metrics)
+            configuration = _configuration(port) if port else Configuration().without_servers()
+            manager = build_manager(self._client, configuration, namespace=namespace, metrics=self._metrics)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(manager.run)
                 await manager.wait_for_start()
@@ -125,11 +138,18 @@ class Subject:
         }
 
     async def memory(self) -> object:
-        """What it holds, garbage collected; takes a moment itself."""
-        return {"rss": resident_bytes()}
+        """What it holds, garbage collected, and has held at the most; takes a moment itself."""
+        return {"peak": peak_bytes(), "rss": resident_bytes()}
 
 
-def _value(metric: MetricWrapperBase, suffix: str) -> float:
+def _configuration(port: int) -> Configuration:
+    """As it ships, on one machine: webhooks, leader election, and what follows logs; nobody reads its metrics."""
+    webhook = WebhookConfiguration(host=HOST, port=port, hosts=[HOST])
+    election = LeaderElectionConfiguration(leader_elect=True)
+    return Configuration().without_servers().model_copy(update={"webhook": webhook, "leader_election": election})
+
+
+def _value(metric: Collector, suffix: str) -> float:
     """Of the controller of TrainJobs; all other series are left out, since to collect them takes milliseconds."""
     return sum(
         sample.value

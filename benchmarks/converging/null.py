@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import aiohttp
 import anyio
 import msgspec
 
-from benchmarks.converging.load import job_set
+from benchmarks.converging.api_server import open_session
 from benchmarks.process import Effort, resident_bytes
 from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.logs.logs import configure_logging
-from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.connection import spare_the_collector
-from trainer.kube.rest.tls import ReloadingTls
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -64,23 +61,19 @@ class Subject:
 
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
-        self._template = job_set("default", "template")
         self._requests = 0
 
-    async def start(self, kubeconfig_file: str) -> object:
-        """Watch; answers when both watches are open."""
+    async def start(self, kubeconfig: str, template: dict[str, Any]) -> object:
+        """Watch; answers when both watches are open.
+
+        Args:
+            kubeconfig: names the cluster.
+            template: the JobSet to post, without name and namespace.
+        """
         spare_the_collector()
         self._began = Effort.now()
-        endpoint, credentials = await kubeconfig.load([Path(kubeconfig_file)], None, clock=SystemClock())
-        identity = await credentials.current()
-        context = await ReloadingTls(endpoint.tls).context(identity.certificate) if endpoint.tls is not None else True
-        headers = {"Authorization": identity.authorization} if identity.authorization else {}
-        self._session = aiohttp.ClientSession(
-            endpoint.server,
-            headers=headers,
-            connector=aiohttp.TCPConnector(ssl=context, limit=0),
-            timeout=aiohttp.ClientTimeout(total=None),
-        )
+        self._template = template
+        self._session = await open_session(Path(kubeconfig))
         for resource, handle in ((TRAIN_JOBS, self._create), (JOBSETS, self._complete)):
             is_open = anyio.Event()
             self._tasks.start_soon(self._follow, resource, handle, is_open)

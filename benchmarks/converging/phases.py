@@ -1,7 +1,8 @@
-"""What is measured, one after the other: the floor, convergence, silence, latency, and a restart."""
+"""What is measured, one after the other: the floor, one request, convergence, latency, silence, and a restart."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +13,21 @@ from benchmarks.converging import load as objects
 from benchmarks.converging.watching import Sightings, watching
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.configuration.sections import CertManagementConfiguration
 from trainer.kube.client import PatchType
 from trainer.kube.clock import SystemClock, timestamp
-from trainer.kube.resource import NAMESPACES
+from trainer.kube.resource import NAMESPACES, SECRETS
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from benchmarks.converging.load import Load
     from benchmarks.worker import Worker
     from trainer.kube.client import Client
 
 _POLL_SECONDS = 0.1
+_UPKEEP = re.compile(r"(list|watch) .*|.* (leases|secrets|(mutating|validating)webhookconfigurations)")
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -38,10 +40,16 @@ class Times(msgspec.Struct, frozen=True):
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Seconds from the answer to the creation of a TrainJob until a watch shows its JobSet."""
+    """Seconds that something takes that is done at a steady rate."""
 
     p50: float
     p99: float
+
+    @classmethod
+    def of(cls, seconds: Iterable[float]) -> Latency:
+        """That of some numbers, of which there is at least one."""
+        ordered = sorted(seconds)
+        return cls(percentile(ordered, 0.5), percentile(ordered, 0.99))
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -65,7 +73,7 @@ class Restart(msgspec.Struct, frozen=True):
     reconcile_seconds: float
     """Sum of its reconciles."""
     requests: float
-    """Other than lists and watches, all together."""
+    """All together, upkeep left out; one of them is the event that it leads."""
 
 
 class Driver:
@@ -84,13 +92,28 @@ class Driver:
         self._namespaces: list[str] = []
 
     async def namespace(self, purpose: str) -> str:
-        """A new namespace with the runtime in it."""
+        """A new namespace."""
         name = f"{self._prefix}-{purpose}"
         self._namespaces.append(name)
         body = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": name}}
         await self._client.create(NAMESPACES, body)
+        return name
+
+    async def _with_runtime(self, purpose: str) -> str:
+        name = await self.namespace(purpose)
         await self._client.create(TRAINING_RUNTIMES, objects.runtime(name))
         return name
+
+    @property
+    def managers_namespace(self) -> str:
+        """Of the lease and the certificates of the manager."""
+        return f"{self._prefix}-manager"
+
+    async def prepare_manager(self) -> None:
+        """Make the namespace of the manager, with the Secret that it keeps its certificates in."""
+        await self.namespace("manager")
+        metadata = {"name": CertManagementConfiguration().webhook_secret_name, "namespace": self.managers_namespace}
+        await self._client.create(SECRETS, {"apiVersion": "v1", "kind": SECRETS.kind, "metadata": metadata})
 
     async def clean_up(self) -> None:
         """Delete the namespaces."""
@@ -100,19 +123,33 @@ class Driver:
     async def floor(self) -> Times:
         """The same client creates the JobSets itself, and tells of their end."""
         namespace = await self.namespace("floor")
-        names = self._names()
-        template = objects.job_set(namespace, "template")
         async with watching(self._client, JOBSETS, namespace) as seen:
+            return await self._measure(namespace, self._names(), self._creator(namespace), seen, seen)
 
-            async def create(name: str) -> None:
-                body = {**template, "metadata": {**template["metadata"], "name": name}}
-                await self._client.create(JOBSETS, body)
+    async def bare_request(self) -> Latency:
+        """One request at a time, at the rate of `latency`, to its answer."""
+        create = self._creator(await self.namespace("bare"))
+        took: list[float] = []
 
-            return await self._measure(namespace, names, create, seen, seen)
+        async def measured(name: str) -> None:
+            began = time.monotonic()
+            await create(name)
+            took.append(time.monotonic() - began)
+
+        await self._at_rate(measured)
+        return Latency.of(took)
+
+    def _creator(self, namespace: str) -> Callable[[str], Awaitable[None]]:
+        template = objects.job_set(namespace, "template")
+
+        async def create(name: str) -> None:
+            await self._client.create(JOBSETS, {**template, "metadata": {**template["metadata"], "name": name}})
+
+        return create
 
     async def converge(self, purpose: str) -> Times:
         """TrainJobs become JobSets, whose ends become theirs, by whatever controller runs."""
-        namespace = await self.namespace(purpose)
+        namespace = await self._with_runtime(purpose)
         async with (
             watching(self._client, JOBSETS, namespace) as job_sets,
             watching(self._client, TRAIN_JOBS, namespace) as train_jobs,
@@ -124,25 +161,29 @@ class Driver:
             return await self._measure(namespace, self._names(), create, job_sets, train_jobs)
 
     async def latency(self) -> Latency:
-        """TrainJobs at a steady rate, below what the manager can take; they are complete in the end."""
-        namespace = await self.namespace("rate")
+        """From the answer to the creation of a TrainJob until a watch shows its JobSet, at a rate below the limit.
+
+        The TrainJobs are complete in the end.
+        """
+        namespace = await self._with_runtime("rate")
         answered: dict[str, float] = {}
-        count, pause = int(self._load.rate * self._load.rate_seconds), 1 / self._load.rate
 
         async def create(name: str) -> None:
             await self._client.create(TRAIN_JOBS, objects.train_job(namespace, name))
             answered[name] = time.monotonic()
 
         async with watching(self._client, JOBSETS, namespace) as seen:
-            async with anyio.create_task_group() as tasks:
-                began = time.monotonic()
-                for index in range(count):
-                    await anyio.sleep(max(began + index * pause - time.monotonic(), 0))
-                    tasks.start_soon(create, f"job-{index:05}")
-            await seen.appearances.wait_for_count(count)
+            await self._at_rate(create)
+            await seen.appearances.wait_for_count(len(answered))
             await self._finish(namespace, list(answered))
-        waits = sorted(max(seen.appeared[name] - moment, 0.0) for name, moment in answered.items())
-        return Latency(p50=percentile(waits, 0.5), p99=percentile(waits, 0.99))
+        return Latency.of(max(seen.appeared[name] - moment, 0.0) for name, moment in answered.items())
+
+    async def _at_rate(self, send: Callable[[str], Coroutine[None, None, None]]) -> None:
+        began = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            for index in range(int(self._load.rate * self._load.rate_seconds)):
+                await anyio.sleep(max(began + index / self._load.rate - time.monotonic(), 0))
+                tasks.start_soon(send, f"job-{index:05}")
 
     async def _measure(
         self,
@@ -156,13 +197,8 @@ class Driver:
         await self._at_once(names, create)
         await created.appearances.wait_for_count(len(names))
         until_created = time.monotonic() - began
-        status = {"status": objects.completed(timestamp(SystemClock().now()))}
-
-        async def finish(name: str) -> None:
-            await self._client.patch(JOBSETS, name, status, namespace, patch_type=PatchType.MERGE, subresource="status")
-
         began = time.monotonic()
-        await self._at_once(names, finish)
+        await self._finish(namespace, names)
         await ended.ends.wait_for_count(len(names))
         return Times(created=until_created, completed=time.monotonic() - began)
 
@@ -202,10 +238,10 @@ async def report(manager: Worker) -> dict[str, Any]:
 
 async def settle(manager: Worker, seconds: float) -> dict[str, Any]:
     """Wait until the manager has done nothing for so many seconds; returns its report."""
-    last, since = (-1.0, 0), time.monotonic()
+    last, since = (-1.0, 0.0), time.monotonic()
     while True:
         found = await report(manager)
-        present = found["reconciles"], sum(found["requests"].values())
+        present = found["reconciles"], sum(other_requests(found["requests"]).values())
         if present != last:
             last, since = present, time.monotonic()
         elif time.monotonic() - since > seconds:
@@ -226,13 +262,18 @@ def usage(before: dict[str, Any], after: dict[str, Any], jobs: int) -> Usage:
     )
 
 
-async def restart(manager: Worker, kubeconfig: Path, load: Load) -> Restart:
+async def restart(start: Callable[[], Awaitable[None]], manager: Worker, load: Load) -> Restart:
     """A manager that has just been started, until it has looked at each job."""
     began = time.monotonic()
-    await anyio.to_thread.run_sync(lambda: manager.ask("start", kubeconfig=str(kubeconfig)))
+    await start()
     while (await report(manager))["reconciles"] < load.jobs:  # noqa: ASYNC110 - another process says so
         await anyio.sleep(_POLL_SECONDS)
     seconds = time.monotonic() - began
     found = await settle(manager, load.settled_seconds)
-    others = sum(count for name, count in found["requests"].items() if not name.startswith(("list ", "watch ")))
+    others = sum(other_requests(found["requests"]).values())
     return Restart(seconds=seconds, reconcile_seconds=found["reconcile_seconds"], requests=others)
+
+
+def other_requests(requests: dict[str, float]) -> dict[str, float]:
+    """Without upkeep: what learns of changes, renews the lease, and has the API server trust the webhooks."""
+    return {name: count for name, count in requests.items() if not _UPKEEP.fullmatch(name)}

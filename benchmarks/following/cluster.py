@@ -10,17 +10,16 @@ import msgspec
 from aiohttp import web
 
 from benchmarks.following.load import Load
+from benchmarks.server.fake_reads import json_response, serve_read
 from benchmarks.server.objects import pod
 from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.client import ListOptions, WatchOptions
 from trainer.kube.resource import PODS
-from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from trainer.kube import Object, Resource
+    from trainer.kube import Object
 
 NAMESPACE = "default"
 
@@ -40,31 +39,9 @@ class Cluster:
         """The requests of the manager: lists, watches, and applies of statuses."""
         app = web.Application()
         for resource in (TRAIN_JOBS, JOBSETS, PODS):
-            app.router.add_get(resource.path(), partial(self._read, resource))
+            app.router.add_get(resource.path(), partial(serve_read, self._objects, resource))
         app.router.add_patch(TRAIN_JOBS.path(NAMESPACE, "{name}", "status"), self._apply)
         return app
-
-    async def _read(self, resource: Resource, request: web.Request) -> web.StreamResponse:
-        query = request.query
-        selection = Selection(
-            label_selector=query.get("labelSelector", ""),
-            field_selector=query.get("fieldSelector", ""),
-            metadata_only="PartialObjectMetadata" in request.headers.get("Accept", ""),
-        )
-        version = query.get("resourceVersion", "")
-        if "watch" not in query:
-            options = ListOptions(version, limit=int(query.get("limit", 0)), continue_token=query.get("continue", ""))
-            page = await self._objects.list_page(resource, selection, options)
-            metadata = {"resourceVersion": page.resource_version, "continue": page.continue_token}
-            items = [msgspec.Raw(raw) for raw in page.raw_items]
-            return _json({"kind": resource.list_kind, "metadata": metadata, "items": items})
-        response = web.StreamResponse()
-        await response.prepare(request)
-        start = WatchOptions(version, send_initial_events="sendInitialEvents" in query)
-        async with self._objects.watch(resource, selection, start) as events:
-            async for event in events:
-                await response.write(b'{"type":"%b","object":%b}\n' % (event.type.encode(), bytes(event.raw)))
-        return response
 
     async def _apply(self, request: web.Request) -> web.Response:
         """Store a status, then note it."""
@@ -76,7 +53,7 @@ class Cluster:
         self._objects.requests.clear()
         if status := (obj.get("status") or {}).get("trainerStatus"):
             self._note(obj["metadata"]["name"], status["currentStep"])
-        return _json(answer)
+        return json_response(answer)
 
     def _note(self, name: str, newest: int) -> None:
         """This status now shows the message of that moment, and with it all that came since the one before."""
@@ -109,10 +86,6 @@ class Cluster:
         report = {"delays": sorted(self._delays), "writes": self._writes}
         self._delays, self._writes = [], 0
         return report
-
-
-def _json(body: object) -> web.Response:
-    return web.Response(body=msgspec.json.encode(body), content_type="application/json")
 
 
 def _objects(number: int) -> tuple[Object, Object, Object]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from trainer.progress.options import ProgressOptions
+from trainer.progress.controller import ProgressOptions
 
 MESSAGE_TOTAL = 2**31 - 1
 """`totalSteps` of every message; its `currentStep` is when the line was due, in milliseconds since the load's epoch."""

@@ -25,10 +25,9 @@ from trainer.kube.rest.connection import spare_the_collector
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.tls import ClientTls
-from trainer.kube.rest.transport import Endpoint
+from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.selection import Selection
-from trainer.progress.controller import ProgressController
-from trainer.progress.options import ProgressOptions
+from trainer.progress.controller import ProgressController, ProgressOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,8 +47,8 @@ _TOKEN = "Bearer " + "t" * 900
 class _LogsElsewhere(HttpClient):
     """Asks another server for logs, and counts the lines of each."""
 
-    def __init__(self, endpoint: Endpoint, logs: HttpClient, begun: Arrivals) -> None:
-        super().__init__(endpoint, FixedCredentials(_TOKEN), user_agent="trainer/benchmark")
+    def __init__(self, transport: Transport, logs: HttpClient, begun: Arrivals) -> None:
+        super().__init__(transport)
         self.lines: Counter[str] = Counter()
         self._logs = logs
         self._begun = begun
@@ -108,9 +107,10 @@ class Subject:
         spare_the_collector()
         options = ProgressOptions(status_interval=self._load.throttle, read_interval=self._load.pace)
         async with (
-            HttpClient(logs, FixedCredentials(_TOKEN), user_agent="trainer/benchmark") as log_client,
-            _LogsElsewhere(Endpoint(api), log_client, self._logs) as self._client,
+            Transport(logs, FixedCredentials(_TOKEN), user_agent="trainer/benchmark") as log_transport,
+            Transport(Endpoint(api), FixedCredentials(_TOKEN), user_agent="trainer/benchmark") as transport,
         ):
+            self._client = _LogsElsewhere(transport, HttpClient(log_transport), self._logs)
             manager = Manager(self._client)
             # The informer of the progress room.
             manager.informer(PODS, Selection(label_selector=JOBSET_NAME)).add_handler(_Counting(self._pods))

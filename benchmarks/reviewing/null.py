@@ -14,7 +14,7 @@ from aiohttp import web
 from benchmarks.process import Effort, resident_bytes
 from benchmarks.worker import obey
 from trainer.kube.logs.logs import configure_logging
-from trainer.kube.serving.self_signed import SelfSignedCertificates
+from trainer.kube.serving.certificates import SelfSignedCertificates
 
 if TYPE_CHECKING:
     from trainer.kube.serving.certificates import ServingCertificate

@@ -18,7 +18,7 @@ from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager
 from trainer.kube.rest.connection import spare_the_collector
-from trainer.kube.serving.self_signed import SelfSignedCertificates
+from trainer.kube.serving.certificates import SelfSignedCertificates
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.manager import built_in_plugins

@@ -1,7 +1,27 @@
-"""Fixtures of all tests of the dev cluster: those of the manager's tests."""
+"""Fixtures of all tests of the dev cluster: those of the manager's tests, and a key that all servers share."""
 
 from __future__ import annotations
 
-from tests.conftest import no_blocking_calls, plain_logs
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
-__all__ = ["no_blocking_calls", "plain_logs"]
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.conftest import no_blocking_calls, plain_logs
+from trainer_devcluster.apiserver.authentication import signing_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["no_blocking_calls", "one_signing_key", "plain_logs"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_signing_key() -> Iterator[None]:
+    """All servers of a session sign with one key: to make it is nearly all of what the start of a server costs."""
+    key = rsa.generate_private_key(65537, 2048)
+    instead = SimpleNamespace(generate_private_key=lambda *_: key, RSAPrivateKey=rsa.RSAPrivateKey)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signing_key, "rsa", instead)
+        yield

@@ -10,16 +10,11 @@ from prometheus_client import CollectorRegistry
 from trainer.controllers.metrics.series import TrainJobSeries
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.kube.metrics.caches import CacheSeries
-from trainer.kube.metrics.certificates import CertificateSeries, ExpirySeries
-from trainer.kube.metrics.controllers import ControllerSeries
-from trainer.kube.metrics.election import ElectionSeries
-from trainer.kube.metrics.event_loop import LoopSeries
-from trainer.kube.metrics.events import EventSeries
+from trainer.kube.metrics.controllers import ControllerSeries, QueueSeries
 from trainer.kube.metrics.exposition import ProcessSeries
-from trainer.kube.metrics.http_servers import HttpServerSeries
-from trainer.kube.metrics.queues import QueueSeries
-from trainer.kube.metrics.requests import RequestDetailSeries, RequestSeries
-from trainer.kube.metrics.webhooks import WebhookSeries
+from trainer.kube.metrics.processes import ElectionSeries, EventSeries, LoopSeries
+from trainer.kube.metrics.requests import RequestSeries
+from trainer.kube.metrics.servers import CertificateSeries, ExpirySeries, HttpServerSeries, WebhookSeries
 from trainer.manager import BuildInfoSeries
 from trainer.progress.metrics import ProgressSeries
 from trainer.webhooks.handlers import AdmissionSeries
@@ -38,7 +33,6 @@ GROUPS = (
     QueueSeries,
     CacheSeries,
     RequestSeries,
-    RequestDetailSeries,
     WebhookSeries,
     HttpServerSeries,
     CertificateSeries,
@@ -85,10 +79,7 @@ class _Inventory(CollectorRegistry):
 
 
 def catalogue() -> list[MetricDescription]:
-    """All metrics that a manager may expose, by group; it reads files of /proc.
-
-    `rest_client_*` series besides requests and their duration exist only if the client is configured to measure them.
-    """
+    """All metrics that a manager may expose, by group; it reads files of /proc."""
     inventory = _Inventory()
     for group in GROUPS:
         group(inventory)

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from benchmarks.converge import Result, print_result, run
+from benchmarks.converge import run
 from benchmarks.converging.load import Load, job_set, train_job
+from benchmarks.converging.results import Result, print_result
 from trainer.api.trainjob import TrainJob
 
 TINY = Load(jobs=3, concurrency=2, rate=20, rate_seconds=0.1, quiet_seconds=0.1, settled_seconds=0.5)
@@ -22,11 +23,15 @@ def test_converging_is_measured() -> None:
     assert result.usage.errors == 0
     assert result.quiet_requests == {}
     assert 0 < result.latency.p50 <= result.latency.p99
-    assert result.restart.requests == 0
-    times = result.ours, result.floor, result.null.times
-    assert min(seconds for each in times for seconds in (each.created, each.completed)) > 0
+    assert result.restart.requests <= 1, "the event that it leads"
+    assert result.has_webhooks
+    assert 0 < result.bare.p50 <= result.bare.p99
+    runs = result.ours, result.floor, result.null.converged
+    assert min(seconds for each in runs for seconds in (each.times.created, each.times.completed)) > 0
+    assert all(each.api_server_cpu_seconds is not None for each in runs)
     assert 0 < result.null.cpu_seconds < result.usage.cpu_seconds
-    assert len(result.targets) == 10
+    assert result.quiet_cpu_seconds >= 0
+    assert len(result.targets) == 12
     assert msgspec.json.decode(msgspec.json.encode(result), type=Result) == result
     printed = StringIO()
     print_result(Console(file=printed, width=120), result)

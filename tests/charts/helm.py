@@ -24,7 +24,7 @@ NAMESPACE = "ml-platform"
 
 needs_helm = pytest.mark.skipif(
     importlib.util.find_spec("helm_python") is None,
-    reason="helm-python-sdk has no wheel for this machine, so the chart is not rendered",
+    reason="helm-python-sdk is not installed, so the chart is not rendered",
 )
 
 

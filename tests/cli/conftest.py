@@ -12,6 +12,7 @@ from rich.console import Console
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster
+from trainer.cli.run.display import JobDisplay
 from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from trainer.kube.rest.connection import ConnectionOptions
 
 
-class RecordingDisplay:
+class RecordingDisplay(JobDisplay):
     """Records what it has to show."""
 
     def __init__(self) -> None:

@@ -54,7 +54,8 @@ data:
         pytest.param("apiVersion: v1\nkind: 3", "document 1: kind: Required value", id="kind is no string"),
         pytest.param(
             JOB.replace("v2alpha1", "v1"),
-            "trainer.kubeflow.org/v1 of TrainJob is not supported: write trainer.kubeflow.org/v2alpha1",
+            "trainer.kubeflow.org/v1 of TrainJob is not supported: write trainer.kubeflow.org/v2alpha1 or "
+            "trainer.kubeflow.org/v1alpha1, as the cluster serves",
             id="other version",
         ),
         pytest.param(

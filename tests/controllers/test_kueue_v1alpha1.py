@@ -7,11 +7,11 @@ against the webhooks.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from e2e.kueue_pod_sets import STEP, pod_sets, pod_sets_of_jobset
 from tests.configurations import bare

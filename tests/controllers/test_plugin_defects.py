@@ -287,8 +287,8 @@ async def test_an_object_that_its_watch_does_not_show(cluster: Cluster) -> None:
 async def test_an_index_that_is_taken(cluster: Cluster) -> None:
     """Two plugins would answer each other's questions; the manager says which."""
     selection = Selection(label_selector="jobset.sigs.k8s.io/jobset-name")
-    watch = Watch(PODS, selection, indexes={"jobset-troubles": lambda _: ()})
-    message = "plugins jobset and acme both have an index jobset-troubles of pods; rename one of them"
+    watch = Watch(PODS, selection, indexes={"jobset-pod-problems": lambda _: ()})
+    message = "plugins jobset and acme both have an index jobset-pod-problems of pods; rename one of them"
     with pytest.raises(ConfigurationError, match=message):
         async with cluster.managed(plugins(watches=lambda _: [watch])):
             pass

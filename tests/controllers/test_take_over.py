@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.discovery import Served
+from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import settle
@@ -130,7 +132,7 @@ def created(cluster: Cluster) -> str:
 @pytest.mark.parametrize("is_edited", [pytest.param(False, id="runtime-as-it-was"), pytest.param(True, id="edited")])
 @runtimes
 async def test_what_runs(cluster: Cluster, runtime: Object, is_edited: bool) -> None:
-    """It goes on: nothing is made or changed but metadata, and a reconcile with nothing to do sends nothing."""
+    """It goes on: nothing is made or changed but metadata, and nothing is written again."""
     await leave(cluster, runtime, RUNNING)
     before, children = specs(cluster), present(cluster)
     if is_edited:
@@ -138,7 +140,7 @@ async def test_what_runs(cluster: Cluster, runtime: Object, is_edited: bool) -> 
     async with cluster.managed():
         await cluster.look_again()
         assert (specs(cluster), present(cluster)) == (before, children)
-        assert "annotations" not in cluster.jobset["metadata"]
+        assert [*cluster.jobset["metadata"]["annotations"]] == [ADOPTED_DIGEST]
         assert cluster.train_job["status"].get("conditions", []) == []
         assert cluster.status["state"] == "Running"
         assert cluster.status["startTime"] == "2025-12-31T00:00:00Z"
@@ -249,6 +251,27 @@ async def test_what_has_no_runtime_any_more(cluster: Cluster) -> None:
         assert is_suspended(cluster)
 
 
+@pytest.mark.parametrize("status", [pytest.param(RUNNING, id="running"), pytest.param(SUSPENDED, id="suspended")])
+async def test_a_snapshot_that_is_exchanged(cluster: Cluster, status: Object) -> None:
+    """Who may write ConfigMaps, but no JobSets, decides nothing about what was taken over before either."""
+    await leave(cluster, TORCH, status, suspend=status is SUSPENDED)
+    cluster.client.add(EDITED)
+    async with cluster.managed():
+        pods = pods_of(cluster)
+    snapshot = cluster.client.find(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+    assert snapshot is not None
+    forged = released.replicated_job("node", ancestor="trainer", nodeSelector={"forged": "yes"})
+    content = released.runtime("blueprint", forged, mlPolicy=TORCH["spec"]["mlPolicy"])
+    cluster.client.remove(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+    cluster.client.add(snapshot | {"data": {"runtime": json.dumps(content)}})
+    async with cluster.managed():
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.change(cluster.train_job, suspend=False)
+        assert not is_suspended(cluster)
+        assert pods_of(cluster)["node"]["spec"] == pods["node"]["spec"]
+        assert "does not hold the runtime that the TrainJob was built on" in created(cluster)
+
+
 async def test_a_snapshot_of_what_was_not_built(cluster: Cluster) -> None:
     """Who may write ConfigMaps, but no JobSets, decides nothing: the runtime of today counts."""
     owner = await leave(cluster, TORCH, RUNNING)
@@ -328,3 +351,22 @@ async def test_the_finalizer_of_early_releases(cluster: Cluster, kind: str) -> N
         cluster.forget_requests()
         await cluster.put(found | {"metadata": found["metadata"] | {"finalizers": [released.FINALIZER]}})
         assert len(cluster.client.requests_of("patch")) == 1
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+@pytest.mark.parametrize("is_adopted", [True, False])
+async def test_nothing_to_do(cluster: Cluster, suspend: bool, is_adopted: bool) -> None:
+    """A reconcile that finds everything as it is sends no request, whatever the definitions keep of a status."""
+    if is_adopted:
+        await leave(cluster, TORCH, SUSPENDED if suspend else RUNNING, suspend=suspend)
+    else:
+        cluster.client.add(TORCH)
+        job = released.train_job("demo", "blueprint", trainer={"command": ["train"]}, suspend=suspend)
+        cluster.client.add(job | {"metadata": {"name": "demo", "namespace": "default"}})
+    async with cluster.managed():
+        for number in range(2):
+            cluster.forget_requests()
+            jobset = cluster.jobset
+            metadata = jobset["metadata"] | {"labels": {"touched": str(number)}}
+            await cluster.put(jobset | {"metadata": metadata})
+        assert cluster.client.requests == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.samples import train_job_object
-from tests.plugins.test_jobset_complaints import event, job
+from tests.plugins.test_jobset_events import event, job
 from tests.plugins.test_jobset_pod_problems import pod, unseen
 from trainer.framework.deploying.transforms import EVENTS_LIMIT
 from trainer.kube.events.compact import MESSAGE_LIMIT

@@ -44,7 +44,7 @@ async def test_owner_of_a_token(clock: ManualClock) -> None:
 )
 async def test_nobody(users: dict[str, Object], audiences: tuple[str, ...], clock: ManualClock) -> None:
     """What is not clearly somebody's token for us is nobody's."""
-    assert await BearerGate(Reviewer(users), clock=clock, audiences=audiences).user_of(TOKEN) is None
+    assert await BearerGate(Reviewer(users), clock=clock).user_of(TOKEN, audiences) is None
 
 
 async def test_answer_without_audiences_is_for_nobody(clock: ManualClock) -> None:
@@ -54,7 +54,7 @@ async def test_answer_without_audiences_is_for_nobody(clock: ManualClock) -> Non
         def _token(self, spec: Object) -> Object:
             return {"authenticated": True, "user": PROMETHEUS}
 
-    assert await BearerGate(Careless(), clock=clock, audiences=("metrics",)).user_of(TOKEN) is None
+    assert await BearerGate(Careless(), clock=clock).user_of(TOKEN, ("metrics",)) is None
 
 
 async def test_audiences_of_a_question(clock: ManualClock) -> None:

@@ -29,7 +29,7 @@ from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, NODES, PODS, SECRETS
 from trainer.kube.rest.credentials import TokenFile
-from trainer.kube.rest.transport import Endpoint
+from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, eventually, settle, statuses
 
 if TYPE_CHECKING:
@@ -200,7 +200,8 @@ async def test_expired_token_is_read_anew(tmp_path: Path) -> None:
     file.write_text("old")
     server = SecureServer(None)
     server.accepted = {("Bearer old", None)}
-    async with server.running() as url, HttpClient(Endpoint(url), TokenFile(file), user_agent="test") as http:
+    async with server.running() as url, Transport(Endpoint(url), TokenFile(file), user_agent="test") as transport:
+        http = HttpClient(transport)
         assert (await http.get(NODES, "n"))["kind"] == "Node"
         server.accepted = {("Bearer new", None)}
         file.write_text("new")

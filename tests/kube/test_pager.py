@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 EXPIRED = GoneError(410, "the provided continue parameter is too old", reason="Expired")
 
 
+def page(objects: list[Object], resource_version: str, continue_token: str = "") -> ObjectList:
+    return ObjectList([msgspec.json.encode(obj) for obj in objects], resource_version, continue_token)
+
+
 def decode(raw: RawJson) -> Object:
     return msgspec.json.decode(raw, type=dict)
 
@@ -83,7 +87,7 @@ class Pages:
 
 async def test_expired_continue_token_leads_to_one_full_list() -> None:
     """A snapshot that is gone half-way is replaced by a whole new one, without duplicates."""
-    source = Pages(ObjectList.of([pod("a")], "5", "token"), EXPIRED, ObjectList.of([pod("a"), pod("b")], "6"))
+    source = Pages(page([pod("a")], "5", "token"), EXPIRED, page([pod("a"), pod("b")], "6"))
     collected = await collect(source, PODS, Selection(), decode, resource_version="0")
     assert [name_of(obj) for obj in collected.items] == ["a", "b"]
     assert collected.resource_version == "6"
@@ -101,7 +105,7 @@ async def test_expired_continue_token_leads_to_one_full_list() -> None:
 async def test_pages_of_large_objects_have_fewer(size: int, limit: int) -> None:
     """A page is about four megabytes at most, so that it neither fills the memory nor holds up the loop."""
     large = pod("a") | {"data": "x" * size}
-    source = Pages(ObjectList.of([large] * 2, "5", "token"), ObjectList.of([], "5"))
+    source = Pages(page([large] * 2, "5", "token"), page([], "5"))
     await collect(source, PODS, Selection(), decode)
     assert source.options[1].limit == limit
 

@@ -133,7 +133,7 @@ def test_scheduler(scheduler: str | None, warned: bool) -> None:
     )
     text = (
         "is absent, so the default scheduler decides about each pod alone, unless it has the coscheduling plugin; "
-        "name the scheduler that has it, be it default-scheduler"
+        "name the scheduler that has it, even default-scheduler"
     )
     assert review.errors == ()
     assert [str(warning) for warning in review.warnings] == ([f"{field}: {text}"] if warned else [])

@@ -311,15 +311,15 @@ def test_other_runtimes() -> None:
         pytest.param(
             flux_runtime(),
             {"trainer": {"numProcPerNode": "cpu"}},
-            'spec.trainer.numProcPerNode: Invalid value: "cpu": must be an integer, gpu or auto: a Flux runtime does '
+            'spec.trainer.numProcPerNode: Invalid value: "cpu": must be a number, gpu or auto: a Flux runtime does '
             "not count CPUs",
             id="one-for-each-cpu",
         ),
         pytest.param(
             flux_runtime(),
             {"trainer": {"numProcPerNode": "gpu"}},
-            'spec.trainer.numProcPerNode: Invalid value: "gpu": the nodes have no GPUs; ask for some in '
-            "resourcesPerNode, or write an integer",
+            'spec.trainer.numProcPerNode: Invalid value: "gpu": must not be gpu without GPUs; add them to '
+            "spec.trainer.resourcesPerNode",
             id="no-gpus",
         ),
         pytest.param(

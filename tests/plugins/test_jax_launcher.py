@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.plugins.jax.launcher import SCRIPT, launched
-from trainer.plugins.jax.plugin import Split
+from trainer.plugins.jax.plugin import SCRIPT, Split, launched
 from trainer_devcluster.kubelet.environment import expand
 
 if TYPE_CHECKING:

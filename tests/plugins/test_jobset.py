@@ -23,7 +23,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, controller_reference
 from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.jobset.pod_troubles import TROUBLES, troubles_of
+from trainer.plugins.jobset.pod_index import POD_PROBLEMS, problems_of
 from trainer.plugins.jobset.revision import SUSPEND
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch
@@ -420,7 +420,7 @@ def failed_pod(name: str, code: int, finished_at: str, *, container: str = "trai
 
 def static_reader(*objects: Object) -> StaticReader:
     """A reader that finds pods in trouble."""
-    return StaticReader(*objects, indexes={TROUBLES: troubles_of})
+    return StaticReader(*objects, indexes={POD_PROBLEMS: problems_of})
 
 
 COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
@@ -516,6 +516,6 @@ def test_watches() -> None:
     assert pods.train_jobs is not None
     assert pods.predicate is not None
     failed = CachedObject.of(failed_pod("demo-node-0-0-x", 1, "2026-01-01T00:00:01Z"))
-    assert pods.train_jobs(failed) == [ObjectKey("default", "demo")]
+    assert list(pods.train_jobs(failed)) == [ObjectKey("default", "demo")]
     assert pods.predicate(None, failed)
     assert not pods.predicate(failed, failed)

@@ -9,10 +9,11 @@ import pytest
 from tests.framework.samples import pod_metadata, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.test_jobset import BY_TRAIN_JOB, OURS, failed_pod, owned_jobset, static_reader
+from trainer.api.jobset_pods import jobset_keys
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.jobset.pod_troubles import REMEMBERED, GonePods, owner_of, trouble_changed, troubles_of
+from trainer.plugins.jobset.pod_index import REMEMBERED, DeletedPods, problem_changed, problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,12 +88,12 @@ HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
 def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
     """A pod is in trouble when something has to happen that does not come by itself."""
     cached = CachedObject.of(obj)
-    assert troubles_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in troubles)
+    assert problems_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in troubles)
     is_news = troubles not in {(), STARTING, UNSEEN}
-    assert trouble_changed(None, cached) is is_news
-    assert trouble_changed(CachedObject.of(pod()), cached) is is_news
-    assert trouble_changed(cached, None) is is_news
-    assert not trouble_changed(cached, cached)
+    assert problem_changed(None, cached) is is_news
+    assert problem_changed(CachedObject.of(pod()), cached) is is_news
+    assert problem_changed(cached, None) is is_news
+    assert not problem_changed(cached, cached)
 
 
 def test_the_uid_tells_jobsets_of_one_name_apart() -> None:
@@ -108,8 +109,8 @@ def test_the_uid_tells_jobsets_of_one_name_apart() -> None:
 
 def test_pods_belong_to_the_train_job_of_their_jobset() -> None:
     """Their controller is a Job, so the label leads to the TrainJob."""
-    assert owner_of(CachedObject.of(pod())) == [("default", "demo")]
-    assert owner_of(CachedObject.of({"metadata": {"name": "p", "namespace": "default"}})) == []
+    assert jobset_keys(CachedObject.of(pod())) == (("default", "demo"),)
+    assert jobset_keys(CachedObject.of({"metadata": {"name": "p", "namespace": "default"}})) == ()
 
 
 def told(*objects: Object) -> list[tuple[str, str, str, str]]:
@@ -227,7 +228,7 @@ class CountingReader(StaticReader):
 def test_a_large_job_is_not_read_pod_by_pod() -> None:
     """Of a thousand pods in trouble one is decoded for each reason."""
     pods: Iterator[Object] = (waiting("ErrImagePull", "x", f"demo-node-0-{index}-x") for index in range(1000))
-    reader = CountingReader(jobset(), *pods, unscheduled(), indexes={"jobset-troubles": troubles_of})
+    reader = CountingReader(jobset(), *pods, unscheduled(), indexes={"jobset-pod-problems": problems_of})
     CountingReader.decoded = 0
     found = list(JobSetPlugin(reader).train_job_status(train_job()).problems)
     assert [each.headline for each in found] == ["at least 512 pods cannot start", "1 pod cannot start"]
@@ -375,9 +376,9 @@ def test_the_cause_outlives_the_pods(gone: list[Object], cause: str) -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     """The JobSet that has lost a pod last is the last to be forgotten."""
-    gone = GonePods()
+    gone = DeletedPods()
     for index in range(REMEMBERED + 1):
-        gone.trouble_changed(CachedObject.of(crashed("a", 5, 1, uid=str(index))), None)
+        gone.problem_changed(CachedObject.of(crashed("a", 5, 1, uid=str(index))), None)
     restarted = [jobset(restarts=1), jobset(restarts=1)]
     for each, uid in zip(restarted, ("0", str(REMEMBERED)), strict=True):
         each["metadata"]["uid"] = uid

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import train_job
 from tests.plugins.test_jobset import static_reader
-from tests.plugins.test_jobset_complaints import jobset
+from tests.plugins.test_jobset_events import jobset
 from tests.plugins.test_jobset_pod_problems import unscheduled
 from trainer.plugins.jobset import JobSetPlugin
 

@@ -280,7 +280,7 @@ def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
             {"limits": {"cpu": 8}},
             [
                 (
-                    'spec.trainer.numProcPerNode: Invalid value: "cpu": must be an integer, gpu or auto: '
+                    'spec.trainer.numProcPerNode: Invalid value: "cpu": must be a number, gpu or auto: '
                     "an MPI runtime does not count CPUs"
                 )
             ],
@@ -291,8 +291,8 @@ def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
             {},
             [
                 (
-                    'spec.trainer.numProcPerNode: Invalid value: "gpu": the nodes have no GPUs; '
-                    "ask for some in resourcesPerNode, or write an integer"
+                    'spec.trainer.numProcPerNode: Invalid value: "gpu": must not be gpu without GPUs; '
+                    "add them to spec.trainer.resourcesPerNode"
                 )
             ],
             id="gpu-without-GPUs",

@@ -201,7 +201,7 @@ def variable(name: str) -> Object:
             [
                 (
                     "warning: spec.trainer.numProcPerNode: is one for each GPU: XGBoost waits until the training has "
-                    "started 4 workers on every node, as DMLC_NUM_WORKER_PER_NODE tells it; "
+                    "started 4 workers on every node, as DMLC_NUM_WORKER_PER_NODE says; "
                     "for a training that is one worker set it to 1"
                 )
             ],

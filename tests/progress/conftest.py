@@ -16,8 +16,7 @@ from trainer.kube.objects import ObjectKey, find_condition, resource_version_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer.progress.controller import ProgressController
-from trainer.progress.options import ProgressOptions
+from trainer.progress.controller import ProgressController, ProgressOptions
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

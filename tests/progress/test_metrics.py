@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from trainer.kube.metrics import Metrics
-from trainer.kube.podlogs.interruption import Interruption
+from trainer.kube.podlogs.container_log import Interruption
 from trainer.progress.metrics import ProgressSeries
 
 

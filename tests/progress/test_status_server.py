@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -25,8 +25,7 @@ from trainer.kube.objects import find_condition
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import CaBundle
 from trainer.kube.testing import ManualClock, settle
-from trainer.progress.options import StatusServerOptions
-from trainer.progress.status_server import StatusServer
+from trainer.progress.status_server import StatusServer, StatusServerOptions
 from trainer.progress.writer import FIELD_MANAGER
 from trainer.workloads import JOBSETS
 
@@ -82,6 +81,7 @@ class Posts:
     clock: ManualClock
     manager: Manager
     session: aiohttp.ClientSession
+    url: str
 
     async def post(
         self, body: Object | bytes | AsyncIterable[bytes], path: str = PATH, *, method: str = "POST", **headers: str
@@ -131,7 +131,7 @@ async def serving(
         connector = aiohttp.TCPConnector(ssl=client_context(), force_close=True)
         url = f"https://127.0.0.1:{server.address[1]}"
         async with aiohttp.ClientSession(url, connector=connector) as session:
-            yield Posts(client, clock, manager, session)
+            yield Posts(client, clock, manager, session, url)
         tasks.cancel_scope.cancel()
 
 
@@ -292,6 +292,19 @@ async def test_forged_tokens_are_limited() -> None:
         assert len(server.client.reviews) == 10
 
 
+async def test_forged_tokens_take_no_turns_of_a_pod() -> None:
+    """Who knows a pod and has no token of it keeps it from nothing, for requests come from another address."""
+    at_home = pod()
+    at_home["status"]["podIPs"] = [{"ip": "127.0.0.1"}]
+    async with serving(train_job(), jobset(), at_home) as server:
+        connector = aiohttp.TCPConnector(ssl=client_context(), force_close=True, local_addr=("127.0.0.2", 0))
+        async with aiohttp.ClientSession(server.url, connector=connector) as elsewhere:
+            stranger = replace(server, session=elsewhere)
+            codes = [(await stranger.post(status(), **token(jti=str(number))))[0] for number in range(11)]
+        assert codes == [403] * 10 + [429]
+        assert [(await server.post(status()))[0] for _ in range(11)] == [200] * 10 + [429]
+
+
 async def test_a_token_for_another_trainjob() -> None:
     """The audience names one TrainJob, and the API server is asked for that of the path."""
     letters = jobset() | {"metadata": jobset()["metadata"] | {"name": "letters"}}
@@ -416,6 +429,33 @@ async def test_limit_of_writes() -> None:
         assert codes == [429]
         await server.clock.advance(10)
         assert (await server.post(status()))[0] == 200
+
+
+async def test_namespaces_take_turns() -> None:
+    """Many posts of one namespace hold up a later one of another namespace by one turn at most."""
+    elsewhere = [
+        obj | {"metadata": obj["metadata"] | {"namespace": "team-b"}} for obj in (train_job(), jobset(), pod())
+    ]
+    other = token_of(jti="b")
+    users = {TOKEN: owner(), other: owner(account="system:serviceaccount:team-b:default")}
+    async with serving(train_job(), jobset(), pod(), *elsewhere, users=users, limit=(1, 1)) as server:
+        server.client.audiences.append(status_audience("team-b", "digits"))
+        assert (await server.post(status()))[0] == 200
+        answered: list[str] = []
+
+        async def post(namespace: str, own: str) -> None:
+            await server.post(status(), status_path(namespace, "digits"), Authorization=f"Bearer {own}")
+            answered.append(namespace)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(post, "team-a", TOKEN)
+            await settle()
+            tasks.start_soon(post, "team-b", other)
+            while len(answered) < 4:
+                await settle()
+                await server.clock.advance(0.25)
+        assert "team-b" in answered[:2]
 
 
 class Unknown(CaBundle):

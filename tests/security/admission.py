@@ -17,7 +17,8 @@ from trainer.webhooks.train_job import review_train_job
 
 if TYPE_CHECKING:
     from trainer.framework.runtimes.runtimes import FoundRuntime
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 
 class NothingCached(Runtimes):
@@ -25,6 +26,9 @@ class NothingCached(Runtimes):
 
     def __init__(self) -> None:
         """It has no informers."""
+
+    def present(self, resource: Resource, key: ObjectKey) -> None:
+        """See `Runtimes.present`."""
 
     async def find(self, train_job: Any, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
         """See `Runtimes.find`."""

@@ -20,7 +20,7 @@ from trainer.kube import errors
 from trainer.kube.errors import ApiError
 from trainer.kube.logs import redaction
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
-from trainer.kube.rest import server_warnings
+from trainer.kube.rest import transport
 from trainer.plugins.jobset import wait
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ SEARCHED = {
     "insufficient resources": wait._INSUFFICIENT,
     "exceeded quotas": wait._QUOTA,
     "node selectors": wait._SELECTOR,
-    "warnings": server_warnings._WARNING,
+    "warnings": transport._WARNING,
 }
 
 

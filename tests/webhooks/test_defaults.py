@@ -93,6 +93,7 @@ def test_a_replacement_keeps_what_an_autoscaler_has_set() -> None:
         pytest.param(job(runtime="plain"), None, id="no-policy"),
         pytest.param(job(runtime="nowhere"), None, id="no-runtime-yet"),
         pytest.param(job(runtime="elastic", trainer="x"), None, id="nonsense"),
+        pytest.param(job(runtime="elastic", trainer=[]), None, id="empty-nonsense"),
     ],
 )
 async def test_nodes_of_an_elastic_training(obj: Object, nodes: int | None) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, trainer

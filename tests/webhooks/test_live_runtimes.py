@@ -25,7 +25,9 @@ from trainer.kube.testing import FakeClient
 from trainer.webhooks.live_runtimes import LiveRuntimes
 
 if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+    from trainer.api.trainingruntime import Runtime
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 
@@ -37,6 +39,10 @@ class Cache(Runtimes):
         self._runtime = runtime
         self._is_snapshot = is_snapshot
         self.asked: list[bool] = []
+
+    def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
+        """See `Runtimes.present`."""
+        return None if self._runtime is None else read_runtime(resource, self._runtime)
 
     async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
         """See `Runtimes.find`."""

@@ -62,7 +62,7 @@ def test_torchtune_accepts(train_job: Object) -> None:
     assert texts(train_job) == []
 
 
-QLORA_RULE = "for llama3_2/1B model when using QLoRA"
+ONE_DEVICE = "torchtune runs QLoRA of llama3_2/1B on a single device"
 MANAGED = 'must not set immutable config "{}" in trainer args; it is managed by the runtime'
 
 
@@ -83,20 +83,20 @@ MANAGED = 'must not set immutable config "{}" in trainer args; it is managed by 
         ),
         pytest.param(
             tune(QWEN, QLORA, numProcPerNode=1),
-            {"spec.runtimeRef.name": "QLoRA is not supported for qwen2_5/1.5B model"},
+            {"spec.runtimeRef.name": "names qwen2_5/1.5B, which torchtune cannot fine-tune with QLoRA"},
             id="QLoRA of Qwen",
         ),
         pytest.param(
             tune(LLAMA, QLORA),
             {
-                "spec.trainer.numProcPerNode": f"must be auto or 1 {QLORA_RULE}",
-                "spec.trainer.resourcesPerNode": f"must have gpu resource with value 1 {QLORA_RULE}",
+                "spec.trainer.numProcPerNode": f"must be 1, or unset with one GPU: {ONE_DEVICE}",
+                "spec.trainer.resourcesPerNode": f"must have one GPU, unless numProcPerNode is 1: {ONE_DEVICE}",
             },
             id="QLoRA on two GPUs",
         ),
         pytest.param(
             tune(LARGE, LORA, numNodes=2),
-            {"spec.trainer.numNodes": "LoRA fine-tuning is not supported for multi-node training in TorchTune"},
+            {"spec.trainer.numNodes": "must be 1 with LoRA: on several nodes torchtune trains all weights"},
             id="LoRA on several nodes",
         ),
         pytest.param(
@@ -110,7 +110,7 @@ MANAGED = 'must not set immutable config "{}" in trainer args; it is managed by 
     ],
 )
 def test_torchtune_refuses(train_job: Object, expected: dict[str, str]) -> None:
-    """The texts are those of the released Trainer."""
+    """What the released Trainer refuses of torchtune is refused."""
     found = [text.partition(": Invalid value: ") for text in texts(train_job)]
     assert {field: text.partition(": ")[2] for field, _, text in found} == expected
     assert len(found) == len(expected)

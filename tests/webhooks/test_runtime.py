@@ -58,7 +58,7 @@ async def test_accepted(obj: Object) -> None:
             blueprint(podGroupPolicy={"coscheduling": {}}, kind="TrainingRuntime"),
             "spec.template.spec.replicatedJobs[node].template.spec.template.spec.schedulerName: is absent, so the "
             "default scheduler decides about each pod alone, unless it has the coscheduling plugin; name the scheduler "
-            "that has it, be it default-scheduler",
+            "that has it, even default-scheduler",
             id="gang-without-a-scheduler",
         ),
         pytest.param(
@@ -99,7 +99,7 @@ async def test_what_the_cluster_lacks_may_come_later() -> None:
     response = await admit(gang, plugins=plugins)
 
     lack = "spec.podGroupPolicy.volcano: the cluster does not have podgroups.scheduling.volcano.sh; install Volcano"
-    until = "TrainJobs that use this runtime are refused until then"
+    until = "no TrainJob can run on this runtime until then"
     assert (response.allowed, response.warnings) == (True, (f"{lack} with its CRD; {until}",))
     assert not (await admit(job(runtime="gang"), plugins=plugins)).allowed
 
@@ -112,7 +112,7 @@ async def test_a_plugin_that_is_not_installed() -> None:
 
     warning = (
         "spec.mlPolicy.jax: no plugin of this controller manager serves it; install one, or use another runtime; "
-        "TrainJobs that use this runtime are refused until then"
+        "no TrainJob can run on this runtime until then"
     )
     assert (response.allowed, response.warnings) == (True, (warning,))
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 ACTIVE = [{"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}]
 GONE = [ACTIVE[0] | {"active": 0, "suspended": 1}]
@@ -373,6 +374,9 @@ async def test_a_cluster_that_does_not_answer() -> None:
 
     class Silent:
         async def of(self, train_job: TrainJob) -> Any:
+            raise ServiceUnavailableError(503, "no etcd leader")
+
+        async def present(self, resource: Resource, key: ObjectKey) -> Any:
             raise ServiceUnavailableError(503, "no etcd leader")
 
     with pytest.raises(ServiceUnavailableError):

@@ -92,6 +92,13 @@ def _v1alpha1() -> list[Object]:
         jobs = spec["template"]["properties"]["spec"]["properties"]["replicatedJobs"]["items"]["properties"]
         for name, default in _REPLICATED_JOB_DEFAULTS.items():
             jobs[name]["default"] = default
+        pods = jobs["template"]["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"]
+        for kind in ("containers", "initContainers"):
+            value = pods[kind]["items"]["properties"]["env"]["items"]["properties"]["value"]
+            # Clients in Go, such as Kueue, cannot read any runtime while one has an integer here.
+            value.pop("anyOf", None)
+            value.pop("x-kubernetes-int-or-string", None)
+            value["type"] = "string"
     return [train_job, *runtimes]
 
 

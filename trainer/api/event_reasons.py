@@ -19,7 +19,7 @@ class EventReason(StrEnum):
     Reported once for each pod and field of a message, by each manager that reads its log."""
     TRAINING_STALLED = "TrainingStalled"
     """Warning: the training runs, and has not made progress for as long as progress.stallTimeout of the configuration
-    or the annotation trainer.kubeflow.org/trainer-status-stall-seconds allows. Told once for each stall."""
+    or the annotation trainer.kubeflow.org/trainer-status-stall-seconds allows. Reported once for each stall."""
     INVALID_ANNOTATION = "InvalidAnnotation"
     """Warning: an annotation about following the progress has a value that means nothing, and is ignored. Only where
     no webhook could refuse it, such as on a pod."""

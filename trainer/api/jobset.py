@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from trainer.api import patterns, rules
 from trainer.api.builtin_schemas import built_in
 from trainer.api.corev1 import PersistentVolumeClaim, PodTemplate
-from trainer.api.metadata import ObjectMetadata, TemplateMetadata
+from trainer.api.metadata import TemplateMetadata
 from trainer.api.model import ApiModel, Count, Int64, JsonObject, atomic_list, list_map, text
 
 JobNames = Annotated[list[str], Field(json_schema_extra=atomic_list(100))]
@@ -212,12 +212,3 @@ class JobSetSpec(ApiModel):
     """Refused: a JobSet that deletes itself unseen would run again. TrainJobs have a field of this name."""
     volume_claim_policies: Annotated[list[VolumeClaimPolicy], Field(json_schema_extra=atomic_list(50))] | None = None
     """Volume claims that are made for the pods."""
-
-
-class JobSet(ApiModel):
-    """A set of Jobs that start, succeed, fail and are suspended together."""
-
-    api_version: Literal["jobset.x-k8s.io/v1alpha2"] = "jobset.x-k8s.io/v1alpha2"
-    kind: Literal["JobSet"] = "JobSet"
-    metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
-    spec: JobSetSpec = Field(default_factory=JobSetSpec)

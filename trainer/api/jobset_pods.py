@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
-from trainer.kube.objects import annotations_of, is_being_deleted, labels_of, metadata_of, name_of
+from trainer.kube.objects import ObjectKey, annotations_of, is_being_deleted, labels_of, metadata_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from trainer.kube.cache.cached_object import CachedObject
 
 
 class Place(NamedTuple):
@@ -39,8 +41,14 @@ def place_of(pod: Mapping[str, Any]) -> Place:
     return Place(labels.get(REPLICATED_JOB, ""), _number(labels.get(JOB_INDEX)), _number(index))
 
 
+def jobset_keys(obj: CachedObject) -> tuple[ObjectKey, ...]:
+    """Map function from a Job or pod to its JobSet, which has the name of the TrainJob, by its label."""
+    name = obj.labels.get(JOBSET_NAME)
+    return (ObjectKey(obj.key.namespace, name),) if name else ()
+
+
 def is_made_by(owner_kind: str | None, owner_name: str | None, labels: Mapping[str, str]) -> bool:
-    """Whether the controller of a pod is the Job that its labels tell of; labels alone may be given to any pod.
+    """Whether the controller of a pod is the Job that its labels name; anybody may give a pod such labels.
 
     Args:
         owner_kind: of the controller; None when it has none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
@@ -44,6 +45,7 @@ WORDS: Final = {
 }
 
 
+@functools.cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern as the API server does: `$` matches only the very end, never before a final line break."""
     end = re.sub(r"(?<!\\)\$$", r"\\Z", pattern)

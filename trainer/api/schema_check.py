@@ -17,7 +17,7 @@ from trainer.kube.quantity import quantity_problem
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from trainer.kube.field_errors import FieldError
 
@@ -45,7 +45,7 @@ def check_value(value: Any, node: Node, path: str = "") -> list[FieldError]:
     # One more than is shown: then there are more.
     with suppress(EnoughFoundError):
         node.check(value, path, findings)
-    return list(field_errors.first_errors(findings.errors))
+    return list(field_errors.first_errors(findings.errors)) if findings.errors else []
 
 
 def text_of(path: Path) -> str:
@@ -76,6 +76,14 @@ class Findings:
         self.errors.append(error)
         if len(self.errors) > field_errors.MOST_ERRORS:
             raise EnoughFoundError
+
+    def add_invalid(self, path: Path, value: object, rule: str) -> None:
+        """Add the error of a value that breaks a rule.
+
+        Raises:
+            EnoughFoundError: there are more than are shown.
+        """
+        self.add(field_errors.invalid(text_of(path), value, rule))
 
     def add_unknown(self, path: str, name: str, known: Iterable[str]) -> None:
         """Add an unknown field `name` at `path`; only the first few get a suggestion.
@@ -135,22 +143,26 @@ class Node:
     most: float | None = None
     more_than: float | None = None
 
-    def check(self, value: Any, path: Path, errors: Findings) -> None:
-        """Append the errors of a value."""
-        match self.kind:
-            case "object":
-                self._check_object(value, path, errors)
-            case "array":
-                self._check_list(value, path, errors)
-            case "string":
-                self._check_string(value, path, errors)
-            case "boolean":
-                if not isinstance(value, bool):
-                    errors.add(must_be(text_of(path), value, "true or false"))
-            case "integer" | "number":
-                self._check_number(value, path, errors)
-            case "int-or-string":
-                self._check_int_or_string(value, path, errors)
+    check: Callable[[Any, Path, Findings], None] = field(init=False, repr=False, compare=False)
+    """Appends the errors of a value."""
+
+    def __post_init__(self) -> None:
+        """Choose the check once, which is quicker than at each value."""
+        checks = {
+            "object": self._check_object,
+            "array": self._check_list,
+            "string": self._check_string,
+            "boolean": self._check_boolean,
+            "integer": self._check_number,
+            "number": self._check_number,
+            "int-or-string": self._check_int_or_string,
+        }
+        self.check = checks.get(self.kind, _accept)
+
+    @staticmethod
+    def _check_boolean(value: Any, path: Path, errors: Findings) -> None:
+        if not isinstance(value, bool):
+            errors.add(must_be(text_of(path), value, "true or false"))
 
     def _check_object(self, value: Any, path: Path, errors: Findings) -> None:
         if not isinstance(value, dict):
@@ -216,49 +228,38 @@ class Node:
             errors.add(_too_short(text_of(path), value, self.shortest, "characters"))
         elif self.longest is not None and len(value) > self.longest:
             errors.add(field_errors.too_long(text_of(path), self.longest))
-        else:
-            self._check_pattern(value, path, errors)
-
-    def _check_pattern(self, value: str, path: Path, errors: Findings) -> None:
-        if self.expression is not None and not self.expression.search(value):
-            rule = patterns.WORDS.get(self.pattern) or f"must match {self.pattern}"
-            errors.add(field_errors.invalid(text_of(path), value, rule))
+        elif self.expression is not None and not self.expression.search(value):
+            errors.add_invalid(path, value, patterns.WORDS.get(self.pattern) or f"must match {self.pattern}")
 
     def _check_number(self, value: Any, path: Path, errors: Findings) -> None:
         whole = self.kind == "integer"
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
             errors.add(must_be(text_of(path), value, "an integer" if whole else "a number"))
-        elif self.least is not None and value < self.least:
-            errors.add(
-                field_errors.invalid(text_of(path), value, f"must be at least {field_errors.number(self.least)}")
-            )
+        else:
+            self._check_range(value, path, errors)
+
+    def _check_range(self, value: float, path: Path, errors: Findings) -> None:
+        if self.least is not None and value < self.least:
+            errors.add_invalid(path, value, f"must be at least {field_errors.number(self.least)}")
         elif self.most is not None and value > self.most:
-            errors.add(field_errors.invalid(text_of(path), value, f"must be at most {field_errors.number(self.most)}"))
+            errors.add_invalid(path, value, f"must be at most {field_errors.number(self.most)}")
         elif self.more_than is not None and value <= self.more_than:
-            errors.add(
-                field_errors.invalid(
-                    text_of(path), value, f"must be greater than {field_errors.number(self.more_than)}"
-                )
-            )
+            errors.add_invalid(path, value, f"must be greater than {field_errors.number(self.more_than)}")
 
     def _check_int_or_string(self, value: Any, path: Path, errors: Findings) -> None:
-        if self.pattern == patterns.QUANTITY and isinstance(value, int | str) and not isinstance(value, bool):
-            self._check_quantity(value, path, errors)
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            errors.add(must_be(text_of(path), value, "an integer or a string"))
+        elif self.pattern == patterns.QUANTITY:
+            if problem := quantity_problem(value):
+                errors.add_invalid(path, value, problem)
         elif isinstance(value, str):
             self._check_string(value, path, errors)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            if self.least is not None and value < self.least:
-                errors.add(
-                    field_errors.invalid(text_of(path), value, f"must be at least {field_errors.number(self.least)}")
-                )
         else:
-            errors.add(must_be(text_of(path), value, "an integer or a string"))
+            self._check_range(value, path, errors)
 
-    @staticmethod
-    def _check_quantity(value: int | str, path: Path, errors: Findings) -> None:
-        problem = quantity_problem(value)
-        if problem is not None:
-            errors.add(field_errors.invalid(text_of(path), value, problem))
+
+def _accept(_value: Any, _path: Path, _errors: Findings) -> None:
+    """The check of what may be anything."""
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Node:

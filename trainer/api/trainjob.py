@@ -223,14 +223,13 @@ class TrainJobSpec(ApiModel):
 
     def storage_settings(self) -> Iterator[tuple[str, StorageSettings]]:
         """Where datasets and models come from and go to, each with its path in a TrainJob."""
-        model = self.model_config_ or ModelConfig()
-        for path, settings in (
-            ("spec.datasetConfig", self.dataset_config),
-            ("spec.modelConfig.input", model.input),
-            ("spec.modelConfig.output", model.output),
-        ):
-            if settings is not None:
-                yield path, settings
+        model = self.model_config_
+        if self.dataset_config is not None:
+            yield "spec.datasetConfig", self.dataset_config
+        if model is not None and model.input is not None:
+            yield "spec.modelConfig.input", model.input
+        if model is not None and model.output is not None:
+            yield "spec.modelConfig.output", model.output
 
 
 class TrainJob(ApiModel):
@@ -247,16 +246,19 @@ class TrainJob(ApiModel):
     def semantic_errors(self) -> Iterator[FieldError]:
         """What is wrong with labels, environments, resources and overrides although they fit their schemas."""
         spec = self.spec
-        yield from check_progress_annotations(self.metadata.annotations, "metadata.annotations")
-        yield from check_keys(spec.labels, "spec.labels")
-        yield from check_annotations(spec.annotations, "spec.annotations")
-        yield from check_progress_annotations(spec.annotations, "spec.annotations")
+        if self.metadata.annotations:
+            yield from check_progress_annotations(self.metadata.annotations, "metadata.annotations")
+        if spec.labels or spec.annotations:
+            yield from check_keys(spec.labels, "spec.labels")
+            yield from check_annotations(spec.annotations, "spec.annotations")
+            yield from check_progress_annotations(spec.annotations, "spec.annotations")
         yield from _check_metadata(spec.job_set_metadata, "spec.jobSetMetadata")
         if spec.trainer is not None:
             yield from check_image(spec.trainer.image, "spec.trainer.image")
             yield from _check_env(spec.trainer.env, "spec.trainer.env")
-            resources = spec.trainer.resources_per_node or ResourceRequirements()
-            yield from check_resources(resources.to_object(), "spec.trainer.resourcesPerNode")
+            if spec.trainer.resources_per_node is not None:
+                resources = spec.trainer.resources_per_node.to_object()
+                yield from check_resources(resources, "spec.trainer.resourcesPerNode")
         for path, settings in spec.storage_settings():
             yield from _check_env(settings.env, f"{path}.env")
         for index, override in enumerate(spec.pod_spec_overrides or []):

@@ -63,20 +63,20 @@ class ConditionReason(StrEnum):
     """Condition Pending is True: somebody else has suspended the JobSet, such as Kueue as its queue, or an
     administrator."""
     NO_POD_WAITS = "NoPodWaits"
-    """Condition Pending is False: nothing keeps a pod from starting any more. The message still tells what did."""
+    """Condition Pending is False: nothing keeps a pod from starting any more. The message still says what did."""
     RESTARTING_JOB_SET = "RestartingJobSet"
     """Condition Restarting is True: the failure policy of the runtime starts all Jobs again."""
     RESTARTING_PODS = "RestartingPods"
     """Condition Restarting is True: pods have failed and are made again, or their containers are started again."""
     RESTART_ENDED = "RestartEnded"
-    """Condition Restarting is False: pods are ready again, or the training has ended. The message tells of the last
-    restart."""
+    """Condition Restarting is False: pods are ready again, or the training has ended. The message describes the
+    last restart."""
     NO_PROGRESS = "NoProgress"
     """Condition Stalled is True: there has been no progress for longer than progress.stallTimeout of the configuration,
     or the annotation trainer.kubeflow.org/trainer-status-stall-seconds, allows."""
     STALL_ENDED = "StallEnded"
     """Condition Stalled is False: the training makes progress again, was restarted or suspended, or has ended. The
-    message tells of the last stall."""
+    message describes the last stall."""
 
 
 class State(StrEnum):

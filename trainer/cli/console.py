@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -40,13 +40,12 @@ def say(text: str | Text = "") -> None:
 
 def complain(message: str) -> None:
     """Print one `error: ...` line to standard error."""
-    line = Text("error: ", style="bold red").append(printable(message), style="not bold default")
-    _PlainConsole(stderr=True).print(line)
+    note(message, kind="error", style="bold red")
 
 
-def note(message: str, *, kind: str = "note") -> None:
+def note(message: str, *, kind: str = "note", style: str = "bold yellow") -> None:
     """Print one `note: ...` line, or one of another kind, to standard error."""
-    line = Text(f"{kind}: ", style="bold yellow").append(printable(message), style="not bold default")
+    line = Text(f"{kind}: ", style=style).append(printable(message), style="not bold default")
     _PlainConsole(stderr=True).print(line)
 
 
@@ -70,6 +69,13 @@ def escaped(line: str) -> str:
 
 def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> Iterator[str]:
+    """Rows as lines with cells below each other."""
+    widths = [max(map(len, column)) + gap for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def duration(seconds: float) -> str:

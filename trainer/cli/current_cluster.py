@@ -81,10 +81,7 @@ def run_on(
     *,
     log_level: Literal["warning", "error"] = "error",
 ) -> int:
-    """Run a command on a cluster; returns its exit code, or that of the signal that ends it.
-
-    Warnings of the API server are printed as notes.
-    """
+    """Run a command on a cluster; returns its exit code, or that of the signal that ends it."""
     configure_logging(json=False, level=log_level)
     options = replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
 

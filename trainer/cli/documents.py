@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
@@ -48,6 +48,7 @@ _ACCEPTED = (*_MODELS, CONFIG_MAPS, SECRETS, PERSISTENT_VOLUME_CLAIMS, SERVICE_A
 _BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACCEPTED} | {
     (served.api_version, served.kind): resource for resource, served in SERVED.items()
 }
+_Item = TypeVar("_Item")
 _LIST = "List"
 _STANDARD_INPUT = "-"
 
@@ -107,16 +108,20 @@ class UnknownKindError(DocumentError):
 
 def read_documents(source: str) -> list[Document]:
     """Read and check the objects in a file, or in standard input if `source` is `-`."""
-    documents: list[Document] = []
-    for item in documents_in(source):
-        if isinstance(item, DocumentError):
-            raise item
-        documents.append(item)
+    documents = list(valid(documents_in(source)))
     if not any(document.is_train_job for document in documents):
         raise BadInputError(f"{_display_name(source)}: there is no TrainJob in it")
     for repeated in repetitions(documents):
         raise repeated
     return documents
+
+
+def valid(items: Iterable[_Item | DocumentError]) -> Iterator[_Item]:
+    """The items; raises the first error among them."""
+    for item in items:
+        if isinstance(item, DocumentError):
+            raise item
+        yield item
 
 
 def documents_in(source: str) -> Iterator[Document | DocumentError]:
@@ -141,11 +146,7 @@ def items_in(source: str) -> Iterator[tuple[Object, str] | DocumentError]:
 
 
 def version_of(documents: Iterable[Document]) -> Version:
-    """The version of the TrainJobs and runtimes; v2alpha1 if there are none.
-
-    Raises:
-        BadInputError: they have several; a cluster serves one.
-    """
+    """The version of the TrainJobs and runtimes, of which a cluster serves one; v2alpha1 if there are none."""
     first: Document | None = None
     for document in documents:
         if document.version is None:
@@ -157,11 +158,7 @@ def version_of(documents: Iterable[Document]) -> Version:
 
 
 def check_version(documents: Iterable[Document], served: Version) -> None:
-    """Check that a cluster serves the version of the documents.
-
-    Raises:
-        BadInputError: it serves the other one.
-    """
+    """Check that a cluster serves the version of the documents."""
     for document in documents:
         if document.version not in {None, served}:
             raise _other_version(document, f"the cluster serves {served}")
@@ -169,7 +166,7 @@ def check_version(documents: Iterable[Document], served: Version) -> None:
 
 def _other_version(document: Document, reason: str) -> DocumentError:
     other = "v2alpha1" if document.version == "v1alpha1" else "v1alpha1"
-    remedy = f"trainer convert --api-version {other} -f writes that one"
+    remedy = f"trainer convert --api-version {other} -f FILE prints it as {other}"
     problem = f"is {document.obj['apiVersion']}, but {reason}: {remedy}"
     return DocumentError(document.place, FieldError("apiVersion", problem), subject=document.subject)
 
@@ -281,9 +278,10 @@ def _name_errors(metadata: Object) -> Iterator[FieldError]:
 
 def _refusal(place: str, content: Object) -> DocumentError:
     api_version, kind = content["apiVersion"], content["kind"]
-    versions = [resource.api_version for resource in _ACCEPTED if resource.kind == kind]
+    versions = [version for version, known in _BY_TYPE if known == kind]
     if versions:
-        problem = f"apiVersion {api_version} of {kind} is not supported: write {versions[0]}"
+        which = f"write {' or '.join(versions)}" + (", as the cluster serves" if len(versions) > 1 else "")
+        problem = f"apiVersion {api_version} of {kind} is not supported: {which}"
         return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
     problem = f"trainer does not handle {kind}, only {kinds}: use kubectl apply for it"

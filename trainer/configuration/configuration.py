@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer.progress.options import ProgressOptions
+    from trainer.progress.controller import ProgressOptions
 
 API_VERSION: Final = "config.trainer.kubeflow.org/v1alpha1"
 KIND: Final = "Configuration"
@@ -149,11 +149,7 @@ class Configuration(ApiModel):
 
 
 def load_configuration(file: Path | None = None, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
-    """Read the configuration of a manager.
-
-    Args:
-        file: YAML. Default: None, the defaults of everything.
-        feature_gates: those of the command line, which take precedence over those of the file. Default: none.
+    """Read the configuration of a manager; feature gates of the command line take precedence over those of the file.
 
     Raises:
         ConfigurationError: the file cannot be read, or has unknown or wrong fields; one line names all of them.

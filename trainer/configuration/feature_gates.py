@@ -109,11 +109,7 @@ def described() -> list[str]:
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:
-    """Parse a list such as `A=true,B=false`; the last one of a repeated gate counts.
-
-    Raises:
-        ConfigurationError: it is no such list.
-    """
+    """Parse a list such as `A=true,B=false`; the last one of a repeated gate counts."""
     settings: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (part.strip() for part in entry.partition("="))

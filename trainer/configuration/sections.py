@@ -26,7 +26,8 @@ from trainer.configuration.values import (
 from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
 from trainer.kube.field_errors import forbidden, invalid, not_supported
 from trainer.kube.serving.tls import CIPHER_SUITES, TlsOptions
-from trainer.progress.options import ProgressOptions, StatusServerOptions
+from trainer.progress.controller import ProgressOptions
+from trainer.progress.status_server import StatusServerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -48,26 +48,12 @@ def parse_duration(written: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """Format a duration as Go does: `2m0s`, `1.5s`, `500ms`."""
-    total = duration // timedelta(microseconds=1)
-    sign, total = ("-", -total) if total < 0 else ("", total)
-    if total == 0:
-        return "0s"
-    if total < 1000:
-        return f"{sign}{total}µs"
-    if total < 1_000_000:
-        return f"{sign}{_decimal(total, 1000)}ms"
-    minutes, rest = divmod(total, 60_000_000)
-    hours, minutes = divmod(minutes, 60)
-    words = f"{hours}h" if hours else ""
-    words += f"{minutes}m" if hours or minutes else ""
-    return f"{sign}{words}{_decimal(rest, 1_000_000)}s"
-
-
-def _decimal(number: int, unit: int) -> str:
-    whole, rest = divmod(number, unit)
-    digits = f"{rest:0{len(str(unit)) - 1}d}".rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+    """Format a duration in units that Go reads: `2m`, `1m30s`, `500ms`."""
+    rest, text = abs(duration), ""
+    for unit in ("h", "m", "s", "ms", "us"):
+        count, rest = divmod(rest, timedelta(microseconds=int(_MICROSECONDS[unit])))
+        text += f"{count}{unit}" if count else ""
+    return f"{'-' if duration < timedelta() else ''}{text}" or "0s"
 
 
 def _read(value: object) -> timedelta:

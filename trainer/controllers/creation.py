@@ -11,6 +11,7 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.api.v1alpha1.decode import is_larger_than_the_model
 from trainer.framework.deploying.deployer import FIELD_MANAGER, RETRY_AFTER, ForeignObjectError, workload_of
 from trainer.framework.plugin_api.errors import BuildError, InternalError
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
@@ -96,7 +97,10 @@ class _Plan:
 
 
 class Creator:
-    """Creates the objects of TrainJobs, and applies changes to them; `is_busy` says whether other TrainJobs wait."""
+    """Creates the objects of TrainJobs, and applies changes to them.
+
+    `is_busy` says whether other TrainJobs wait. Without `keeps_digest`, what runs the pods alone records the runtime.
+    """
 
     def __init__(
         self,
@@ -105,12 +109,26 @@ class Creator:
         runtimes: Runtimes,
         deployer: Deployer,
         is_busy: Callable[[], bool],
+        *,
+        keeps_digest: bool = True,
     ) -> None:
         self._client = client
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._deployer = deployer
         self._is_busy = is_busy
+        self._keeps_digest = keeps_digest
+
+    def created(self, train_job: TrainJob, obj: Object) -> Creation | None:
+        """What has been created of a TrainJob whose status does not show it; None if that is not known without a build.
+
+        What runs pods is created last.
+        """
+        digest = self._deployer.built_on(obj, self._pipeline.suspension(train_job))
+        if not digest:
+            return None
+        kept = digest if self._keeps_digest else ""
+        return Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, JOBS_CREATED, runtime_digest=kept)
 
     async def create(self, train_job: TrainJob, obj: Object) -> Created:
         """Build and deploy a TrainJob that has not finished.
@@ -197,7 +215,7 @@ class Creator:
             ConditionReason.JOBS_CREATION_SUCCEEDED,
             message,
             is_whole=not note,
-            runtime_digest=plan.runtime_digest,
+            runtime_digest=plan.runtime_digest if self._keeps_digest else "",
             is_resumed=is_resumed,
         )
         return Built(creation, failure, retry_after)
@@ -252,7 +270,9 @@ def _check_bounds(obj: Object) -> None:
     try:
         TrainJob.check_bounds(obj)
     except InvalidObjectError as error:
-        raise BuildError(*error.errors) from error
+        is_model = obj["apiVersion"] == TRAIN_JOBS.api_version
+        if errors := [each for each in error.errors if is_model or not is_larger_than_the_model(each)]:
+            raise BuildError(*errors) from error
 
 
 def _note(shortfall: Shortfall) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionReason
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.framework.status.status import owned_fields
 from trainer.framework.status.status_events import changed_conditions, status_events
@@ -90,6 +91,10 @@ class StatusReporter:
             self._unconfirmed.put(uid_of(obj), change)
             raise
         self._record(obj, change)
+
+    def refuse(self, obj: Object, message: str) -> None:
+        """Record why a TrainJob cannot be read; without that there is no status to write."""
+        self._recorder.record(obj, type="Warning", reason=ConditionReason.JOBS_BUILD_FAILED, message=message)
 
     def _record(self, obj: Object, change: _Change) -> None:
         for count, number in change.steps:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.extension_points import Watch
     from trainer.framework.plugin_api.plugin_context import CacheReader
-    from trainer.framework.status.status import Creation
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.controller.handlers import MapFunction
@@ -49,9 +48,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_FIRST_STATUS = 0.25
+"""Seconds that a first status waits in a burst: JobSets say within them how their Jobs are, and one write has both."""
+
 
 class TrainJobController:
-    """Registers a controller with the manager; `runtimes` finds the runtimes of TrainJobs for admission."""
+    """Registers a controller with the manager; `runtimes` finds the runtimes of TrainJobs for admission.
+
+    `keeps_digest` says whether the status of TrainJobs has the field `runtimeDigest`.
+    """
 
     def __init__(
         self,
@@ -61,6 +66,7 @@ class TrainJobController:
         *,
         namespace: str | None = None,
         max_concurrent_reconciles: int = 5,
+        keeps_digest: bool = True,
     ) -> None:
         selection = Selection(namespace=namespace)
         train_jobs = manager.informer(TRAIN_JOBS, selection)
@@ -77,7 +83,9 @@ class TrainJobController:
         controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
-        self._creator = Creator(manager.client, pipeline, runtimes, self._deployer, controller.is_busy)
+        self._creator = Creator(
+            manager.client, pipeline, runtimes, self._deployer, controller.is_busy, keeps_digest=keeps_digest
+        )
         # Progress is written every few seconds and changes only the status, of which only a stall matters here.
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=any_of(generation_changed, _stall_changed))
         controller.watches(TRAINING_RUNTIMES, runtimes.train_jobs_of, selection=selection)
@@ -110,7 +118,7 @@ class TrainJobController:
             controller.watches_source(Availability(informer, self._unfinished))
 
     async def requeue_unfinished(self) -> None:
-        """Reconcile all TrainJobs that have not ended, after a change that no watch tells of."""
+        """Reconcile all TrainJobs that have not ended, after a change that no watch shows."""
         async for key in in_slices(self._unfinished()):
             self._controller.enqueue(key)
 
@@ -128,6 +136,7 @@ class TrainJobController:
         try:
             train_job = TrainJob.from_object(obj)
         except InvalidObjectError as error:
+            self._status.refuse(obj, f"Failed to build Jobs: {error}")
             raise TerminalError(f"{error.subject} does not fit its schema: {error}") from error
         self._metrics.expect(train_job)
         if is_finished(train_job):
@@ -136,8 +145,9 @@ class TrainJobController:
         deadline = deadline_of(train_job, now)
         is_late = deadline is not None and now >= deadline
         outcome, errors = self._pipeline.outcome(train_job)
-        has_ended = outcome is not None and is_condition_true(obj, ConditionType.CREATED)
-        creation: Creation | None = None
+        is_created = is_condition_true(obj, ConditionType.CREATED)
+        creation = None if outcome is None or is_created else self._creator.created(train_job, obj)
+        has_ended = outcome is not None and (is_created or creation is not None)
         failure: Exception | None = None
         retry_after: float | None = None
         # Nothing is created past the deadline, and nothing is changed after the end.
@@ -148,7 +158,7 @@ class TrainJobController:
                     return Result(requeue=True)
                 case Deferred():
                     self._metrics.made(train_job)
-                    return Result(requeue_after=0, priority=LOW_PRIORITY)
+                    return Result(requeue_after=_FIRST_STATUS, priority=LOW_PRIORITY)
                 case Failed(creation, failure):
                     pass
                 case Built(creation, failure, retry_after):
@@ -197,12 +207,13 @@ class TrainJobController:
         log.info("deleted finished TrainJob", ttl_seconds=current["spec"].get("ttlSecondsAfterFinished"))
 
 
+_STALLED = f'"{ConditionType.STALLED}"'.encode()
+
+
 def _stall_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
-    return (
-        old is not None
-        and new is not None
-        and is_condition_true(old, ConditionType.STALLED) != is_condition_true(new, ConditionType.STALLED)
-    )
+    if old is None or new is None or not (_STALLED in old.raw or _STALLED in new.raw):
+        return False  # as nearly always, without decoding anything
+    return is_condition_true(old, ConditionType.STALLED) != is_condition_true(new, ConditionType.STALLED)
 
 
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:

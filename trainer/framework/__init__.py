@@ -11,9 +11,11 @@ from __future__ import annotations
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_specs, scheduler_warnings
 from trainer.framework.building.resources import cpus_of, devices_of, is_exclusive
-from trainer.framework.building.template import pod_spec_of, private_copy, split_command
+from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.building.trainer_step import (
+    PROCESSES,
     check_one_process_per_node,
+    check_processes,
     check_reserved_env,
     nodes_field,
     sizing_container,
@@ -26,7 +28,7 @@ from trainer.framework.deploying.deployer import APPLIED_HASH
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component, Loss, Revision, revise_while_suspended, unique_name
 from trainer.framework.plugin_api.conventions import RENDEZVOUS_PORT, Conventions
-from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
+from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Finding, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -46,7 +48,7 @@ from trainer.framework.plugin_api.extension_points import (
 )
 from trainer.framework.plugin_api.failure import FailedContainer, first_failure, last_crash
 from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
-from trainer.framework.plugin_api.pod_secret import PodSecret
+from trainer.framework.plugin_api.pod_secret import PodConfigMap, PodSecret
 from trainer.framework.plugin_api.runtime_info import (
     ANCESTOR_LABEL,
     LAUNCHER,
@@ -69,6 +71,7 @@ __all__ = [
     "APPLIED_HASH",
     "LAUNCHER",
     "NODE_RANK",
+    "PROCESSES",
     "RENDEZVOUS_PORT",
     "AdmissionWarning",
     "Ancestor",
@@ -82,6 +85,7 @@ __all__ = [
     "EnforcePodGroupPolicy",
     "FailedContainer",
     "FieldError",
+    "Finding",
     "Loss",
     "NodeRange",
     "Outcome",
@@ -89,6 +93,7 @@ __all__ = [
     "Plugin",
     "PluginContext",
     "PluginFactory",
+    "PodConfigMap",
     "PodGroups",
     "PodNetwork",
     "PodProblem",
@@ -109,6 +114,7 @@ __all__ = [
     "WatchExtension",
     "by_name",
     "check_one_process_per_node",
+    "check_processes",
     "check_reserved_env",
     "container_overrides",
     "cpus_of",
@@ -122,7 +128,6 @@ __all__ = [
     "last_crash",
     "nodes_field",
     "pod_spec_of",
-    "private_copy",
     "required",
     "revise_while_suspended",
     "scheduler_warnings",

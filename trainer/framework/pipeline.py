@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trainer.framework.building.extraction import Step
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.plugin_api.errors import AdmissionWarning
-    from trainer.framework.plugin_api.extension_points import Outcome, Plugin, StatusCondition, Watch
+    from trainer.framework.plugin_api.extension_points import Outcome, Plugin, PodProblem, StatusCondition, Watch
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.framework.startup.registry import Registry
     from trainer.kube.field_errors import FieldError
@@ -241,18 +241,20 @@ class Pipeline:
     def status(self, train_job: TrainJob) -> tuple[StatusReport, list[BuildError]]:
         """PostExecution: what all plugins together report, and the errors of plugins."""
         merged = StatusReport()
+        conditions: list[StatusCondition] = []
+        problems: list[PodProblem] = []
         errors: list[BuildError] = []
         for plugin, call in self._statuses:
             try:
                 with call:
                     report = plugin.train_job_status(train_job)
-                    # Step by step: problems and conditions may be generators, which raise after the counts are known.
+                    # One after the other: the last two may be generators, which raise after the counts are known.
                     merged = _with_counts(merged, report)
-                    merged = replace(merged, conditions=(*merged.conditions, *_own_conditions(report, plugin)))
-                    merged = replace(merged, problems=(*merged.problems, *report.problems))
+                    conditions += list(_own_conditions(report, plugin))
+                    problems += list(report.problems)
             except BuildError as error:
                 errors.append(error)
-        return merged, errors
+        return StatusReport(merged.jobs, merged.scale, tuple(problems), tuple(conditions)), errors
 
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False
@@ -280,7 +282,8 @@ class Pipeline:
         for plugin, call in self._validations:
             try:
                 with call:
-                    findings = _with_origin(plugin.validate(info, old, new), info.runtime)
+                    found = [*plugin.validate(info, old, new)]
+                    findings = _with_origin(found, info.runtime) if found else []
             except InternalError:
                 raise
             except BuildError as error:
@@ -310,7 +313,7 @@ def _with_counts(known: StatusReport, report: StatusReport) -> StatusReport:
     if known.scale is not None and report.scale is not None:
         raise ValueError("another plugin counts the nodes already; disable one of the two")
     jobs = known.jobs if report.jobs is None else report.jobs
-    return replace(known, jobs=jobs, scale=known.scale if report.scale is None else report.scale)
+    return StatusReport(jobs, known.scale if report.scale is None else report.scale)
 
 
 def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> Iterator[StatusCondition]:

@@ -10,13 +10,13 @@ from prometheus_client import Counter
 from trainer.framework.plugin_api.errors import BuildError, InternalError
 from trainer.framework.startup.registry import hooks_of
 from trainer.kube.errors import KubeError
-from trainer.kube.metrics.quick_histogram import QuickHistogram
+from trainer.kube.metrics.histograms import QuickHistogram
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from trainer.framework.startup.registry import Registry
-    from trainer.kube.metrics.quick_histogram import BoundHistogram
+    from trainer.kube.metrics.histograms import BoundHistogram
 
 _BUCKETS = (1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10)
 """Seconds: hooks only compute, and block the event loop meanwhile. A few buckets, for there are a dozen plugins."""
@@ -49,6 +49,8 @@ class PluginCall:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if self._seconds is not None:
             self._seconds.observe(perf_counter() - self._started)
+        if error is None:
+            return
         # SystemExit: a library that a plugin uses may end the program, and all TrainJobs with it.
         if isinstance(error, Exception | SystemExit) and not isinstance(error, BuildError | KubeError):
             if self._errors is not None:

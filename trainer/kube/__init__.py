@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainer.kube.cache.cache import Cache
-from trainer.kube.cache.cached_object import CachedObject, ObjectMeta, OwnerReference
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.cache.registration import Handler, Registration
 from trainer.kube.cache.store import Lister
@@ -33,7 +33,7 @@ from trainer.kube.errors import (
     TerminalError,
     TransportError,
 )
-from trainer.kube.events.recorder import EventRecorder, EventSender
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
@@ -41,14 +41,12 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, ObjectKey
-from trainer.kube.queue.workqueue import WorkQueue
 from trainer.kube.resource import Resource
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.selectors import FieldSelector, LabelSelector
+from trainer.kube.selection import Selection
+from trainer.kube.selectors import LabelSelector
 from trainer.kube.serving.certificates import FileCertificates
-from trainer.kube.serving.lifetimes import RotationOptions
 from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.serving.tls import TlsOptions
 from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse, Operation
@@ -56,7 +54,6 @@ from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 __all__ = [
-    "EVERYTHING",
     "AdmissionHandler",
     "AdmissionRequest",
     "AdmissionResponse",
@@ -74,9 +71,7 @@ __all__ = [
     "Controller",
     "DeleteOptions",
     "EventRecorder",
-    "EventSender",
     "EventType",
-    "FieldSelector",
     "FileCertificates",
     "Group",
     "Handler",
@@ -97,16 +92,13 @@ __all__ = [
     "Object",
     "ObjectKey",
     "ObjectList",
-    "ObjectMeta",
     "Operation",
-    "OwnerReference",
     "PatchType",
     "Propagation",
     "Reconcile",
     "Registration",
     "Resource",
     "Result",
-    "RotationOptions",
     "Selection",
     "SystemClock",
     "TerminalError",
@@ -116,7 +108,6 @@ __all__ = [
     "WatchOptions",
     "WebhookServer",
     "WebhookServerOptions",
-    "WorkQueue",
     "configure_logging",
     "connect",
     "run_until_signal",

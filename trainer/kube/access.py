@@ -77,26 +77,19 @@ class BearerGate:
     Needed: create on `tokenreviews` of authentication.k8s.io and `subjectaccessreviews` of authorization.k8s.io. Users
     need a ClusterRole with `nonResourceURLs`.
 
-    Args:
-        client: not one whose writes depend on leadership: `Manager.api_reader`.
-        clock: for the time limit and the age of answers.
-        audiences: a token must be made for one of them. Default: those of the API server.
+    The writes of the client must not depend on leadership: `Manager.api_reader`.
     """
 
-    def __init__(self, client: Client, *, clock: Clock, audiences: tuple[str, ...] = ()) -> None:
+    def __init__(self, client: Client, *, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._audiences = audiences
         self._users: _Answers[Object | None] = _Answers(clock, lambda user: VALID_TOKEN if user else WRONG_TOKEN)
         self._permissions: _Answers[bool] = _Answers(clock, lambda allowed: PERMITTED if allowed else DENIED)
 
     async def refusal(self, authorization: str, method: str, path: str) -> Refusal | None:
         """Why a request is not let in; None if it is.
 
-        Args:
-            authorization: the header; a token in the query does not count.
-            method: of the request.
-            path: decoded, without the query.
+        `path` is decoded and without the query; a token in the query does not count.
         """
         token = bearer_token(authorization)
         if token is None:
@@ -116,19 +109,16 @@ class BearerGate:
         text = f"{user['username']} may not {verb} this path: it needs a ClusterRole with it in nonResourceURLs"
         return Refusal(HTTPStatus.FORBIDDEN, text)
 
-    async def user_of(self, token: str, audiences: tuple[str, ...] | None = None) -> Object | None:
+    async def user_of(self, token: str, audiences: tuple[str, ...] = ()) -> Object | None:
         """The UserInfo of a token's owner; None if it has none, or is not for us.
 
-        Args:
-            token: as it was sent.
-            audiences: a token must be made for one of them. Default: None, those of the gate.
+        The token must be made for one of the `audiences`; by default those of the API server.
 
         Raises:
             KubeError: the API server does not answer; its text does not contain the token.
         """
-        wanted = self._audiences if audiences is None else audiences
-        question = "\n".join((token, *wanted)).encode(errors="surrogateescape")
-        return await self._users.of(hashlib.sha256(question).digest(), lambda: self._review_token(token, wanted))
+        question = "\n".join((token, *audiences)).encode(errors="surrogateescape")
+        return await self._users.of(hashlib.sha256(question).digest(), lambda: self._review_token(token, audiences))
 
     async def is_allowed(self, user: Object, verb: str, path: str) -> bool:
         """Whether a user may do this to a path that is no resource of the API.

@@ -88,11 +88,6 @@ class ObjectList:
     api_version: str = ""
     kind: str = ""
 
-    @classmethod
-    def of(cls, objects: Sequence[Mapping[str, Any]], resource_version: str, continue_token: str = "") -> ObjectList:
-        """A list of decoded objects."""
-        return cls([msgspec.json.encode(obj) for obj in objects], resource_version, continue_token)
-
     @property
     def items(self) -> list[Object]:
         """The objects, decoded anew each time, with `apiVersion` and `kind` even where the server leaves them out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,7 @@ import anyio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from types import TracebackType
 
 
 class Clock(Protocol):
@@ -62,17 +63,36 @@ def parse_timestamp(text: str) -> datetime:
     return moment
 
 
-@asynccontextmanager
-async def move_on_after(clock: Clock, seconds: float | None) -> AsyncIterator[anyio.CancelScope]:
+def move_on_after(clock: Clock, seconds: float | None) -> AbstractAsyncContextManager[anyio.CancelScope]:
     """Cancel the body when it takes longer by this clock; afterwards `scope.cancelled_caught` tells whether it did.
 
     With the clock of the machine this is `anyio.move_on_after`. None sets no limit.
     """
     # Exactly this class: a subclass may sleep otherwise.
     if type(clock) is SystemClock or seconds is None:
-        with anyio.move_on_after(seconds) as scope:
-            yield scope
-        return
+        return _OnEventLoop(seconds)
+    return _by(clock, seconds)
+
+
+class _OnEventLoop:
+    """The deadline of the event loop; a class, since entering an asynchronous generator takes as long as the limit."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, seconds: float | None) -> None:
+        self._scope = anyio.move_on_after(seconds)
+
+    async def __aenter__(self) -> anyio.CancelScope:
+        return self._scope.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return self._scope.__exit__(kind, error, traceback)
+
+
+@asynccontextmanager
+async def _by(clock: Clock, seconds: float) -> AsyncIterator[anyio.CancelScope]:
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         with anyio.CancelScope() as scope:

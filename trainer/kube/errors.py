@@ -205,21 +205,13 @@ class ServerTimeoutError(ApiError):
     reason = "Timeout"
 
 
-_BY_REASON: dict[str, type[ApiError]] = {
-    error.reason: error
-    for error in (
-        BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError, NotAcceptableError,
-        AlreadyExistsError, ConflictError, GoneError, InvalidError, TooManyRequestsError, InternalError,
-        ServiceUnavailableError, ServerTimeoutError,
-    )
-}  # fmt: skip
-_BY_REASON |= {"Expired": GoneError, "ServerTimeout": ServerTimeoutError}
-
 _BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequestError, 401: UnauthorizedError, 403: ForbiddenError, 404: NotFoundError, 405: MethodNotAllowedError,
     406: NotAcceptableError, 409: ConflictError, 410: GoneError, 422: InvalidError, 429: TooManyRequestsError,
     500: InternalError, 503: ServiceUnavailableError, 504: ServerTimeoutError,
 }  # fmt: skip
+_BY_REASON = {error.reason: error for error in _BY_CODE.values()}
+_BY_REASON |= {"AlreadyExists": AlreadyExistsError, "Expired": GoneError, "ServerTimeout": ServerTimeoutError}
 
 
 def causes_of(error: BaseException) -> tuple[BaseException, ...]:

@@ -94,9 +94,9 @@ def forbidden(path: str, detail: str, *, code: str = "") -> FieldError:
     return FieldError(path, _with_detail("Forbidden", detail), "FieldValueForbidden", code, detail)
 
 
-def not_found(path: str, value: object) -> FieldError:
+def not_found(path: str, value: object, detail: str = "") -> FieldError:
     """The field names something that does not exist."""
-    return FieldError(path, f"Not found: {show(value)}", "FieldValueNotFound")
+    return FieldError(path, _with_detail(f"Not found: {show(value)}", detail), "FieldValueNotFound")
 
 
 def duplicate(path: str, value: object) -> FieldError:

@@ -8,21 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SERVICE_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
-_LABEL_TEXT: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL.pattern}')"
-)
-_SERVICE_LABEL_TEXT: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    f"'{_SERVICE_LABEL.pattern}')"
-)
 _SUBDOMAIN_TEXT: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
@@ -38,19 +27,9 @@ _LABEL_VALUE_TEXT: Final = (
 )
 
 
-def label_problems(text: str) -> list[str]:
-    """What keeps a text from being an RFC 1123 label; empty when nothing does."""
-    return _matching(text, _LABEL, 63, _LABEL_TEXT)
-
-
 def subdomain_problems(text: str) -> list[str]:
     """What keeps a text from being an RFC 1123 subdomain; empty when nothing does."""
-    return _matching(text, _SUBDOMAIN, 253, _SUBDOMAIN_TEXT)
-
-
-def service_label_problems(text: str) -> list[str]:
-    """What keeps a text from being an RFC 1035 label; empty when nothing does."""
-    return _matching(text, _SERVICE_LABEL, 63, _SERVICE_LABEL_TEXT)
+    return matching(text, _SUBDOMAIN, 253, _SUBDOMAIN_TEXT)
 
 
 def qualified_name_problems(text: str) -> list[str]:
@@ -75,10 +54,11 @@ def qualified_name_problems(text: str) -> list[str]:
 
 def label_value_problems(text: str) -> list[str]:
     """What is wrong with the value of a label; empty when nothing is."""
-    return _matching(text, _LABEL_VALUE, 63, _LABEL_VALUE_TEXT)
+    return matching(text, _LABEL_VALUE, 63, _LABEL_VALUE_TEXT)
 
 
-def _matching(text: str, pattern: re.Pattern[str], length: int, explanation: str) -> list[str]:
+def matching(text: str, pattern: re.Pattern[str], length: int, explanation: str) -> list[str]:
+    """What keeps a text from being as long as this at most and of this form; empty when nothing does."""
     problems = [] if len(text) <= length else [f"must be no more than {length} bytes"]
     if not pattern.fullmatch(text):
         problems.append(explanation)

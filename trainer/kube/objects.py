@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,17 +37,20 @@ def objects_in(value: Any) -> list[Object]:
 
 def metadata_of(obj: Mapping[str, Any]) -> dict[str, Any]:
     """The object's metadata; an empty dict when it has none."""
-    return cast("dict[str, Any]", obj.get("metadata") or {})
+    metadata: dict[str, Any] = obj.get("metadata") or {}
+    return metadata
 
 
 def name_of(obj: Mapping[str, Any]) -> str:
     """`metadata.name`, or "" before the server has named it."""
-    return cast("str", metadata_of(obj).get("name") or "")
+    value: str = (obj.get("metadata") or {}).get("name") or ""
+    return value
 
 
 def namespace_of(obj: Mapping[str, Any]) -> str:
     """`metadata.namespace`, or "" for a cluster-scoped object."""
-    return cast("str", metadata_of(obj).get("namespace") or "")
+    value: str = (obj.get("metadata") or {}).get("namespace") or ""
+    return value
 
 
 def key_of(obj: Mapping[str, Any]) -> ObjectKey:
@@ -57,22 +60,26 @@ def key_of(obj: Mapping[str, Any]) -> ObjectKey:
 
 def uid_of(obj: Mapping[str, Any]) -> str:
     """`metadata.uid`, or "" before the object is stored."""
-    return cast("str", metadata_of(obj).get("uid") or "")
+    value: str = (obj.get("metadata") or {}).get("uid") or ""
+    return value
 
 
 def resource_version_of(obj: Mapping[str, Any]) -> str:
     """`metadata.resourceVersion`, or "" before the object is stored."""
-    return cast("str", metadata_of(obj).get("resourceVersion") or "")
+    value: str = (obj.get("metadata") or {}).get("resourceVersion") or ""
+    return value
 
 
 def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
     """`metadata.labels`; empty when absent."""
-    return cast("dict[str, str]", metadata_of(obj).get("labels") or {})
+    value: dict[str, str] = (obj.get("metadata") or {}).get("labels") or {}
+    return value
 
 
 def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
     """`metadata.annotations`; empty when absent."""
-    return cast("dict[str, str]", metadata_of(obj).get("annotations") or {})
+    value: dict[str, str] = (obj.get("metadata") or {}).get("annotations") or {}
+    return value
 
 
 def is_being_deleted(obj: Mapping[str, Any]) -> bool:
@@ -92,12 +99,16 @@ def is_at_its_end(obj: Mapping[str, Any]) -> bool:
 
 def owner_references_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     """`metadata.ownerReferences`; empty when absent."""
-    return cast("list[dict[str, Any]]", metadata_of(obj).get("ownerReferences") or [])
+    found: list[dict[str, Any]] = metadata_of(obj).get("ownerReferences") or []
+    return found
 
 
 def controller_of(obj: Mapping[str, Any]) -> dict[str, Any] | None:
     """The owner reference with `controller: true`, of which the API server allows one."""
-    return next((ref for ref in owner_references_of(obj) if ref.get("controller")), None)
+    for reference in owner_references_of(obj):
+        if reference.get("controller"):
+            return reference
+    return None
 
 
 def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
@@ -123,8 +134,11 @@ def controller_reference(owner: Mapping[str, Any]) -> dict[str, Any]:
 
 def find_condition(obj: Mapping[str, Any], condition_type: str) -> dict[str, Any] | None:
     """The entry of `status.conditions` with this type."""
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+    condition: dict[str, Any]
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == condition_type:
+            return condition
+    return None
 
 
 def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:

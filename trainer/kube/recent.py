@@ -10,11 +10,7 @@ _V = TypeVar("_V")
 
 
 class Recent(Generic[_K, _V]):
-    """Values by key; when there are too many, the one that was put longest ago goes. Reading changes nothing.
-
-    Args:
-        size: how many are kept.
-    """
+    """Values by key; when there are too many, the one that was put longest ago goes. Reading changes nothing."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import AdmissionWarning, Component, Reader, RuntimeInfo, Watch
-    from trainer.kube.field_errors import FieldError
+    from trainer.framework import Component, Finding, Reader, RuntimeInfo, Watch
 
 POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 
@@ -40,23 +39,18 @@ class Coscheduling:
         """PodGroups, if the cluster serves them, and the objects that their amounts come from."""
         yield from self._pod_groups.watches()
 
-    def validate(
-        self,
-        info: RuntimeInfo,
-        old: TrainJob | None,  # noqa: ARG002
-        new: TrainJob,  # noqa: ARG002
-    ) -> Iterator[FieldError | AdmissionWarning]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse gangs while the cluster does not serve PodGroups; warn of pods without a schedulerName."""
         if info.pod_group_policy.coscheduling is None:
             return
         yield from self._pod_groups.check(info)
         text = (
             "is {scheduler}, so the default scheduler decides about each pod alone, unless it has the coscheduling "
-            "plugin; name the scheduler that has it, be it default-scheduler"
+            "plugin; name the scheduler that has it, even default-scheduler"
         )
         yield from scheduler_warnings(info, (None, ""), text)
 
-    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
+    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Label the pods of the gang."""
         if info.pod_group_policy.coscheduling is not None:
             for pod_set in info.gang:

@@ -19,7 +19,7 @@ class PlainML:
 
     name = "plainml"
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
         """Refuse more than one process per node."""
         if info.ml_policy.source is None:
             yield from check_one_process_per_node(new)

@@ -10,21 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.progress import status_audience, status_path
-from trainer.framework import Component, Watch, by_name, upsert
+from trainer.framework import PodConfigMap, by_name, upsert
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.selection import Selection
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Reader, RuntimeInfo
+    from trainer.framework import Component, Reader, RuntimeInfo, Watch
     from trainer.kube.objects import Object
 
 AUTHORITY_LABEL = "trainer.kubeflow.org/status-server-authority"
 """Label of the ConfigMaps with the certificates of the status server; only ConfigMaps with it are cached."""
+CERTIFICATES = PodConfigMap("tls-config", AUTHORITY_LABEL)
+"""The ConfigMaps with the certificates."""
 
 VOLUME: Final = "kubeflow-trainer-token"
 _DIRECTORY: Final = "/var/run/secrets/kubeflow/trainer"
@@ -35,10 +35,7 @@ _TOKEN_SECONDS: Final = 3600
 class StatusServerAccess:
     """Gives the pods that train what they need to post their progress.
 
-    Args:
-        reader: for JobSets that exist.
-        url: of the server, without a path.
-        authority: the certificates by which pods verify it, as PEM; called when the server listens.
+    `authority` returns the certificates by which pods verify the server, as PEM; it is called when the server listens.
     """
 
     name = "status-server"
@@ -51,8 +48,7 @@ class StatusServerAccess:
 
     def watches(self) -> Iterator[Watch]:
         """The ConfigMaps and the JobSets."""
-        yield Watch(CONFIG_MAPS, Selection(label_selector=AUTHORITY_LABEL, metadata_only=True))
-        yield Watch(JOBSETS, triggers=False)
+        yield from CERTIFICATES.watches()
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set variables and mount the volume in all containers of the nodes, or of an MPI launcher."""
@@ -72,19 +68,8 @@ class StatusServerAccess:
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The ConfigMap with the certificates, which follows them while the pods run."""
-        if not self._may_post(info, train_job):
-            return
-        config_map: Object = {
-            "apiVersion": CONFIG_MAPS.api_version,
-            "kind": CONFIG_MAPS.kind,
-            "metadata": {
-                "name": _config_map_name(info.job_name),
-                "namespace": train_job.metadata.namespace,
-                "labels": {AUTHORITY_LABEL: info.job_name},
-            },
-            "data": {_AUTHORITY: self._authority().decode()},
-        }
-        yield Component(CONFIG_MAPS, config_map, metadata_only=True)
+        if self._may_post(info, train_job):
+            yield CERTIFICATES.component(train_job, {_AUTHORITY: self._authority().decode()})
 
     def _may_post(self, info: RuntimeInfo, train_job: TrainJob) -> bool:
         """Whether a pod trains and may get a token; none of a JobSet from before the gate was on can change."""
@@ -101,9 +86,5 @@ class StatusServerAccess:
 
 def _volume(namespace: str, name: str) -> Object:
     token = {"audience": status_audience(namespace, name), "expirationSeconds": _TOKEN_SECONDS, "path": _TOKEN}
-    authority = {"name": _config_map_name(name), "items": [{"key": _AUTHORITY, "path": _AUTHORITY}]}
+    authority = {"name": CERTIFICATES.name(name), "items": [{"key": _AUTHORITY, "path": _AUTHORITY}]}
     return {"name": VOLUME, "projected": {"sources": [{"serviceAccountToken": token}, {"configMap": authority}]}}
-
-
-def _config_map_name(train_job: str) -> str:
-    return f"{train_job}-tls-config"

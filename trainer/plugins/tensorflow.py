@@ -41,7 +41,7 @@ class TensorFlow:
     name = "tensorflow"
     ml_policy_sources = frozenset({"tensorflow"})
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
         """Refuse reserved variables, more than one process per node, and more nodes than `TF_CONFIG` can name."""
         if info.ml_policy.tensorflow is None:
             return
@@ -49,7 +49,7 @@ class TensorFlow:
         yield from check_one_process_per_node(new)
         yield from _check_length(info, new)
 
-    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set `TF_CONFIG` of the training container when there are several nodes."""
         if info.ml_policy.tensorflow is None or info.trainer.count == 1:
             return

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from trainer.api.labels import VOLCANO_QUEUE
 from trainer.framework import PodGroups, gang_specs, scheduler_warnings
-from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import AdmissionWarning, Component, Reader, RuntimeInfo, Watch
+    from trainer.framework import Component, Finding, Reader, RuntimeInfo, Watch
 
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 
@@ -41,12 +41,7 @@ class Volcano:
         """PodGroups, if the cluster serves them, and the objects that their amounts come from."""
         yield from self._pod_groups.watches()
 
-    def validate(
-        self,
-        info: RuntimeInfo,
-        old: TrainJob | None,  # noqa: ARG002
-        new: TrainJob,  # noqa: ARG002
-    ) -> Iterator[FieldError | AdmissionWarning]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse gangs while the cluster does not serve PodGroups, and empty queue names; warn of other schedulers."""
         if info.pod_group_policy.volcano is None:
             return
@@ -58,7 +53,7 @@ class Volcano:
         text = "is {scheduler}, so the default scheduler decides about each pod alone; set it to volcano"
         yield from scheduler_warnings(info, _OTHER_SCHEDULERS, text)
 
-    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
+    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Annotate the pods of the gang."""
         if info.pod_group_policy.volcano is not None:
             for pod_set in info.gang:

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING
 
 from trainer.framework import (
     NODE_RANK,
+    PROCESSES,
     AdmissionWarning,
+    check_processes,
     check_reserved_env,
     devices_of,
     stated_processes,
 )
-from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
+    from trainer.framework import Finding, RuntimeInfo
 
 TRACKER_HOST = "DMLC_TRACKER_URI"
 """Where the tracker listens: DNS name of the first node."""
@@ -37,8 +39,6 @@ WORKERS_PER_NODE = "DMLC_NUM_WORKER_PER_NODE"
 RESERVED = frozenset({TRACKER_HOST, TRACKER_PORT, TASK_ID, WORKERS, WORKERS_PER_NODE})
 """Variables that only this plugin sets."""
 
-_PROCESSES = "spec.trainer.numProcPerNode"
-
 
 class XGBoost:
     """Sets the address of the tracker, the index of the node, and the number of workers.
@@ -50,12 +50,7 @@ class XGBoost:
     name = "xgboost"
     ml_policy_sources = frozenset({"xgboost"})
 
-    def validate(
-        self,
-        info: RuntimeInfo,
-        old: TrainJob | None,  # noqa: ARG002
-        new: TrainJob,
-    ) -> Iterator[FieldError | AdmissionWarning]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse reserved variables and workers without a GPU of their own; warn of workers that would wait or idle."""
         if info.ml_policy.xgboost is None:
             return
@@ -82,37 +77,29 @@ class XGBoost:
 
 def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     """The number in the TrainJob; else one for each GPU, or one."""
-    wish = _wish(info, train_job)
-    return max(devices_of(info.main_container).count, 1) if isinstance(wish, str) else wish
+    stated = _stated(info, train_job)
+    return stated if isinstance(stated, int) else max(devices_of(info.main_container).count, 1)
 
 
-def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
-    wish, gpus, workers = (
-        _wish(info, train_job),
-        devices_of(info.main_container).count,
-        _workers_per_node(info, train_job),
-    )
-    if wish == "cpu":
-        yield invalid(_PROCESSES, wish, "must be a number, gpu or auto: one XGBoost worker uses all CPUs of a node")
-    elif wish == "gpu" and not gpus:
-        yield invalid(_PROCESSES, wish, "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode")
+def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
+    stated, gpus = _stated(info, train_job), devices_of(info.main_container).count
+    workers = _workers_per_node(info, train_job)
+    wrong = list(check_processes(stated, gpus, "one XGBoost worker uses all CPUs of a node"))
+    if wrong:
+        yield from wrong
     elif gpus and workers > gpus:
         rule = f"must be at most {gpus}, the GPUs of a node: two XGBoost workers cannot use one"
-        yield invalid(_PROCESSES, workers, rule)
+        yield invalid(PROCESSES, workers, rule)
     elif workers < gpus:
         text = f"is {workers} on a node with {gpus} GPUs, of which a worker uses one; auto means one for each GPU"
-        yield AdmissionWarning(_PROCESSES, text)
-    elif wish == "auto" and workers > 1:
+        yield AdmissionWarning(PROCESSES, text)
+    elif stated in {None, "auto"} and workers > 1:
         text = (
             f"is one for each GPU: XGBoost waits until the training has started {workers} workers on every node, "
-            f"as {WORKERS_PER_NODE} tells it; for a training that is one worker set it to 1"
+            f"as {WORKERS_PER_NODE} says; for a training that is one worker set it to 1"
         )
-        yield AdmissionWarning(_PROCESSES, text)
+        yield AdmissionWarning(PROCESSES, text)
 
 
-def _wish(info: RuntimeInfo, train_job: TrainJob) -> int | str:
-    """The number of processes from `numProcPerNode`: a number, or auto, gpu or cpu."""
-    wish = stated_processes(train_job) if info.conventions.has_extras else None
-    if wish is None:
-        return "auto"
-    return int(wish) if str(wish).isdigit() else wish
+def _stated(info: RuntimeInfo, train_job: TrainJob) -> int | str | None:
+    return stated_processes(train_job) if info.conventions.has_extras else None

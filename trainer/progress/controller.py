@@ -6,6 +6,8 @@ primary pod's log. Followers pass messages to the `ProgressWriter`. Only the lea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ import structlog
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.jobset_pods import jobset_keys
 from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, stall_seconds
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
@@ -37,7 +40,7 @@ from trainer.kube.objects import (
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.progress.follower import Follower, FollowerContext
+from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.history import History, HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
@@ -48,7 +51,7 @@ from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, 
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from anyio.abc import TaskGroup
 
@@ -56,7 +59,6 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer.progress.options import ProgressOptions
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import RejectedMessageError
 
@@ -68,16 +70,31 @@ _NAMED_VALUES = 4
 """Dropped values of one field that an event names; the note of an event has at most 1024 characters."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProgressOptions:
+    """Options of the progress controller (KEP-2779)."""
+
+    status_interval: float = 5.0
+    """Least seconds between two writes of the status of one TrainJob; the end of a run is written at once. Default: 5,
+    with which a thousand TrainJobs make 200 requests a second."""
+    read_interval: float = 0.5
+    """Seconds between two reads of a log that has new lines; 0 reads each line at once. Default: 0.5, with which a
+    thousand busy logs wake the manager 2,000 times a second."""
+    history_samples: int = 200
+    """Samples kept of each metric of a running TrainJob. Default: 200."""
+    serve_history: bool = False
+    """Whether the samples are served under /progress/v1/. Default: False, since its readers see all namespaces."""
+    stall_timeout: float | None = None
+    """Seconds without progress after which a training counts as stalled; an annotation of the TrainJob takes
+    precedence. Default: None, never."""
+    with_pushes: bool = False
+    """Whether pods may also post their progress to the status server. Default: False, only their logs report it."""
+
+
 class ProgressController:
-    """Reconciles TrainJobs with the followers of their logs; the constructor registers it with the manager.
+    """Reconciles TrainJobs, of one namespace or of all, with the followers of their logs.
 
-    Args:
-        manager: provides the client, informers and the clock.
-        options: how logs are followed.
-        namespace: the only namespace whose TrainJobs are reconciled. Default: None, all namespaces.
-
-    Attributes:
-        history: samples of the metrics of running trainings.
+    The constructor registers it with the manager.
     """
 
     def __init__(self, manager: Manager, options: ProgressOptions, *, namespace: str | None = None) -> None:
@@ -89,6 +106,7 @@ class ProgressController:
         pods.add_index(CANDIDATES, candidates)
         self._train_jobs, self._jobsets, self._pods = train_jobs.lister, jobsets.lister, pods.lister
         self.history = History(samples=options.history_samples)
+        """Samples of the metrics of running trainings."""
         series = manager.metrics.series(ProgressSeries)
         self._clock = manager.clock
         self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
@@ -114,7 +132,7 @@ class ProgressController:
         changed = any_of(train_job_changed, progress_changed) if options.with_pushes else train_job_changed
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=changed)
         controller.owns(JOBSETS, selection=selection, predicate=annotation_changed)
-        controller.watches_source(Kind(pods, _jobset_of_pod, _candidate_changed))
+        controller.watches_source(Kind(pods, jobset_keys, _candidate_changed))
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Start or stop the follower of one TrainJob, and check whether its training has stalled."""
@@ -169,7 +187,7 @@ class ProgressController:
         if training is None:
             if state.has_ended and is_settled(obj, self._clock.now()):
                 return
-            training = self._trainings[key] = _Training(self, obj)
+            training = self._trainings[key] = _Training(obj)
         # After the newest pod is deleted, the pods of failed attempts before it may still exist.
         is_older = state.has_ended and state.age < training.age
         if training.place != state.place and not is_older:
@@ -177,7 +195,7 @@ class ProgressController:
             # Another pod starts from nothing; its clock may differ from the first pod's.
             shown = shown_progress(obj) if training.place is None else None
             training.place, training.age = state.place, state.age
-            training.follower = Follower(self._context, state, shown, training)
+            training.follower = Follower(self._context, state, shown, self._listener(training))
             self._start(training, training.follower)
             if state.missing:
                 detail = f"the pod has no container of this name; the log of {state.container} is read"
@@ -205,23 +223,15 @@ class ProgressController:
     def _check_stall(self, key: ObjectKey, owners: Sequence[Object], state: ContainerState | None) -> Result | None:
         """Record a warning event when the training has stalled, and requeue for the next check.
 
-        Args:
-            key: the TrainJob.
-            owners: the TrainJob and its JobSet, whose annotations set the timeout.
-            state: the training container.
+        `owners` are the TrainJob and its JobSet, whose annotations set the timeout.
         """
         training = self._trainings.get(key)
         if training is None or state is None or state.has_ended or has_ended(owners[0]):
             self._stalls.forget(key)
             return None
+        run, before = (state.place, state.started), _before(owners[0], training.follower, state)
         timeout, is_own = self._stall_timeout(training, owners)
-        self._stalls.watch(
-            key,
-            (state.place, state.started),
-            timeout,
-            is_expected_to_report=is_own,
-            before=_before(owners[0], training.follower, state),
-        )
+        self._stalls.watch(key, run, timeout, is_expected_to_report=is_own, before=before)
         complaint = self._stalls.check(key)
         if complaint is not None:
             log.warning("training makes no progress", complaint=complaint)
@@ -267,7 +277,15 @@ class ProgressController:
         self._stalls.forget(key)
         self._writer.forget(key)
 
-    def record_message(self, training: _Training, message: Message, time: Instant) -> None:
+    def _listener(self, training: _Training) -> Listener:
+        return Listener(
+            partial(self._record_message, training),
+            partial(self._record_rejected, training),
+            partial(self._record_dropped, training),
+            partial(self._writer.flush, training.key),  # the end of a stream may be the end of the training
+        )
+
+    def _record_message(self, training: _Training, message: Message, time: Instant) -> None:
         """Pass a message of the log to the history, the writer and the stall watch."""
         follower = training.follower
         if follower is None:
@@ -297,28 +315,21 @@ class ProgressController:
     def _submit(self, training: _Training, follower: Follower, newest: Instant) -> None:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
 
-    def record_rejected(self, training: _Training, error: RejectedMessageError) -> None:
+    def _record_rejected(self, training: _Training, error: RejectedMessageError) -> None:
         """Record a warning event, once per pod, for a tagged line that is not a message."""
-        pod, _ = training.place or ("", "")
         text = (
             f"dropped a message about the progress of the training: {error}; further ones of the pod are not reported"
         )
-        training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=pod)
+        training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=training.pod)
 
-    def record_dropped(self, training: _Training, values: Sequence[FieldError]) -> None:
+    def _record_dropped(self, training: _Training, values: Sequence[FieldError]) -> None:
         """Record a warning event, once per pod and field, for values that break a rule."""
-        pod, _ = training.place or ("", "")
         for field, errors in groupby(values, lambda error: error.field.partition("[")[0]):
             named = "; ".join(map(str, islice(errors, _NAMED_VALUES)))
             text = f"dropped values of a message about the progress of the training, of which the rest counts: {named}"
-            further = f"; further ones of {field} of the pod are not reported"
-            training.warn_once(
-                self._events, EventReason.TRAINER_STATUS_REJECTED, text + further, subject=f"{pod} {field}"
-            )
-
-    def record_end(self, training: _Training) -> None:
-        """Write what has been reported, since the end of a stream may be the end of the training."""
-        self._writer.flush(training.key)
+            text += f"; further ones of {field} of the pod are not reported"
+            subject = f"{training.pod} {field}"
+            training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
 
     async def _run_followers(self) -> None:
         async with anyio.create_task_group() as self._tasks:
@@ -329,8 +340,7 @@ class ProgressController:
 class _Training:
     """The state of one TrainJob whose log is followed now or was followed."""
 
-    def __init__(self, controller: ProgressController, obj: Object) -> None:
-        self._controller = controller
+    def __init__(self, obj: Object) -> None:
         self.key = key_of(obj)
         self.uid = uid_of(obj)
         self.reference: Object = {
@@ -349,27 +359,16 @@ class _Training:
         """Whether a reconcile is queued for the moment at which a stall would begin."""
         self._warned: set[tuple[str, str]] = set()
 
+    @property
+    def pod(self) -> str:
+        """Uid of the pod of the present or last follower."""
+        return self.place[0] if self.place else ""
+
     def stop(self) -> None:
         """Cancel the follower."""
         if self.scope is not None:
             self.scope.cancel()
         self.follower = None
-
-    def on_message(self, message: Message, time: Instant) -> None:
-        """See `Listener`."""
-        self._controller.record_message(self, message, time)
-
-    def on_rejected(self, error: RejectedMessageError) -> None:
-        """See `Listener`."""
-        self._controller.record_rejected(self, error)
-
-    def on_dropped(self, values: Sequence[FieldError]) -> None:
-        """See `Listener`."""
-        self._controller.record_dropped(self, values)
-
-    def on_end(self) -> None:
-        """See `Listener`."""
-        self._controller.record_end(self)
 
     def warn_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:
         """Record a warning event, unless one of this reason and subject was recorded before."""
@@ -391,8 +390,3 @@ def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Be
 
 def _candidate_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
     return any(pod is not None and candidates(pod) for pod in (old, new))
-
-
-def _jobset_of_pod(pod: CachedObject) -> Iterable[ObjectKey]:
-    name = pod.labels.get(JOBSET_NAME)
-    return (ObjectKey(pod.key.namespace, name),) if name else ()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interruption, LogObserver
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.podlogs.interruption import Interruption
 from trainer.progress.protocol import PAYLOAD_LIMIT, RejectedMessageError, parse, tagged_lines
 from trainer.progress.run import TrainingRun
 
@@ -41,20 +40,17 @@ REFUSAL_PAUSE = 60.0
 """Seconds until the log is requested again after the API server refused it."""
 
 
-class Listener(Protocol):
-    """Receives what a follower reads; called on the event loop, so the calls must not block."""
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What a follower calls, on the event loop, so it must not block."""
 
-    def on_message(self, message: Message, time: Instant) -> None:
-        """The log has a message."""
-
-    def on_rejected(self, error: RejectedMessageError) -> None:
-        """The log has a tagged line that is not a message."""
-
-    def on_dropped(self, values: Sequence[FieldError]) -> None:
-        """A message has values that break a rule; `on_message` gets the rest of it."""
-
-    def on_end(self) -> None:
-        """A stream of the log was read to its end, as happens when the container ends."""
+    on_message: Callable[[Message, Instant], None]
+    on_rejected: Callable[[RejectedMessageError], None]
+    """The log has a tagged line that is not a message."""
+    on_dropped: Callable[[Sequence[FieldError]], None]
+    """A message has values that break a rule; `on_message` gets the rest of it."""
+    on_end: Callable[[], None]
+    """A stream of the log was read to its end, as happens when the container ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +65,9 @@ class FollowerContext:
 
 
 class Follower:
-    """Follows one container's log through all runs of the container.
+    """Follows the log of a container that has started, through all of its runs.
 
-    Args:
-        context: the shared dependencies.
-        state: the container, which has started.
-        shown: the trainerStatus of the TrainJob; if it is of the present run, the log is read from its time on.
-        listener: receives the messages.
+    If `shown`, the trainerStatus of the TrainJob, is of the present run, the log is read from its time on.
     """
 
     def __init__(
@@ -93,7 +85,7 @@ class Follower:
         self._run = TrainingRun(self._resumed)
         self._since = reported if goes_on else None
         self._stream_run = TrainingRun() if goes_on else self._run
-        """The reports since a stream last ended; they belong to one run, which may start before its pod says so."""
+        """The reports since a stream last ended; they belong to one run, which the status of the pod may show later."""
         self._stream_began: Instant | None = None
         self._is_gone = False
         self._stream: anyio.CancelScope | None = None
@@ -118,9 +110,8 @@ class Follower:
     def observe(self, state: ContainerState) -> Instant | None:
         """Update the state of the container.
 
-        Returns:
-            The time of the first message of a new run if that run had been read before its start was known, since the
-            status changes then; None otherwise.
+        Returns the time of the first message of a new run if that was read before its start was known, since the status
+        changes then; None otherwise.
         """
         self._state = state
         if state.has_ended and not state.is_leaving and self._stream is not None:
@@ -213,7 +204,7 @@ class Follower:
         self._listener.on_end()
 
 
-class _Observer:
+class _Observer(LogObserver):
     """Counts lines, skipped lines, reconnects and open streams."""
 
     def __init__(self, series: ProgressSeries, on_end: Callable[[], None]) -> None:

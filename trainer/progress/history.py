@@ -67,11 +67,7 @@ class Series:
 
 
 class History:
-    """The last samples of each metric of the trainings that run.
-
-    Args:
-        samples: how many of each metric are kept; 0 keeps none. Default: 200.
-    """
+    """The last samples of each metric of the trainings that run; 0 samples keep none."""
 
     def __init__(self, *, samples: int = 200) -> None:
         if samples < 0:
@@ -80,13 +76,9 @@ class History:
         self._jobs: dict[ObjectKey, JobHistory] = {}
 
     def record(self, key: ObjectKey, uid: str, message: Message, time: Instant) -> None:
-        """Add the metrics, percentage, step and epoch of a message; one with the same time and values adds nothing.
+        """Add what a message reports; one with the same time and values as before adds nothing.
 
-        Args:
-            key: the TrainJob.
-            uid: of the TrainJob; the samples of an earlier one of the same name are dropped.
-            message: the message.
-            time: of its line in the log.
+        The samples of an earlier TrainJob of the same name, whose uid is another, are dropped.
         """
         if not self._samples:
             return
@@ -115,12 +107,7 @@ class History:
 
 
 class JobHistory:
-    """The last samples of one TrainJob.
-
-    Args:
-        uid: of the TrainJob.
-        samples: how many of each metric are kept.
-    """
+    """The last samples of one TrainJob."""
 
     __slots__ = ("_budget", "_cost", "_samples", "_tables", "uid")
 
@@ -249,28 +236,23 @@ class HistoryServer:
         self._history = history
 
     def register(self, manager: Manager) -> None:
-        """Add the routes to the manager's HTTP server; replicas that do not lead have no samples.
-
-        Raises:
-            ValueError: the paths are taken.
-        """
-        manager.serve(f"{PREFIX}/trainjobs", self.all_train_jobs)
+        """Add the routes to the manager's HTTP server; replicas that do not lead have no samples."""
+        manager.serve(f"{PREFIX}/trainjobs", self.train_jobs)
         manager.serve(f"{PREFIX}/namespaces/{{namespace}}/trainjobs", self.train_jobs)
         manager.serve(f"{PREFIX}/namespaces/{{namespace}}/trainjobs/{{name}}", self.train_job)
 
-    async def all_train_jobs(self, request: HttpRequest) -> HttpResponse:
-        """The TrainJobs of all namespaces that have samples, without the samples."""
-        return _refusal_of_parameters(request) or self._list(None)
-
     async def train_jobs(self, request: HttpRequest) -> HttpResponse:
-        """The TrainJobs of one namespace that have samples, without the samples."""
-        return _refusal_of_parameters(request) or self._list(request.parameters["namespace"])
+        """The TrainJobs of a namespace, or of all, that have samples, without the samples."""
+        if request.query:
+            return _refusal_of_parameters(request)
+        namespace = request.parameters.get("namespace")
+        items = [_describe(key, job) for key, job in self._history if namespace in {None, key.namespace}]
+        return _json({"items": items})
 
     async def train_job(self, request: HttpRequest) -> HttpResponse:
         """The samples of one TrainJob."""
-        refusal = _refusal_of_parameters(request)
-        if refusal is not None:
-            return refusal
+        if request.query:
+            return _refusal_of_parameters(request)
         key = ObjectKey(request.parameters["namespace"], request.parameters["name"])
         job = self._history.of(key)
         if job is None:
@@ -280,10 +262,6 @@ class HistoryServer:
                 "TrainJobs that run and report metrics, by the manager that leads, since it was started",
             )
         return _json(_describe(key, job) | _samples(job))
-
-    def _list(self, namespace: str | None) -> HttpResponse:
-        items = [_describe(key, job) for key, job in self._history if namespace in {None, key.namespace}]
-        return _json({"items": items})
 
 
 def _describe(key: ObjectKey, job: JobHistory) -> dict[str, Any]:
@@ -300,9 +278,7 @@ def _samples(job: JobHistory) -> dict[str, Any]:
     return {"metrics": metrics, "progress": progress}
 
 
-def _refusal_of_parameters(request: HttpRequest) -> HttpResponse | None:
-    if not request.query:
-        return None
+def _refusal_of_parameters(request: HttpRequest) -> HttpResponse:
     names = ", ".join(sorted(request.query))
     return _error(HTTPStatus.BAD_REQUEST, f"there are no query parameters here; take out: {names}")
 

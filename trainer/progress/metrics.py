@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from trainer.kube.podlogs.interruption import Interruption
+from trainer.kube.podlogs.container_log import Interruption
 from trainer.progress.protocol import DROPPED_LIMIT
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ProgressSeries:
         self.skipped_lines = counter("skipped_lines", "Lines that were too long to be read.")
         self.reconnects = Counter(
             "trainer_progress_reconnects_total",
-            "Times that a log was asked for again after its connection had ended, by reason.",
+            "Times that a log was requested again after its connection had ended, by reason.",
             ["reason"],
             registry=registry,
         )

@@ -160,7 +160,7 @@ _ABOUT = "about "
 def summarize(seconds: int, *, is_estimate: bool = False) -> str | None:
     """Remaining time in the two largest units at most, such as `9 days 5 hours`; None when nothing remains.
 
-    An estimate is rounded more and says so: `about 45 minutes`.
+    An estimate is rounded more and begins with about: `about 45 minutes`.
     """
     if seconds <= 0:
         return None

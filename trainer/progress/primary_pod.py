@@ -133,18 +133,19 @@ def _container(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> tup
 
 
 def _trainer_job(jobset: Object) -> str | None:
-    jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
-    labelled = [job["name"] for job in jobs if _ancestor(job) == Ancestor.TRAINER]
-    named = [job["name"] for job in jobs if job["name"] in TRAINER_JOBS]
-    return next(iter([*labelled, *named, *(job["name"] for job in jobs)]), None)
+    names = [job["name"] for job in (jobset.get("spec") or {}).get("replicatedJobs") or []]
+    return next(iter([*_training_jobs(jobset), *names]), None)
 
 
 def training_job(jobset: Object) -> str | None:
     """Name of the replicated Job whose pods are the nodes, by label, else by name; never the MPI launcher."""
-    jobs = [job for job in (jobset.get("spec") or {}).get("replicatedJobs") or [] if job["name"] != LAUNCHER]
+    return next((name for name in _training_jobs(jobset) if name != LAUNCHER), None)
+
+
+def _training_jobs(jobset: Object) -> list[str]:
+    jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
     labelled = [job["name"] for job in jobs if _ancestor(job) == Ancestor.TRAINER]
-    named = [job["name"] for job in jobs if job["name"] in TRAINER_JOBS]
-    return next(iter([*labelled, *named]), None)
+    return [*labelled, *(job["name"] for job in jobs if job["name"] in TRAINER_JOBS)]
 
 
 def _ancestor(job: Object) -> str | None:

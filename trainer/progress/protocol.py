@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -19,6 +19,7 @@ from trainer.kube.podlogs.position import instant_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from trainer.api.trainjob_status import TrainerStatus
     from trainer.kube.podlogs.instant import Instant
 
 PAYLOAD_LIMIT: Final = 64 * 1024
@@ -83,6 +84,19 @@ class Message:
     """Errors of the values that break a rule, at most `DROPPED_LIMIT`; each has at most a few hundred characters, all
     printable."""
 
+    @classmethod
+    def of_status(cls, status: TrainerStatus) -> Message:
+        """The message that reports what a status shows."""
+        return cls(**{name: getattr(status, name) for name in _REPORTED})
+
+    def merged(self, newer: Message) -> Message:
+        """This message with the fields that a newer one has."""
+        stated = {name: value for name in _REPORTED if (value := getattr(newer, name)) is not None}
+        return replace(self, **stated)
+
+
+_REPORTED: Final = [field.name for field in fields(Message) if field.name != "dropped"]
+
 
 class RejectedMessageError(ValueError):
     """A tagged line does not have exactly one JSON object; the text is short and printable."""
@@ -100,30 +114,25 @@ def parse(payload: bytes) -> Message:
     reader = _Reader(_decode(payload))
     return Message(
         progress_percentage=reader.percentage(),
-        estimated_remaining_seconds=reader.integer("estimatedRemainingSeconds", 2**63 - 1),
-        current_step=reader.integer("currentStep", 2**31 - 1),
-        total_steps=reader.integer("totalSteps", 2**31 - 1),
-        current_epoch=reader.integer("currentEpoch", 2**31 - 1),
-        total_epochs=reader.integer("totalEpochs", 2**31 - 1),
+        estimated_remaining_seconds=reader.integer("estimatedRemainingSeconds"),
+        current_step=reader.integer("currentStep"),
+        total_steps=reader.integer("totalSteps"),
+        current_epoch=reader.integer("currentEpoch"),
+        total_epochs=reader.integer("totalEpochs"),
         train_metrics=reader.metrics("trainMetrics"),
         eval_metrics=reader.metrics("evalMetrics"),
         dropped=tuple(reader.dropped),
     )
 
 
-_FIELDS = frozenset(
-    {
-        "progressPercentage",
-        "progressPercent",
-        "estimatedRemainingSeconds",
-        "currentStep",
-        "totalSteps",
-        "currentEpoch",
-        "totalEpochs",
-        "trainMetrics",
-        "evalMetrics",
-    }
-)
+_COUNTS: Final = dict.fromkeys(("currentStep", "totalSteps", "currentEpoch", "totalEpochs"), 2**31 - 1)
+_MOST: Final = _COUNTS | {
+    "progressPercentage": 100,
+    "progressPercent": 100,  # as the KEP's example writes it
+    "estimatedRemainingSeconds": 2**63 - 1,
+}
+"""The greatest value of each integer."""
+_FIELDS: Final = _MOST.keys() | {"trainMetrics", "evalMetrics"}
 
 
 class _Number(str):
@@ -188,20 +197,19 @@ class _Reader:
 
     def percentage(self) -> int | None:
         """The percentage, from either of its two names."""
-        percentage = self.integer("progressPercentage", 100)
-        short = self.integer("progressPercent", 100)  # as the KEP's example writes it
+        percentage, short = self.integer("progressPercentage"), self.integer("progressPercent")
         if percentage is None or short is None:
             return short if percentage is None else percentage
         self._drop(forbidden("progressPercent", "it is another name of progressPercentage, which is there, too"))
         return percentage
 
-    def integer(self, name: str, most: int) -> int | None:
-        """An integer from 0 to `most`."""
+    def integer(self, name: str) -> int | None:
+        """An integer from 0 to its greatest value."""
         value = self._fields.get(name)
         if value is None:
             return None
         try:
-            return _integer(value, most)
+            return _integer(value, _MOST[name])
         except ValueError as rule:
             self._drop(_invalid(name, value, str(rule)))
             return None

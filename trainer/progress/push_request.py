@@ -17,13 +17,10 @@ from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError, invalid, too_many, type_invalid
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.pace import summarize
+from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT
 
 BODY_LIMIT: Final = 64 * 1024
 """Most bytes of a body, as in the released Trainer."""
-METRICS_LIMIT: Final = 256
-"""Most metrics, as in its CRD."""
-TEXT_LIMIT: Final = 64
-"""Most characters of a metric's name and of its value."""
 
 _json = msgspec.json.Decoder(Any)
 

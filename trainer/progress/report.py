@@ -139,13 +139,7 @@ def report(
 
 
 class Reporter:
-    """Merges reports into lines and writes at most one line in each interval.
-
-    Args:
-        write: takes a line; returns whether it was written.
-        interval: seconds between two lines.
-        clock: monotonic seconds.
-    """
+    """Merges reports into lines and writes at most one line in each interval; `write` returns whether it did."""
 
     def __init__(
         self, write: Callable[[bytes], bool], *, interval: float = 1.0, clock: Callable[[], float] = time.monotonic
@@ -194,7 +188,7 @@ class Reporter:
 
     def _is_at_the_end(self, fields: Mapping[str, object]) -> bool:
         """Whether the training has reached its last step, and has not said much since."""
-        _merge(self._position, dict(_ready(fields)))
+        _merge(self._position, _ready(fields))
         if not _is_complete(self._position):
             self._lines_at_the_end = _LINES_AT_THE_END
             return False
@@ -267,8 +261,8 @@ def _write_some(fd: int, data: bytes, deadline: float) -> int:
 def rank() -> int | None:
     """The place of this process among all, of which the first one writes; None: alone.
 
-    In an Indexed Job whose pods have several processes each: as the pods count. Otherwise it is what PyTorch says once
-    its processes have met, else what the environment says.
+    In an Indexed Job whose pods have several processes each it is counted by pods. Otherwise it is that of PyTorch once
+    its processes have met, else that of the environment.
     """
     in_job = _rank_in_job()
     if in_job is not None:
@@ -279,7 +273,8 @@ def rank() -> int | None:
             return int(distributed.get_rank())
     except Exception:  # noqa: S110 built without it, half imported, being destroyed
         pass
-    return next(_ranks(), None)
+    found = (_variable(name) for name in _RANKS)
+    return next((number for number in found if number is not None), None)
 
 
 def _rank_in_job() -> int | None:
@@ -291,12 +286,6 @@ def _rank_in_job() -> int | None:
     if index is None or local is None or any(_variable(name) is not None for name in _FORWARDED):
         return None
     return index * (_variable("LOCAL_WORLD_SIZE") or 1) + local
-
-
-def _ranks() -> Iterator[int]:
-    """All ranks that the environment names, the most telling first."""
-    found = (_variable(name) for name in _RANKS)
-    return (number for number in found if number is not None)
 
 
 def _variable(name: str) -> int | None:
@@ -376,10 +365,7 @@ def _number(value: object) -> float | None:
 
 
 def _held(value: object) -> object:
-    """A tensor as it is now, for scripts go on adding to theirs; without its graph, which would keep its memory.
-
-    The device copies it when it comes to that: nobody waits.
-    """
+    """A copy of a tensor, which the script may change, without its graph and without waiting for the device."""
     if isinstance(value, (int, float)):
         return value
     detach = getattr(value, "detach", None)
@@ -389,11 +375,10 @@ def _held(value: object) -> object:
     return tensor.clone() if tensor.numel() == 1 else tensor
 
 
-def _ready(fields: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+def _ready(fields: Mapping[str, object]) -> dict[str, float]:
     """What is a number already: to make one of a tensor would be to wait for it, at every step."""
-    for name, value in fields.items():
-        if isinstance(value, numbers.Real) and not value < 0 and value <= _LIMITS[name]:
-            yield name, float(value)
+    known = {name: value for name, value in fields.items() if isinstance(value, numbers.Real)}
+    return {name: float(value) for name, value in known.items() if not value < 0 and value <= _LIMITS[name]}
 
 
 def _merge(known: dict[str, Value], new: Mapping[str, Value]) -> None:

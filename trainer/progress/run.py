@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.pace import Pace, is_estimate, summarize
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.progress.protocol import Message
+from trainer.progress.protocol import Message
 
 _ROUNDING = 0.01
 """Largest difference between a reported percentage and the share of steps that counts as rounding."""
@@ -31,7 +27,8 @@ class TrainingRun:
 
     def __init__(self, status: TrainerStatus | None = None) -> None:
         """Start with nothing, or with the status that an earlier manager wrote about this run."""
-        self._reported = _Reported()
+        self._reported = Message()
+        """The last value of each field, without a percentage and a remaining time that are outdated."""
         self._time: Instant | None = None
         self._measure: _Measure | None = None
         self._share: float | None = None
@@ -42,19 +39,16 @@ class TrainingRun:
 
     def take(self, message: Message, time: Instant) -> None:
         """Merge a message that was printed at `time`; calls must be in the order of the log."""
-        reported, before = self._reported, self._measure
-        reported.merge(message)
-        self._time, self._measure = time, reported.measure
+        before, self._reported = self._measure, self._reported.merged(message)
+        self._time, self._measure = time, _measure_of(self._reported)
         tells_how_far = message.progress_percentage is not None or (
             self._measure is not None and self._measure.is_in(message)
         )
         if tells_how_far:
-            reported.percentage = message.progress_percentage
+            self._reported = replace(self._reported, progress_percentage=message.progress_percentage)
         self._follow(self._stretch(before))
-        if message.estimated_remaining_seconds is not None:
-            reported.remaining = message.estimated_remaining_seconds
-        elif tells_how_far and self._estimate is not None:
-            reported.remaining = None
+        if tells_how_far and message.estimated_remaining_seconds is None and self._estimate is not None:
+            self._reported = replace(self._reported, estimated_remaining_seconds=None)
 
     @property
     def status(self) -> TrainerStatus | None:
@@ -62,16 +56,16 @@ class TrainingRun:
         if self._time is None:
             return None
         reported = self._reported
-        percentage = reported.percentage
-        remaining = self._estimate if reported.remaining is None else reported.remaining
+        percentage, stated = reported.progress_percentage, reported.estimated_remaining_seconds
+        remaining = self._estimate if stated is None else stated
         return TrainerStatus(
             progress_percentage=self._measure.percentage if percentage is None and self._measure else percentage,
             estimated_remaining_seconds=remaining,
-            estimated_remaining_time_summary=summarize(remaining or 0, is_estimate=reported.remaining is None),
-            current_step=reported.step,
-            total_steps=reported.steps,
-            current_epoch=reported.epoch,
-            total_epochs=reported.epochs,
+            estimated_remaining_time_summary=summarize(remaining or 0, is_estimate=stated is None),
+            current_step=reported.current_step,
+            total_steps=reported.total_steps,
+            current_epoch=reported.current_epoch,
+            total_epochs=reported.total_epochs,
             train_metrics=dict(reported.train_metrics) if reported.train_metrics else None,
             eval_metrics=dict(reported.eval_metrics) if reported.eval_metrics else None,
             last_updated_time=self._time.second,
@@ -85,7 +79,7 @@ class TrainingRun:
 
     def _follow(self, stretch: float) -> None:
         """Pass the share of the training that is done to the pace."""
-        self._share = self._reported.share(self._measure)
+        self._share = _share_of(self._reported.progress_percentage, self._measure)
         if self._share is None or self._time is None:
             return
         seconds = self._time.seconds + self._time.nanoseconds / 1e9
@@ -104,24 +98,14 @@ class TrainingRun:
         return 1 if counts_anew or self._share != before.share else before.total / now.total
 
     def _resume(self, status: TrainerStatus, time: Instant) -> None:
-        remaining = status.estimated_remaining_seconds
-        self._reported = _Reported(
-            percentage=status.progress_percentage,
-            remaining=remaining,
-            step=status.current_step,
-            steps=status.total_steps,
-            epoch=status.current_epoch,
-            epochs=status.total_epochs,
-            train_metrics=status.train_metrics,
-            eval_metrics=status.eval_metrics,
-        )
-        self._time, self._measure = time, self._reported.measure
+        remaining, self._reported = status.estimated_remaining_seconds, Message.of_status(status)
+        self._time, self._measure = time, _measure_of(self._reported)
         self._follow(1)
         if self._pace is None or self._share is None or self._share >= 1 or remaining is None:
             return
         self._pace.assume(remaining / (1 - self._share))
         if is_estimate(status.estimated_remaining_time_summary):
-            self._reported.remaining = None
+            self._reported = replace(self._reported, estimated_remaining_seconds=None)
 
 
 class _Measure(NamedTuple):
@@ -144,52 +128,22 @@ class _Measure(NamedTuple):
         return (message.current_step if self.unit == "steps" else message.current_epoch) is not None
 
 
-@dataclass(slots=True)
-class _Reported:
-    """The last reported value of each field."""
+def _measure_of(reported: Message) -> _Measure | None:
+    """The steps, or the epochs when steps are missing or lag more than one epoch behind."""
+    steps = _measure("steps", reported.current_step, reported.total_steps)
+    epochs = _measure("epochs", reported.current_epoch, reported.total_epochs)
+    if steps is None or epochs is None:
+        return steps or epochs
+    return epochs if (epochs.done - 1) * steps.total > steps.done * epochs.total else steps
 
-    percentage: int | None = None
-    """None without one, or when newer steps or epochs give the percentage."""
-    remaining: int | None = None
-    """Seconds; None without one, or when a newer estimate exists."""
-    step: int | None = None
-    steps: int | None = None
-    epoch: int | None = None
-    epochs: int | None = None
-    train_metrics: Mapping[str, str] | None = None
-    eval_metrics: Mapping[str, str] | None = None
 
-    def merge(self, message: Message) -> None:
-        """Take steps, epochs and metrics of a message."""
-        if message.current_step is not None:
-            self.step = message.current_step
-        if message.total_steps is not None:
-            self.steps = message.total_steps
-        if message.current_epoch is not None:
-            self.epoch = message.current_epoch
-        if message.total_epochs is not None:
-            self.epochs = message.total_epochs
-        if message.train_metrics is not None:
-            self.train_metrics = message.train_metrics
-        if message.eval_metrics is not None:
-            self.eval_metrics = message.eval_metrics
-
-    @property
-    def measure(self) -> _Measure | None:
-        """The steps, or the epochs when steps are missing or lag more than one epoch behind."""
-        steps = _measure("steps", self.step, self.steps)
-        epochs = _measure("epochs", self.epoch, self.epochs)
-        if steps is None or epochs is None:
-            return steps or epochs
-        return epochs if (epochs.done - 1) * steps.total > steps.done * epochs.total else steps
-
-    def share(self, measure: _Measure | None) -> float | None:
-        """The share of the training that is done, 0 to 1: from steps or epochs when they agree with the percentage."""
-        if self.percentage is None:
-            return measure.share if measure else None
-        if measure and self.percentage < 100 and abs(measure.share - self.percentage / 100) <= _ROUNDING:
-            return measure.share
-        return self.percentage / 100
+def _share_of(percentage: int | None, measure: _Measure | None) -> float | None:
+    """The share of the training that is done, 0 to 1: from steps or epochs when they agree with the percentage."""
+    if percentage is None:
+        return measure.share if measure else None
+    if measure and percentage < 100 and abs(measure.share - percentage / 100) <= _ROUNDING:
+        return measure.share
+    return percentage / 100
 
 
 def _measure(unit: str, done: int | None, total: int | None) -> _Measure | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
 from trainer.kube.podlogs.instant import Instant
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import ObjectKey
     from trainer.progress.metrics import ProgressSeries
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,7 @@ _NOTHING_BEFORE = Before()
 
 
 class StallWatch:
-    """Reports each stall of each training once; the caller calls `check` after the time that `next_check` returns.
-
-    Args:
-        clock: only its monotonic time is read.
-        series: counts the stalls.
-    """
+    """Reports each stall of each training once; the caller calls `check` after the time that `next_check` returns."""
 
     def __init__(self, clock: Clock, series: ProgressSeries) -> None:
         self._clock = clock
@@ -66,15 +59,14 @@ class StallWatch:
         is_expected_to_report: bool = False,
         before: Before = _NOTHING_BEFORE,
     ) -> None:
-        """Watch a training; the time without progress continues while the run is the same.
+        """Watch a training; the time without progress continues while `run` is the same.
 
         Args:
             key: the TrainJob.
-            run: identifies the run, such as the pod's uid with the start of its container.
+            run: identifies the run.
             timeout: seconds without progress that make a stall; None or 0 stops watching.
-            is_expected_to_report: whether it may stall before its first report; True where the timeout was set for this
-                training. Default: False.
-            before: the state from an earlier manager, used at the first call for a training. Default: nothing.
+            is_expected_to_report: whether it may stall before its first report.
+            before: the state from an earlier manager, used at the first call for a training.
         """
         if not timeout:
             self.forget(key)
@@ -97,13 +89,7 @@ class StallWatch:
         self._recover(key)
 
     def record(self, key: ObjectKey, message: Message, time: Instant) -> bool:
-        """Record a message; returns whether it ends a stall.
-
-        Args:
-            key: the TrainJob; nothing happens if it is not watched.
-            message: the message.
-            time: of its line in the log, which the message of a stall shows.
-        """
+        """Record a message and the time of its line in the log; returns whether it ends a stall."""
         watched = self._watched.get(key)
         if watched is None or not watched.take(message, time):
             return False
@@ -154,7 +140,7 @@ class _Watched:
     timeout: float = math.inf
     is_expected_to_report: bool = False
     last: Message = field(default_factory=Message)
-    """The newest value of each field; metrics only while the training reports nothing else."""
+    """The newest value of each field."""
     time: Instant | None = None
     """Of the message with the last progress."""
 
@@ -166,23 +152,13 @@ class _Watched:
 
     def take(self, message: Message, time: Instant) -> bool:
         """Merge a message; returns whether it has progress."""
-        last = self.last
-        merged = Message(
-            progress_percentage=_newest(message.progress_percentage, last.progress_percentage),
-            current_step=_newest(message.current_step, last.current_step),
-            total_steps=_newest(message.total_steps, last.total_steps),
-            current_epoch=_newest(message.current_epoch, last.current_epoch),
-            total_epochs=_newest(message.total_epochs, last.total_epochs),
-        )
-        if _position(merged) == _NOWHERE:
-            merged = Message(
-                train_metrics=_newest(message.train_metrics, last.train_metrics),
-                eval_metrics=_newest(message.eval_metrics, last.eval_metrics),
-            )
-            has_moved = merged != last
+        before, newest = self.last, self.last.merged(message)
+        if _position(newest) == _NOWHERE:
+            newest = Message(train_metrics=newest.train_metrics, eval_metrics=newest.eval_metrics)
+            has_moved = newest != before
         else:
-            has_moved = _position(merged) != _position(last)
-        self.last = merged
+            has_moved = _position(newest) != _position(before)
+        self.last = newest
         if has_moved:
             self.time = time
         return has_moved
@@ -206,23 +182,11 @@ class _Watched:
 
 def _resumed(run: Hashable, before: Before, timeout: float, now: float) -> _Watched:
     watched = _Watched(run, now if before.stall is None else now - timeout)
-    if (status := before.status) is not None:
-        reported = Message(
-            progress_percentage=status.progress_percentage,
-            current_step=status.current_step,
-            total_steps=status.total_steps,
-            current_epoch=status.current_epoch,
-            total_epochs=status.total_epochs,
-            train_metrics=status.train_metrics,
-            eval_metrics=status.eval_metrics,
-        )
-        if (time := Instant.parse(status.last_updated_time)) is not None:
-            watched.take(reported, time)
+    status = before.status
+    time = Instant.parse(status.last_updated_time) if status is not None else None
+    if status is not None and time is not None:
+        watched.take(Message.of_status(status), time)
     return watched
-
-
-def _newest(reported: _T | None, before: _T | None) -> _T | None:
-    return before if reported is None else reported
 
 
 def _position(message: Message) -> tuple[int | None, int | None, int | None]:

@@ -8,11 +8,11 @@ made, and the API server confirms the token (TokenReview), so that it ends with 
 
 | a request | gets |
 |---|---|
-| that is accepted, or tells nothing | 200 with what was read |
+| that is accepted, or says nothing | 200 with what was read |
 | without such a token | 403 |
 | about a TrainJob that does not exist; to any other path, or not by POST | 404 |
 | with a body over 64 KiB; with wrong fields, which the message names | 413; 422 |
-| too many of one TrainJob, or of all together | 429 |
+| too many of one TrainJob, or with made-up tokens from elsewhere than its pods, or of all together | 429 |
 | while the API server does not answer | 503 |
 """
 
@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import base64
 import re
-from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
@@ -43,24 +44,23 @@ from trainer.kube.errors import (
     NotFoundError,
 )
 from trainer.kube.manager.supervisor import Group
-from trainer.kube.metrics.certificates import ExpirySeries
+from trainer.kube.metrics.servers import ExpirySeries
 from trainer.kube.objects import ObjectKey, is_controlled_by
 from trainer.kube.podlogs.instant import Instant
+from trainer.kube.recent import Recent
 from trainer.kube.resource import PODS
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.selection import Selection
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
-from trainer.kube.serving.tls import ServingTls
+from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import JSON, BodyReader, HttpError, failure
-from trainer.progress.options import StatusServerOptions
 from trainer.progress.primary_pod import is_made_of
 from trainer.progress.push_request import BODY_LIMIT, parse_push
 from trainer.progress.writer import write_pushed
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
     from trainer.kube.serving.certificates import CertificateSource
@@ -75,23 +75,32 @@ _EXTRA: Final = "authentication.kubernetes.io/pod-"
 _OWN_QPS, _OWN_BURST = 1.0, 10
 """Requests of one TrainJob: clients post each five seconds, and at the beginning and the end of a training at once."""
 _REMEMBERED: Final = 4096
-"""TrainJobs whose requests are counted; those that have posted the longest ago are forgotten."""
-_PATIENCE: Final = 4.0
-"""Seconds that a request waits for its turn; the clients wait five."""
+"""Counts of requests, up to three for each TrainJob; those that were used the longest ago are forgotten."""
+_WAIT_TIMEOUT: Final = 4.0
+"""Seconds that a request waits for the limiter; the clients wait five."""
 _READ_TIMEOUT: Final = 10.0
 _FINISH: Final = 5.0
 """Seconds that answers under way have when the server stops, as in the released Trainer."""
 
 
-class StatusServer:
-    """Takes the progress that pods post; the constructor adds it to the manager.
+@dataclass(frozen=True, slots=True)
+class StatusServerOptions:
+    """Where the server listens, and its limits."""
 
-    Args:
-        manager: runs it; its informers, clock, metrics and `api_reader` are used.
-        certificates: where certificate and CA bundle come from.
-        options: see its class.
-        namespace: the only namespace whose TrainJobs are served. Default: None, all namespaces.
-    """
+    host: str = ""
+    """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since pods connect from elsewhere."""
+    port: int = 10443
+    """Port; 0 takes a free one, see `StatusServer.address`. Default: 10443, as in the released Trainer."""
+    limit: tuple[float, int] | None = (5.0, 10)
+    """Writes per second, and how many at once; None: no limit. Default: those of the released Trainer."""
+    tls: TlsOptions = field(default_factory=TlsOptions)
+    """TLS versions and cipher suites. Default: those of its class."""
+    certificate_timeout: float = 120.0
+    """Seconds until there must be a certificate, else the manager stops. Default: 120, as for webhooks."""
+
+
+class StatusServer:
+    """Takes the progress that pods of one namespace, or of all, post; the constructor adds it to the manager."""
 
     def __init__(
         self,
@@ -117,8 +126,9 @@ class StatusServer:
             content="the progress",
         )
         limit = self._options.limit
-        self._turns = RateLimiter(*limit, clock=self._clock) if limit is not None else None
-        self._own_turns: OrderedDict[ObjectKey, RateLimiter] = OrderedDict()
+        self._limiter = RateLimiter(*limit, clock=self._clock) if limit is not None else None
+        self._own_limiters: Recent[tuple[ObjectKey, str], RateLimiter] = Recent(_REMEMBERED)
+        self._lines: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._tls = ServingTls(options=self._options.tls, expires=manager.metrics.series(ExpirySeries).of("status"))
         limits = ConnectionLimits(max_connections=500)
         http = HttpServerOptions(self._options.host, self._options.port, limits, self._tls.context)
@@ -136,11 +146,7 @@ class StatusServer:
         await self._server.started.wait()
 
     async def check(self) -> None:
-        """Ready check.
-
-        Raises:
-            KubeError: it does not listen.
-        """
+        """Ready check: raises a KubeError until it listens."""
         if not self._server.started.is_set():
             raise KubeError(f"the status server has not started yet: {self._certificates.problem or 'it is about to'}")
 
@@ -175,7 +181,8 @@ class StatusServer:
         if found is None or request.method != "POST":
             raise HttpError(404, "NotFound", f"there is nothing to {request.method} here")
         key = ObjectKey(found[1], found[2])
-        train_job = await self._authorized(key, request.headers.get("Authorization", ""))
+        train_job = await self._authorized(key, request.headers.get("Authorization", ""), request.remote or "")
+        self._count(key, "posts")
         async with self._bodies.reading(request) as body:
             try:
                 push = parse_push(body)
@@ -183,23 +190,23 @@ class StatusServer:
                 raise HttpError(422, "Invalid", "; ".join(map(str, error.errors))) from None
         if push.trainer_status is not None:
             status = push.trainer_status.status(Instant.of(self._clock.now()))
-            await self._wait_for_turn()
+            await self._wait_for_limiter(key.namespace)
             try:
                 await write_pushed(self._client, train_job, status)
             except KubeError as error:
                 raise _refused(key, error) from error
         return web.json_response(push.to_object(), content_type=JSON)
 
-    async def _authorized(self, key: ObjectKey, authorization: str) -> Object:
-        """The TrainJob that the owner of a token may report about.
+    async def _authorized(self, key: ObjectKey, authorization: str, remote: str) -> Object:
+        """The TrainJob that the owner of the token in a header may report about.
 
         Raises:
-            HttpError: there is none, or it reports too often.
+            HttpError: there is none, or too many tokens are to be reviewed.
         """
         token = bearer_token(authorization)
         if token is None:
             raise HttpError(403, "Forbidden", "send the token of the pod in the header Authorization: Bearer <token>")
-        # What is made up costs no review and decodes nothing: whoever sends it knows no pod of the TrainJob.
+        # A made-up token costs no review and decodes nothing: its sender knows no pod of the TrainJob.
         claimed = _claimed_pod(token)
         pod = self._pods.peek(ObjectKey(key.namespace, claimed.name))
         if pod is None or pod.uid != claimed.uid:
@@ -208,9 +215,11 @@ class StatusServer:
         if train_job is None:
             # Names that do not exist are without number, so none of them may cost a review.
             raise HttpError(404, "NotFound", f"there is no TrainJob {key}")
-        if not self._is_made_for(train_job, key, pod):
+        claimed_pod = pod.decode()
+        if not self._is_made_for(train_job, key, claimed_pod):
             raise _no_pod_of(key, claimed)
-        self._count(key)
+        # Many can find out name and uid of a pod, and send made-up tokens, but not from its address.
+        self._count(key, "reviews of its pods" if _is_at(claimed_pod, remote) else "other reviews")
         try:
             user = await self._gate.user_of(token, (status_audience(*key),))
         except KubeError as error:
@@ -220,26 +229,26 @@ class StatusServer:
             raise HttpError(403, "Forbidden", f"the API server knows no such token for {status_audience(*key)}")
         return train_job
 
-    def _is_made_for(self, train_job: Object, key: ObjectKey, pod: CachedObject) -> bool:
+    def _is_made_for(self, train_job: Object, key: ObjectKey, pod: Object) -> bool:
         """Whether the JobSet of the TrainJob has made a pod."""
         jobset = self._jobsets.get(key)
-        return jobset is not None and is_controlled_by(jobset, train_job) and is_made_of(jobset, pod.decode())
+        return jobset is not None and is_controlled_by(jobset, train_job) and is_made_of(jobset, pod)
 
-    def _count(self, key: ObjectKey) -> None:
-        """Count a request of a TrainJob, none of which may take the turns of the others."""
-        own = self._own_turns.setdefault(key, RateLimiter(_OWN_QPS, _OWN_BURST, clock=self._clock))
-        self._own_turns.move_to_end(key)
-        while len(self._own_turns) > _REMEMBERED:
-            self._own_turns.popitem(last=False)
+    def _count(self, key: ObjectKey, what: str) -> None:
+        """Count what a request about a TrainJob costs; none may take the turns of the others."""
+        own = self._own_limiters.get((key, what)) or RateLimiter(_OWN_QPS, _OWN_BURST, clock=self._clock)
+        self._own_limiters.put((key, what), own)
         if not own.take():
             text = f"TrainJob {key} reports more than {_OWN_QPS:g} times a second: once in five seconds is enough"
             raise HttpError(429, "TooManyRequests", text, retry_after=1)
 
-    async def _wait_for_turn(self) -> None:
-        if self._turns is None:
+    async def _wait_for_limiter(self, namespace: str) -> None:
+        """Wait in the line of a namespace, of which the first one waits with those of the others."""
+        if self._limiter is None:
             return
-        async with move_on_after(self._clock, _PATIENCE) as limit:
-            await self._turns.wait()
+        line = self._lines.setdefault(namespace, anyio.Lock())
+        async with move_on_after(self._clock, _WAIT_TIMEOUT) as limit, line:
+            await self._limiter.wait()
         if limit.cancelled_caught:
             text = "too many trainings report at once: see statusServer.qps of the manager's configuration"
             raise HttpError(429, "TooManyRequests", text, retry_after=5)
@@ -270,6 +279,12 @@ def _claimed_pod(token: str) -> _Bound:
         return _claims.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).private.pod
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return _Bound()
+
+
+def _is_at(pod: Object, remote: str) -> bool:
+    """Whether a request comes from the address of a pod, where no proxy stands between them."""
+    addresses = [each.get("ip") for each in (pod.get("status") or {}).get("podIPs") or ()]
+    return remote.removeprefix("::ffff:") in addresses
 
 
 def _no_pod_of(key: ObjectKey, claimed: _Bound) -> HttpError:

@@ -72,15 +72,9 @@ class _Account:
 
 
 class ProgressWriter:
-    """Writes submitted statuses, at most once per interval and TrainJob.
+    """Writes submitted statuses, at most once per interval (seconds) and TrainJob; only the leader writes.
 
-    Args:
-        manager: provides client and clock; only the leader writes.
-        train_jobs: all TrainJobs.
-        interval: seconds.
-        series: counts the writes.
-        stall_of: the message of a TrainJob's stall; None for one that is not stalled.
-        with_pushes: whether `write_pushed` writes, too.
+    `stall_of` is the message of a TrainJob's stall, or None; `with_pushes` says whether `write_pushed` writes, too.
     """
 
     def __init__(
@@ -106,13 +100,9 @@ class ProgressWriter:
         ).watches_nothing()
 
     def submit(self, key: ObjectKey, uid: str, status: Callable[[], TrainerStatus | None], newest: Instant) -> None:
-        """Queue a write of the progress.
+        """Queue a write of the progress, but not to a later TrainJob of the same name.
 
-        Args:
-            key: of the TrainJob.
-            uid: of the TrainJob; a later TrainJob of the same name does not get this progress.
-            status: returns the status; called at the time of the write.
-            newest: time of the newest message in it.
+        `status` is called at the time of the write; `newest` is the time of the newest message in it.
         """
         account = self._accounts.get(key)
         if account is None or account.uid != uid:
@@ -123,12 +113,7 @@ class ProgressWriter:
             self._enqueue_in_turn(key, account)
 
     def flush(self, key: ObjectKey, *, is_last: bool = False) -> None:
-        """Write pending progress without waiting, at most once per interval.
-
-        Args:
-            key: of the TrainJob.
-            is_last: whether the run has ended, after which the write is never delayed. Default: False.
-        """
+        """Write pending progress without waiting, at most once per interval, or at the end of the run."""
         account = self._accounts.get(key)
         if account is None or account.newest is None:
             return
@@ -171,7 +156,7 @@ class ProgressWriter:
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        if fields != _present(obj):
+        if fields != _status(_progress_of(obj), find_condition(obj, ConditionType.STALLED)):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
             self.forget(key)
@@ -206,12 +191,9 @@ class ProgressWriter:
 
 
 async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> None:
-    """Write what a pod has posted, unless the TrainJob shows something newer; no leadership is needed.
+    """Replace `trainerStatus` by what a pod has posted, unless the TrainJob shows something newer.
 
-    Args:
-        client: `Manager.api_reader`.
-        obj: the TrainJob as the cache shows it.
-        status: replaces the whole `trainerStatus`.
+    No leadership is needed: `client` is `Manager.api_reader`.
 
     Raises:
         ConflictError: the TrainJob is another one now, or is changed all the time.
@@ -266,13 +248,6 @@ def _progress_of(obj: Mapping[str, Any]) -> Object:
     return (obj.get("status") or {}).get("trainerStatus") or {}
 
 
-def _present(obj: Object) -> Object:
-    """The present status, reduced to the fields of this field manager."""
-    progress = (obj.get("status") or {}).get("trainerStatus")
-    stalled = find_condition(obj, ConditionType.STALLED)
-    return _status(progress, stalled)
-
-
 def _is_newer(obj: Object, status: TrainerStatus) -> bool:
     """Whether a TrainJob shows newer progress than this."""
     present = Instant.parse(_progress_of(obj).get("lastUpdatedTime") or "")
@@ -282,18 +257,18 @@ def _is_newer(obj: Object, status: TrainerStatus) -> bool:
 
 def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str) -> Object:
     """The desired status of this field manager; without a new status it keeps the present one."""
-    progress = (obj.get("status") or {}).get("trainerStatus") if status is None else status.to_object()
+    progress = _progress_of(obj) if status is None else status.to_object()
     return _status(_shown(obj, progress, is_stalled=stall is not None), _stalled(obj, stall, now))
 
 
-def _shown(obj: Object, progress: Object | None, *, is_stalled: bool) -> Object | None:
+def _shown(obj: Object, progress: Object, *, is_stalled: bool) -> Object:
     """The progress without the remaining time of a training that makes none."""
-    if progress and (has_stopped(obj) or is_stalled):
+    if has_stopped(obj) or is_stalled:
         return {name: value for name, value in progress.items() if name not in REMAINING}
     return progress
 
 
-def _status(progress: Object | None, stalled: Object | None) -> Object:
+def _status(progress: Object, stalled: Object | None) -> Object:
     status: Object = {"trainerStatus": progress} if progress else {}
     return status | {"conditions": [stalled]} if stalled else status
 

@@ -6,18 +6,22 @@ a default in an immutable field would make every update fail.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
-from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TrainJob
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.kube.objects import is_condition_true, mapping_at
+from trainer.framework.runtimes.runtimes import place_of
+from trainer.kube.objects import is_condition_true, mapping_at, namespace_of
 
 if TYPE_CHECKING:
-    from trainer.framework.runtimes.runtimes import RuntimeSource
-    from trainer.kube.objects import Object
+    from trainer.api.trainingruntime import Runtime
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
+
+_KINDS: Final = (CLUSTER_TRAINING_RUNTIMES.kind, TRAINING_RUNTIMES.kind)
+_LONGEST_NAME: Final = 253
 
 
 def default_train_job(obj: Object, old: Object | None = None) -> Object:
@@ -41,7 +45,18 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
     return obj
 
 
-async def default_nodes(obj: Object, runtimes: RuntimeSource, old: Object | None = None) -> Object:
+class PresentRuntimes(Protocol):
+    """Finds runtimes without a TrainJob."""
+
+    async def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
+        """The runtime of today; None where there is none.
+
+        Raises:
+            BuildError: it cannot be read.
+        """
+
+
+async def default_nodes(obj: Object, runtimes: PresentRuntimes, old: Object | None = None) -> Object:
     """The TrainJob with the minimum number of nodes of its elastic runtime, if it states none; otherwise as it is.
 
     The default is set on creation and when `runtimeRef` changes, where it replaces the default of the former runtime.
@@ -53,7 +68,7 @@ async def default_nodes(obj: Object, runtimes: RuntimeSource, old: Object | None
         former = await _fewest_nodes(old, runtimes)
         if former is not None and _num_nodes(obj) == _num_nodes(old) == former:
             obj = _with_nodes(obj, None)
-    if _num_nodes(obj) is not None:
+    if _num_nodes(obj) is not None or not isinstance(mapping_at(obj, "spec").get("trainer"), dict | None):
         return obj
     fewest = await _fewest_nodes(obj, runtimes)
     return obj if fewest is None else _with_nodes(obj, fewest)
@@ -106,11 +121,16 @@ def _present(mapping: Object) -> Object:
     return {name: value for name, value in mapping.items() if value is not None}
 
 
-async def _fewest_nodes(obj: Object, runtimes: RuntimeSource) -> int | None:
-    try:
-        policy = (await runtimes.of(TrainJob.from_object(_size_and_runtime(obj)))).spec.ml_policy
-    except (InvalidObjectError, BuildError):
+async def _fewest_nodes(obj: Object, runtimes: PresentRuntimes) -> int | None:
+    ref = mapping_at(obj, "spec", "runtimeRef")
+    kind, name = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("name")
+    if kind not in _KINDS or not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
         return None
+    try:
+        runtime = await runtimes.present(*place_of(kind, namespace_of(obj), name))
+    except BuildError:
+        return None
+    policy = runtime.spec.ml_policy if runtime is not None else None
     bounds = policy.node_bounds if policy is not None else None
     return None if bounds is None else bounds[0]
 
@@ -127,14 +147,3 @@ def _with_nodes(obj: Object, nodes: int | None) -> Object:
     spec = obj["spec"]
     others = {name: value for name, value in (spec.get("trainer") or {}).items() if name != "numNodes"}
     return obj | {"spec": spec | {"trainer": others if nodes is None else others | {"numNodes": nodes}}}
-
-
-def _size_and_runtime(obj: Object) -> Object:
-    """The few fields that are needed here: reading the others may take long."""
-    spec = obj.get("spec")
-    if not isinstance(spec, dict):
-        return obj
-    trainer = spec.get("trainer")
-    nodes = {"numNodes": trainer.get("numNodes")} if isinstance(trainer, dict) else trainer
-    kept = {"runtimeRef": spec.get("runtimeRef"), "trainer": nodes}
-    return {"metadata": obj.get("metadata"), "spec": kept}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from prometheus_client import Counter
 
@@ -17,10 +17,11 @@ from trainer.api.trainingruntime import (
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import INTERNAL
+from trainer.framework.runtimes.runtimes import RuntimeSource
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.quick_histogram import QuickHistogram
+from trainer.kube.metrics.histograms import QuickHistogram
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.defaults import default_nodes, default_runtime, default_train_job
+from trainer.webhooks.defaults import PresentRuntimes, default_nodes, default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import quantity_warnings, review_train_job
 
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import Review
-    from trainer.framework.runtimes.runtimes import RuntimeSource
-    from trainer.kube.metrics.quick_histogram import BoundHistogram
+    from trainer.kube.metrics.histograms import BoundHistogram
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
@@ -89,12 +89,16 @@ class AdmissionSeries:
         return handle
 
 
+class AdmissionRuntimes(RuntimeSource, PresentRuntimes, Protocol):
+    """Where admission gets runtimes from, for TrainJobs and by themselves."""
+
+
 class Admission:
     """Admits TrainJobs and runtimes."""
 
     resources: ClassVar[tuple[Resource, ...]] = RESOURCES
 
-    def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource, *, metrics: Metrics | None = None) -> None:
+    def __init__(self, pipeline: Pipeline, runtimes: AdmissionRuntimes, *, metrics: Metrics | None = None) -> None:
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._series = (metrics or Metrics()).series(AdmissionSeries)
@@ -121,33 +125,39 @@ class Admission:
         """Set the defaults of a TrainJob."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        obj = default_train_job(request.object, request.old_object)
-        old = _placed(request.old_object, request) if request.old_object is not None else None
-        obj = await default_nodes(_placed(obj, request), self._runtimes, old)
-        return AdmissionResponse.mutate(obj, tuple(islice(quantity_warnings(request.object), _WARNINGS)))
+        old = placed(request.old_object, request) if request.old_object is not None else None
+        given = placed(request.object, request)
+        obj = await default_nodes(default_train_job(given, request.old_object), self._runtimes, old)
+        warnings = tuple(islice(quantity_warnings(given), _WARNINGS))
+        return changed(given, obj, warnings)
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Set the defaults of a runtime."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        return AdmissionResponse.mutate(default_runtime(request.object, request.old_object))
+        return changed(request.object, default_runtime(request.object, request.old_object))
 
     async def validate_train_job(self, request: AdmissionRequest) -> AdmissionResponse:
         """Refuse a TrainJob that cannot be built, and changes of immutable fields."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        obj = _placed(request.object, request)
-        old = _placed(request.old_object, request) if request.old_object is not None else None
+        obj = placed(request.object, request)
+        old = placed(request.old_object, request) if request.old_object is not None else None
         return _response(await review_train_job(obj, old, self._pipeline, self._runtimes))
 
     async def validate_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Refuse a runtime on which no TrainJob can be built, and changes of its spec."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        return _response(review_runtime(_placed(request.object, request), request.old_object, self._pipeline))
+        return _response(review_runtime(placed(request.object, request), request.old_object, self._pipeline))
 
 
-def _placed(obj: Object, request: AdmissionRequest) -> Object:
+def changed(before: Object, after: Object, warnings: tuple[str, ...] = ()) -> AdmissionResponse:
+    """The answer of a mutating webhook, without an object where nothing has changed."""
+    return AdmissionResponse.allow(warnings) if before == after else AdmissionResponse.mutate(after, warnings)
+
+
+def placed(obj: Object, request: AdmissionRequest) -> Object:
     """The object with the kind and namespace of the request."""
     metadata = dict(obj.get("metadata") or {})
     if request.namespace:

@@ -33,19 +33,22 @@ class LiveRuntimes:
 
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`."""
-        built_on = _digest(train_job)
+        built_on, is_built = _digest(train_job), Conditions.of(train_job.status).is_true(ConditionType.CREATED)
         try:
-            found = await self._cached.find(train_job, built_on=built_on, is_built=_is_created(train_job))
+            found = await self._cached.find(train_job, built_on=built_on, is_built=is_built)
         except RuntimeNotFoundError as error:
-            return await self._snapshot(train_job) or await self._live(train_job, error.present)
-        if found.is_snapshot or (built_on and found.digest == built_on):
+            kept = await self._snapshot(train_job) if is_built else None
+            return kept or await self._live(train_job, error.present)
+        if not is_built or found.is_snapshot or (built_on and found.digest == built_on):
             return found.runtime
         return await self._snapshot(train_job) or found.runtime
 
+    async def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
+        """See `PresentRuntimes.present`."""
+        return self._cached.present(resource, key) or await self._stored(resource, key)
+
     async def _snapshot(self, train_job: TrainJob) -> Runtime | None:
-        """The snapshot that the TrainJob was built on; None if it has not been built."""
-        if not _is_created(train_job):
-            return None
+        """The snapshot that a TrainJob was built on."""
         snapshot = await self._get(CONFIG_MAPS, snapshot_key(train_job))
         owner = controller_of(snapshot) if snapshot is not None else None
         if snapshot is None or owner is None or owner.get("uid") != train_job.metadata.uid:
@@ -59,21 +62,21 @@ class LiveRuntimes:
         the TrainJob does.
         """
         resource, key = runtime_place(train_job)
-        runtime = await self._get(resource, key)
+        runtime = await self._stored(resource, key)
         if runtime is None:
             shown = present.without_names() if resource.namespaced else present
             raise RuntimeNotFoundError(resource.kind, key, shown)
-        return read_runtime(resource, runtime)
+        return runtime
+
+    async def _stored(self, resource: Resource, key: ObjectKey) -> Runtime | None:
+        found = await self._get(resource, key)
+        return None if found is None else read_runtime(resource, found)
 
     async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:
         try:
             return await self._client.get(resource, key.name, key.namespace or None)
         except NotFoundError:
             return None
-
-
-def _is_created(train_job: TrainJob) -> bool:
-    return Conditions.of(train_job.status).is_true(ConditionType.CREATED)
 
 
 def _digest(train_job: TrainJob) -> str:

@@ -1,4 +1,4 @@
-"""What the released Trainer refuses of a TrainJob because of the policies of its runtime, in its words."""
+"""What the released Trainer refuses of a TrainJob because of the policies of its runtime."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def ignored(spec: Object, runtime: Runtime) -> Iterator[AdmissionWarning]:
 
 
 def priority_classes_of(client: Client) -> HasPriorityClass:
-    """Looks for PriorityClasses; who may not see them is taken to have them."""
+    """Looks for PriorityClasses; all of them are taken to exist where the manager may not get them."""
 
     async def exists(name: str) -> bool:
         try:
@@ -154,15 +154,16 @@ def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[
     if nodes > 1 and model != torchtune.MULTI_NODE_MODEL:
         yield invalid(size, nodes, f"must be 1 for {model} model")
     if method is Method.QLORA and model == torchtune.NO_QLORA_MODEL:
-        yield invalid(name, runtime, f"QLoRA is not supported for {model} model")
+        yield invalid(name, runtime, f"names {model}, which torchtune cannot fine-tune with QLoRA")
     resources = _resources(trainer, jobs)
     if method is Method.QLORA and model in torchtune.SMALL_MODELS and not _is_one_device(trainer, resources):
-        rule = f"must be auto or 1 for {model} model when using QLoRA"
-        yield invalid(f"{_TRAINER}.numProcPerNode", trainer.get("numProcPerNode", "auto"), rule)
-        rule = f"must have gpu resource with value 1 for {model} model when using QLoRA"
+        reason = f"torchtune runs QLoRA of {model} on a single device"
+        processes = trainer.get("numProcPerNode", "auto")
+        yield invalid(f"{_TRAINER}.numProcPerNode", processes, f"must be 1, or unset with one GPU: {reason}")
+        rule = f"must have one GPU, unless numProcPerNode is 1: {reason}"
         yield invalid(f"{_TRAINER}.resourcesPerNode", resources, rule)
     if nodes > 1 and method is not Method.FULL:
-        yield invalid(size, nodes, "LoRA fine-tuning is not supported for multi-node training in TorchTune")
+        yield invalid(size, nodes, "must be 1 with LoRA: on several nodes torchtune trains all weights")
     for index, arg in enumerate(args):
         key = torchtune.key_of(arg)
         if key in torchtune.MANAGED_KEYS:

@@ -76,7 +76,7 @@ def _on_trial(runtime: Runtime, pipeline: Pipeline) -> Review:
 def _of_runtime(error: FieldError) -> Iterator[FieldError | AdmissionWarning]:
     """What an error on trial means for the runtime: nothing if a TrainJob can avoid it, such as a missing image."""
     if error.code == CLUSTER_LACKS:
-        yield AdmissionWarning(error.path, f"{error.detail}; TrainJobs that use this runtime are refused until then")
+        yield AdmissionWarning(error.path, f"{error.detail}; no TrainJob can run on this runtime until then")
     elif error.origin or error.reason == INTERNAL:
         yield replace(error, field=error.path, origin="")
     elif error.field == "metadata.name":

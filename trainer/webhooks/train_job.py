@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import anyio.lowlevel
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 63
 """Characters of a resource name in a warning."""
+_LONG = 0.002
+"""Seconds after which a review lets others run."""
 _LONGEST_STATUS_LIST = 1000
 """Entries, several times what the schema allows."""
 
@@ -45,8 +48,8 @@ async def review_train_job(obj: Object, old: Object | None, pipeline: Pipeline, 
     finished or is being deleted is not built again, so no trial build checks it.
     """
     if old is None:
-        review = await _review(obj, None, None, pipeline, runtimes)
-        return Review.of([*_name_errors(name_of(obj)), *review.errors, *review.warnings])
+        review, wrong_name = await _review(obj, None, None, pipeline, runtimes), [*_name_errors(name_of(obj))]
+        return Review.of([*wrong_name, *review.errors, *review.warnings]) if wrong_name else review
     status = _read_status(old)
     if status is None:
         old = _without_status(old)
@@ -70,6 +73,7 @@ async def _review(
     obj: Object, old: Object | None, status: TrainJobStatus | None, pipeline: Pipeline, runtimes: RuntimeSource
 ) -> Review:
     """The findings about `obj`; the API server gives it the status of `old`."""
+    began = perf_counter()
     try:
         train_job = _read(obj, status, strict=True)
     except InvalidObjectError as error:
@@ -84,11 +88,13 @@ async def _review(
     except BuildError as error:
         return Review.of(error.errors)
     # Reading and building the largest objects each take long: other requests run in between.
-    await anyio.lowlevel.checkpoint()
+    if perf_counter() - began > _LONG:
+        await anyio.lowlevel.checkpoint()
     former = train_job if obj is old else _read_stored(old, status)
-    await anyio.lowlevel.checkpoint()
-    review = pipeline.review(train_job, runtime, former)
-    return Review.of([*review.errors, *review.warnings, *_warnings(train_job, runtime)])
+    if perf_counter() - began > _LONG:
+        await anyio.lowlevel.checkpoint()
+    review, warnings = pipeline.review(train_job, runtime, former), [*_warnings(train_job, runtime)]
+    return Review.of([*review.errors, *review.warnings, *warnings]) if warnings else review
 
 
 def _name_errors(name: object) -> Iterator[FieldError]:

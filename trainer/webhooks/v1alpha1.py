@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import ObjectMetadata
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, DEPRECATED, SUPPORT_LABEL, TRAINING_RUNTIMES
+from trainer.api.trainingruntime import (
+    CLUSTER_TRAINING_RUNTIMES,
+    DEPRECATED,
+    FRAMEWORK_LABEL,
+    SUPPORT_LABEL,
+    TRAINING_RUNTIMES,
+)
 from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
 from trainer.api.v1alpha1.client import SERVED, decoded
-from trainer.api.v1alpha1.decode import override_paths
+from trainer.api.v1alpha1.decode import is_larger_than_the_model, override_paths
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
@@ -23,7 +29,7 @@ from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import Admission, changed, placed
 from trainer.webhooks.released_policies import NODE, ignored, policy_errors, priority_errors
 from trainer.webhooks.runtime import review_runtime as review_model
 from trainer.webhooks.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
+    from trainer.webhooks.handlers import AdmissionRuntimes
     from trainer.webhooks.released_policies import HasPriorityClass
 
 _GROUP: Final = TRAIN_JOBS.group
@@ -67,7 +74,7 @@ class V1Alpha1Admission(Admission):
     def __init__(
         self,
         pipeline: Pipeline,
-        runtimes: RuntimeSource,
+        runtimes: AdmissionRuntimes,
         clock: Clock,
         *,
         metrics: Metrics | None = None,
@@ -81,7 +88,7 @@ class V1Alpha1Admission(Admission):
         """Set the times of runtime patches; all other defaults are in the schema."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        return AdmissionResponse.mutate(with_times(request.object, request.old_object, timestamp(self._clock.now())))
+        return changed(request.object, with_times(request.object, request.old_object, timestamp(self._clock.now())))
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:  # noqa: ARG002 - see Admission
         """Nothing: the defaults of a runtime are in the schema."""
@@ -91,7 +98,7 @@ class V1Alpha1Admission(Admission):
         """Refuse what the released Trainer refuses, and warn of what cannot be built."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        obj, must_exist = _placed(request.object, request), request.operation is Operation.CREATE
+        obj, must_exist = placed(request.object, request), request.operation is Operation.CREATE
         review = await review_train_job(
             obj,
             request.old_object,
@@ -108,7 +115,7 @@ class V1Alpha1Admission(Admission):
             return AdmissionResponse.allow()
         if request.old_object is not None and request.old_object.get("spec") == request.object.get("spec"):
             return AdmissionResponse.allow()  # also where an earlier release has let in more, so that it can be deleted
-        return _response(review_runtime(_placed(request.object, request), self._pipeline))
+        return _response(review_runtime(placed(request.object, request), self._pipeline))
 
 
 async def review_train_job(
@@ -132,14 +139,16 @@ async def review_train_job(
         has_priority_class: looks for PriorityClasses. Defaults to not looking for them.
     """
     ref = mapping_at(obj, "spec", "runtimeRef")
-    kind, group = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("apiGroup") or _GROUP
+    # Defaults are for what is absent: an empty text is none.
+    kind = CLUSTER_TRAINING_RUNTIMES.kind if ref.get("kind") is None else ref["kind"]
+    group = _GROUP if ref.get("apiGroup") is None else ref["apiGroup"]
     if (kind, group) not in ((each.kind, _GROUP) for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)):
-        return Review((FieldError("", f"unsupported runtime: {kind}.{group}"),))
+        return Review((FieldError("", f"unsupported runtime: {kind}.{group}".removesuffix(".")),))
     if not ref.get("name"):
         return Review((required("spec.runtimeRef.name"),))
-    errors = (*manager_errors(obj), *change_errors(obj, old))
+    errors, model = (*manager_errors(obj), *change_errors(obj, old)), decoded(obj)
     try:
-        runtime = await runtimes.of(_reference(decoded(obj)))
+        runtime = await runtimes.of(_reference(model))
     except RuntimeNotFoundError as error:
         words = f"specified {kind[0].lower()}{kind[1:]} must be created before the TrainJob is created"
         text = f"{kind} {error.key.name} not found: {words}{error.present.hint(error.key.name)}"
@@ -153,31 +162,33 @@ async def review_train_job(
     if errors := (*errors, *_fit_errors(obj, runtime), *(lacking if must_exist else ())):
         return Review(errors, tuple(_deprecation(runtime)))
     warnings = (*_deprecation(runtime), *map(_as_warning, lacking), *ignored(mapping_at(obj, "spec"), runtime))
-    return Review((), (*warnings, *_trial_warnings(obj, runtime, pipeline)))
+    return Review((), (*warnings, *_trial_warnings(obj, model, runtime, pipeline)))
 
 
 def review_runtime(obj: Object, pipeline: Pipeline) -> Review:
     """Errors for which the released Trainer refuses a runtime of v1alpha1, and warnings of what cannot be built."""
     model = decoded(obj)
     trial = review_model(model | {"apiVersion": TRAIN_JOBS.api_version}, None, pipeline)
-    return Review(tuple(_ancestor_errors(model)), (*map(_as_warning, trial.errors), *trial.warnings))
+    warnings = (*map(_as_warning, trial.errors), *trial.warnings, *_sdk_warnings(model))
+    return Review(tuple(_ancestor_errors(model)), warnings)
 
 
-def _trial_warnings(obj: Object, runtime: Runtime, pipeline: Pipeline) -> Iterator[AdmissionWarning]:
-    """What keeps the TrainJob from becoming Jobs, with paths of v1alpha1."""
+def _trial_warnings(obj: Object, model: Object, runtime: Runtime, pipeline: Pipeline) -> Iterator[AdmissionWarning]:
+    """What keeps the TrainJob, of which `model` is the decoded form, from becoming Jobs, with paths of v1alpha1."""
     if is_being_deleted(obj) or has_ended(obj):
         return
-    paths = dict(override_paths(obj))
     try:
         # Read strictly it has the version whose schema it must fit.
-        model = {"apiVersion": TRAIN_JOBS.api_version, "metadata": obj["metadata"], "spec": decoded(obj).get("spec")}
-        train_job = TrainJob.from_object(model, strict=True)
+        fields = {"apiVersion": TRAIN_JOBS.api_version, "metadata": obj["metadata"], "spec": model.get("spec")}
+        train_job = TrainJob.from_object(fields, strict=True)
         train_job = train_job.model_copy(update={"api_version": obj["apiVersion"]})
         review = pipeline.review(train_job, runtime, None)
         findings: Iterable[FieldError | AdmissionWarning] = (*review.errors, *review.warnings)
     except InvalidObjectError as error:
-        findings = error.errors
+        findings = (each for each in error.errors if not is_larger_than_the_model(each))
+    paths: dict[str, str] | None = None
     for finding in findings:
+        paths = dict(override_paths(obj)) if paths is None else paths
         yield _translated(finding, paths)
 
 
@@ -220,6 +231,25 @@ def _ancestor_errors(runtime: Object) -> Iterator[FieldError]:
         if required not in names:
             path = f"{field}.template.spec.template.spec.containers"
             yield invalid(path, names, f"must contain the required container for the ancestor: {ancestor}")
+
+
+def _sdk_warnings(runtime: Object) -> Iterator[AdmissionWarning]:
+    """What keeps the SDK from listing any runtime; it leaves out those that have no label for their framework."""
+    if FRAMEWORK_LABEL not in labels_of(runtime):
+        return
+    consequence = "list_runtimes() of the SDK fails for all runtimes because of this one"
+    if mapping_at(runtime, "spec").get("mlPolicy") is None:
+        yield AdmissionWarning("spec.mlPolicy", f"is absent: {consequence}")
+    jobs = objects_in(mapping_at(runtime, "spec", "template", "spec").get("replicatedJobs"))
+    if not any(_trains_for_the_sdk(mapping_at(job, "template")) for job in jobs):
+        rule = f"need a Job with the label {ANCESTOR_LABEL} and a container {NODE} that has an image"
+        yield AdmissionWarning("spec.template.spec.replicatedJobs", f"{rule}: {consequence}")
+
+
+def _trains_for_the_sdk(template: Object) -> bool:
+    containers = objects_in(mapping_at(template, "spec", "template", "spec").get("containers"))
+    is_labelled = ANCESTOR_LABEL in mapping_at(template, "metadata", "labels")
+    return is_labelled and any(each.get("name") == NODE and each.get("image") for each in containers)
 
 
 def _deprecation(runtime: Runtime) -> Iterator[AdmissionWarning]:
@@ -271,12 +301,3 @@ def _response(review: Review) -> AdmissionResponse:
     texts = [str(error)[:_LONGEST_TEXT] for error in review.errors[:_MOST_ERRORS]]
     message = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return AdmissionResponse.fail(403, "Forbidden", message, warnings=warnings)
-
-
-def _placed(obj: Object, request: AdmissionRequest) -> Object:
-    """The object with the kind and namespace of the request."""
-    metadata = dict(obj.get("metadata") or {})
-    if request.namespace:
-        metadata["namespace"] = request.namespace
-    types = {"apiVersion": request.resource.api_version, "kind": request.resource.kind}
-    return obj | types | {"metadata": metadata}

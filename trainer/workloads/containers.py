@@ -43,10 +43,7 @@ class RestartPolicy:
     def of(cls, pod: Mapping[str, Any], container: Mapping[str, Any], *, init: bool = False) -> Self:
         """The policy of a container: its own, else that of its pod.
 
-        Args:
-            pod: the pod.
-            container: its specification.
-            init: whether it is an init container: that is done once it has succeeded, unless it is a sidecar.
+        An init container is done once it has succeeded, unless it is a sidecar.
         """
         own = container.get("restartPolicy")
         name = str(own or (pod.get("spec") or {}).get("restartPolicy") or "Always")

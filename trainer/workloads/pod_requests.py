@@ -30,18 +30,14 @@ def pod_requests(spec: Object, *, limit_ranges: Iterable[Object] = (), runtime_c
 
     Init containers run before the others, one after the other, so the largest counts; a sidecar (`restartPolicy:
     Always`) keeps running and is added to everything that starts after it. Requests of the pod as a whole replace
-    those of its containers.
-
-    Args:
-        spec: of the pod template.
-        limit_ranges: those of the namespace. Defaults to none.
-        runtime_class: that of `runtimeClassName`; its overhead counts unless the template has one. Defaults to none.
+    those of its containers. The overhead of the RuntimeClass counts unless the template has one.
 
     Raises:
         ValueError: an amount is not a quantity.
     """
     requests = _of_containers(spec, _container_defaults(limit_ranges)) | _of_the_whole_pod(spec)
-    _add(requests, _amounts(spec.get("overhead")) or _overhead_of(runtime_class))
+    overhead = (runtime_class or {}).get("overhead") or {}
+    _add(requests, _amounts(spec.get("overhead")) or _amounts(overhead.get("podFixed")))
     return requests
 
 
@@ -107,10 +103,6 @@ def _container_defaults(limit_ranges: Iterable[Object]) -> Amounts:
                 for kind in ("min", "max", "default", "defaultRequest"):
                     defaults |= _amounts(item.get(kind))
     return defaults
-
-
-def _overhead_of(runtime_class: Object | None) -> Amounts:
-    return _amounts(((runtime_class or {}).get("overhead") or {}).get("podFixed"))
 
 
 def _amounts(resources: Object | None) -> Amounts:

@@ -32,7 +32,7 @@ from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.storage.data_directory import write_private
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.kubelet import fake
-from trainer_devcluster.kubelet.fake.script import EXITS_WITH, RUNS_FOR
+from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ ESTABLISH_TIMEOUT = 30.0
 """Seconds until a definition that was just stored must be served."""
 ESTABLISH_POLL = 0.02
 AUDIT_LOG_VARIABLE = "TRAINER_AUDIT_LOG_PATH"
-"""Variable of the environment that names the audit log of clusters that are not told one."""
+"""Variable of the environment that names the audit log of clusters that are started without one."""
 _PROGRAM = "trainer cluster"
 _MAX_PORT = 65535
 

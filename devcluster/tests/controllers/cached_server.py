@@ -13,10 +13,8 @@ from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.cache.store import Lister, Store
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.manager.managed_client import ManagedClient
-from trainer.kube.resource import PODS
 from trainer.kube.testing import WRITES, FakeClient, ManualClock, settle
 from trainer.workloads import JOBSETS
-from trainer_devcluster.controllers.job.claims import STRAY_PODS, stray_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -63,8 +61,6 @@ class CachedServer:
         """Start the process with a cache of the present state."""
         for resource in self._resources:
             self.cache.informer(resource)
-        if PODS in self._resources:
-            self.cache.informer(PODS).add_index(STRAY_PODS, stray_in)
         self._tasks.start_soon(self._run)
         await self.cache.wait_for_sync()
 

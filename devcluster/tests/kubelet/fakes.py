@@ -16,7 +16,7 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import Object, name_of, uid_of
 from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.options import KubeletOptions
-from trainer_devcluster.kubelet.pod_host import PodHost
+from trainer_devcluster.kubelet.pod_api import PodHost
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
 from trainer_devcluster.kubelet.service_account_tokens import IssuedToken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import pytest
 from devcluster.tests.kubelet.fakes import make_pod, processes_with, shell, wait_for_log
 from devcluster.tests.kubelet.modes import every_mode, isolated_modes, simplest_isolated_mode
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
+from trainer_devcluster.kubelet.sandbox import EXTRAS, explained
+from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
 
 if TYPE_CHECKING:
     from devcluster.tests.kubelet.fakes import OpenRunner
@@ -225,3 +228,39 @@ async def test_stop_leaves_nothing(open_runner: OpenRunner, mode: str, tmp_path:
     assert processes_with(str(tmp_path)) == []
     assert str(tmp_path) not in mounts()
     assert network_interfaces() == interfaces
+
+
+ROOT = Path(__file__).parents[3]
+PACKAGE_OF = {"torchrun": "torch", "tune": "torchtune"}
+"""Where the package is not called like its program."""
+
+
+@pytest.mark.parametrize(
+    ("program", "remedy"),
+    [
+        pytest.param("torchrun", "pip install 'trainer-operator[examples-torch]' into that environment", id="extra"),
+        pytest.param("mpirun", "install mpirun on this machine, such as Debian's package openmpi-bin", id="package"),
+        pytest.param("unknown", "install unknown there", id="another"),
+    ],
+)
+def test_missing_program(program: str, remedy: str) -> None:
+    """The error says that images are not pulled, where programs come from, and what to install."""
+    problem = f'exec: "{program}": {NOT_FOUND}'
+    assert explained(problem, program, {"PATH": "/venv/bin:/usr/bin"}) == (
+        f"{problem}: the dev cluster pulls no images, containers run what the environment of /venv/bin and this "
+        f"machine have; {remedy}"
+    )
+
+
+def test_other_problems() -> None:
+    """They are as the shim has told them."""
+    problem = 'exec: "/bin/x": permission denied'
+    assert explained(problem, "/bin/x", {"PATH": "/venv/bin"}) == problem
+
+
+@pytest.mark.parametrize("program", EXTRAS)
+def test_extras(program: str) -> None:
+    """Each extra exists, and has the package that brings the program."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    packages = [requirement.split("==")[0] for requirement in extras[EXTRAS[program]]]
+    assert PACKAGE_OF.get(program, program) in packages

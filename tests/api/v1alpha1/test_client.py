@@ -182,6 +182,19 @@ async def test_two_field_managers_on_the_crds_of_upstream(server: FakeClient) ->
     assert (seen["status"]["state"], seen["status"]["trainerStatus"]["currentStep"]) == ("Running", 1)
 
 
+async def test_annotations_of_before_the_crds_were_replaced(server: FakeClient) -> None:
+    """They do not count, so that the status is written anew, where all clients see it."""
+    applied = status_of(server, state="Running")
+    before = V1Alpha1Client(server, is_extended=False)
+    await before.apply(TRAIN_JOBS, applied, field_manager="trainer", force=True, subresource="status")
+    client = V1Alpha1Client(server, is_extended=True)
+
+    (listed,) = (await client.list(TRAIN_JOBS)).items
+    async with client.watch(TRAIN_JOBS, options=WatchOptions(resource_version="0")) as events:
+        watched = (await anext(events)).object
+    assert "status" not in listed.keys() | watched.keys() | (await client.get(TRAIN_JOBS, "demo", "team")).keys()
+
+
 async def test_status_of_nothing_that_the_crds_of_upstream_keep(server: FakeClient) -> None:
     """An empty status is left out, since the CRD demands at least one property."""
     client = V1Alpha1Client(server, is_extended=False)

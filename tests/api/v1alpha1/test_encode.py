@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.definitions import schema_of
+from trainer.api.crds import crds
 from trainer.api.v1alpha1 import trainingruntime, trainjob
 from trainer.api.v1alpha1.decode import decode, is_decodable
 from trainer.api.v1alpha1.encode import encode, is_encodable
@@ -25,6 +27,7 @@ MODELS: dict[str, type[ApiModel]] = {
     "TrainingRuntime": trainingruntime.TrainingRuntime,
     "ClusterTrainingRuntime": trainingruntime.ClusterTrainingRuntime,
 }
+SCHEMAS = {definition["spec"]["names"]["kind"]: schema_of(definition) for definition in crds("v1alpha1")}
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
@@ -90,12 +93,13 @@ def test_there_and_back(obj: Object) -> None:
 
 @pytest.mark.parametrize("obj", objects(ROOT / "config" / "runtimes", ROOT / "examples"))
 def test_shipped_objects(obj: Object) -> None:
-    """All that is shipped for v2alpha1 fits the schema of v1alpha1, and is the same after another time."""
+    """All that is shipped for v2alpha1 fits the schema and rules of v1alpha1, and is the same after another time."""
     if is_decodable(obj):
         assert not is_encodable(obj)
         return
     encoded = encode(obj).object
     MODELS[obj["kind"]].from_object(encoded, strict=True)
+    assert SCHEMAS[obj["kind"]].validate(copy.deepcopy(encoded)) == []
     again = encode(decode(encoded).object)
     assert again.object == encoded
 
@@ -269,6 +273,37 @@ def test_mpi() -> None:
     assert names == ["node", "node"]
 
 
+INITIALIZERS = [job("fetch", "dataset-initializer"), job("model", "model-initializer")]
+EXPORTER = job("finish", "model-exporter")
+
+
+@pytest.mark.parametrize(
+    ("policy", "jobs", "expected"),
+    [
+        pytest.param(
+            {"torch": {}},
+            [*INITIALIZERS, job("node"), job("board"), EXPORTER],
+            {"model": "fetch Complete", "node": "model Complete", "board": "node Ready", "finish": "node Complete"},
+            id="steps of a training",
+        ),
+        pytest.param(
+            {"mpi": {}},
+            [job("launcher"), job("node"), EXPORTER],
+            {"launcher": "node Ready", "finish": "launcher Complete"},
+            id="MPI",
+        ),
+        pytest.param({"torch": {}}, [job("node")], {}, id="one Job"),
+    ],
+)
+def test_order(policy: Object, jobs: list[Object], expected: dict[str, str]) -> None:
+    """Jobs wait for what InOrder stands for, which v1alpha1 takes for readiness alone."""
+    encoded = encode(runtime(*jobs, policy=policy, startupPolicy={"startupPolicyOrder": "InOrder"})).object
+    template = encoded["spec"]["template"]["spec"]
+    waits = {each["name"]: each.get("dependsOn", []) for each in template["replicatedJobs"]}
+    assert {name: f"{on['name']} {on['status']}" for name, found in waits.items() for on in found} == expected
+    assert "startupPolicy" not in template
+
+
 @pytest.mark.parametrize(
     ("obj", "path"),
     [
@@ -303,11 +338,6 @@ def test_mpi() -> None:
             runtime(job("node", "trainer", "node")),
             "spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[trainer].name",
             id="container",
-        ),
-        pytest.param(
-            runtime(job("node"), startupPolicy={"startupPolicyOrder": "InOrder"}),
-            "spec.template.spec.startupPolicy.startupPolicyOrder",
-            id="order",
         ),
     ],
 )

@@ -552,7 +552,7 @@ def counted(**counts: int) -> Object:
         pytest.param(counted(succeeded=1, ready=1), 2, "node: 2 nodes, succeeded", id="succeeded"),
         pytest.param(counted(failed=1), 2, "node: 2 nodes, failed", id="failed"),
         pytest.param(counted(suspended=1), 2, "node: 2 nodes, suspended", id="suspended"),
-        pytest.param(counted(), 2, "node: none started", id="none"),
+        pytest.param(counted(), 2, "node: no Jobs now", id="none"),
         pytest.param(counted(active=2, ready=1), 2, "node: 2 Jobs, 2 active, 1 of 2 ready", id="several Jobs"),
         pytest.param(
             counted(active=1, ready=1) | {"name": "dataset-initializer"},

@@ -36,13 +36,13 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
     ("labels", "name", "speaker"),
     [
         pytest.param({JOB: "node", INDEX: "0"}, "node-0", Speaker.FIRST_NODE, id="node 0"),
-        pytest.param({JOB: "node", INDEX: "11"}, "node-11", Speaker.NOBODY, id="another node"),
+        pytest.param({JOB: "node", INDEX: "11"}, "node-11", Speaker.NONE, id="another node"),
         pytest.param({JOB: "trainer-node", INDEX: "0"}, "trainer-node-0", Speaker.FIRST_NODE, id="KEP"),
         pytest.param({JOB: "launcher", INDEX: "0"}, "launcher-0", Speaker.LAUNCHER, id="MPI"),
         pytest.param(
             {JOB: "dataset-initializer", INDEX: "0"},
             "dataset-initializer-0",
-            Speaker.NOBODY,
+            Speaker.NONE,
             id="not the trainer",
         ),
         pytest.param(
@@ -53,10 +53,10 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
                 INDEX: "3",
             },
             "node-1-3",
-            Speaker.NOBODY,
+            Speaker.NONE,
             id="several Jobs",
         ),
-        pytest.param({}, "demo-node-0-1-x7k2p", Speaker.NOBODY, id="not of a JobSet"),
+        pytest.param({}, "demo-node-0-1-x7k2p", Speaker.NONE, id="not of a JobSet"),
     ],
 )
 def test_node_name(labels: dict[str, str], name: str, speaker: Speaker) -> None:
@@ -69,7 +69,7 @@ def test_node_name(labels: dict[str, str], name: str, speaker: Speaker) -> None:
 def test_the_nodes_are_those_of_the_job_that_trains() -> None:
     """Whatever its name; another one called node says nothing then."""
     assert speaker_of(pod({JOB: "worker", INDEX: "0"}), "worker") is Speaker.FIRST_NODE
-    assert speaker_of(pod({JOB: "node", INDEX: "0"}), "worker") is Speaker.NOBODY
+    assert speaker_of(pod({JOB: "node", INDEX: "0"}), "worker") is Speaker.NONE
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,15 @@ def test_what_is_generated_is_not_printed(tmp_path: Path, options: str) -> None:
     assert "PRIVATE KEY" not in result.output
 
 
+def test_names_of_the_released_trainer(tmp_path: Path) -> None:
+    """With v1alpha1 the name of a Secret is complete."""
+    job = JOB.replace("torch-distributed", "mlx-distributed")
+    result = render(tmp_path, job, options="--api-version v1alpha1")
+
+    assert result.exit_code == 0
+    assert "the content of Secret demo-mpi-ssh-auth when it creates it\n" in result.stderr
+
+
 def test_runtime_of_the_files(tmp_path: Path) -> None:
     """A runtime in a file of its own, of the namespace asked for, is what its TrainJob builds on."""
     job = f"{JOB[: JOB.index('  trainer:')]}".replace(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def config_map(name: str, **labels: str) -> Object:
-    return {"metadata": {"name": name, "namespace": "default", "labels": labels}}
+    return {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", "labels": labels}}
 
 
 def train_job(**ref: str) -> TrainJob:
@@ -40,14 +40,11 @@ def test_plugins_read_the_files() -> None:
         [Document(CONFIG_MAPS, config_map("a", app="x")), Document(CONFIG_MAPS, config_map("b", app="y"))]
     )
 
-    found = workspace.get(CONFIG_MAPS, ObjectKey("default", "a"))
+    found = workspace.reader.get(CONFIG_MAPS, ObjectKey("default", "a"))
     assert found is not None
     assert name_of(found) == "a"
-    assert workspace.get(SECRETS, ObjectKey("default", "a")) is None
-    assert [name_of(obj) for obj in workspace.list(CONFIG_MAPS, "default", {"app": "y"})] == ["b"]
-    assert not workspace.list(CONFIG_MAPS, "other", {})
-    assert not workspace.keys(CONFIG_MAPS, "owner", "x")
-    assert not list(workspace.children("uid"))
+    assert workspace.reader.get(SECRETS, ObjectKey("default", "a")) is None
+    assert [name_of(obj) for obj in workspace.reader.list(CONFIG_MAPS, "default", {"app": "y"})] == ["b"]
 
 
 def test_runtimes() -> None:

@@ -39,7 +39,7 @@ def test_print_config(tmp_path: Path) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     printed = yaml.safe_load(result.stdout)
-    assert printed["leaderElection"] | {"leaseDuration": "1m0s", "retryPeriod": "2s"} == printed["leaderElection"]
+    assert printed["leaderElection"] | {"leaseDuration": "1m", "retryPeriod": "2s"} == printed["leaderElection"]
     assert printed["featureGates"] == {"ProgressHistory": False, "TrainJobProgress": True, "TrainJobStatus": False}
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
 from trainer.cli.logs.containers import started_containers
-from trainer.cli.run.logged_progress import LoggedProgress
+from trainer.cli.run.follow import LoggedProgress
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

@@ -268,15 +268,15 @@ async def test_a_status_whose_answer_is_lost_is_counted_once(cluster: Cluster, *
         if not is_shown:
             cluster.client.faults.hold_watches(TRAIN_JOBS)
         cluster.client.faults.lose_answer(verb="apply", resource=TRAIN_JOBS)
-        await end(cluster, "Complete")
-        assert counter(cluster, "completed") == 0
+        await end(cluster, "Failed")
+        assert counter(cluster, "failed", reason="FailedJobs") == 0
         await cluster.clock.advance(1)
         cluster.client.faults.release_watches()
         await cluster.clock.advance(1)
-        assert counter(cluster, "completed") == 1
-        runs, seconds = times(cluster, "run", result="Complete")
+        assert counter(cluster, "failed", reason="FailedJobs") == 1
+        runs, seconds = times(cluster, "run", result="Failed")
         assert (runs, round(seconds)) == (1, 100)
-        assert [reason for _, reason, _ in cluster.events].count("AllJobsCompleted") == 1
+        assert [reason for _, reason, _ in cluster.events].count("FailedJobs") == 1
 
 
 async def test_the_framework_follows_the_runtime(cluster: Cluster) -> None:

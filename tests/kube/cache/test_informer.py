@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 from tests.kube.objects import pod
 from trainer.kube import pager
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.cache.informer import Informer, Transform
+from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.transform import Transform
 from trainer.kube.errors import ForbiddenError, InvalidError, KubeError, NotFoundError, TransportError
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS

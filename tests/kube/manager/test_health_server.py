@@ -123,21 +123,28 @@ async def test_port_in_use_for_ipv6() -> None:
 
 
 async def test_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where IPv6 is switched off, all addresses are those of IPv4."""
-    create_server = socket.create_server
+    """Where IPv6 is switched off, all addresses are those of IPv4, whatever the resolver says."""
+    create = socket.socket.__init__
 
-    def refuse_ipv6(address: tuple[str, int], *, family: int = socket.AF_INET, **options: Any) -> socket.socket:
+    def refuse_ipv6(self: socket.socket, family: int = -1, *args: int, **options: int) -> None:
         if family == socket.AF_INET6:
-            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-        return create_server(address, family=family, **options)
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        create(self, family, *args, **options)
 
-    monkeypatch.setattr(socket, "create_server", refuse_ipv6)
+    monkeypatch.setattr(socket.socket, "__init__", refuse_ipv6)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_both)
     server = health_server("")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run)
         await server.wait_for_start()
         assert server.address[0] == "0.0.0.0"
         tasks.cancel_scope.cancel()
+
+
+def resolve_both(_host: str | None, port: int, family: int = 0, *_: int, **__: int) -> list[Any]:
+    """All addresses, as on machines of which only the loopback interface is up."""
+    everywhere: dict[int, Any] = {socket.AF_INET: ("0.0.0.0", port), socket.AF_INET6: ("::", port, 0, 0)}
+    return [(each, socket.SOCK_STREAM, 6, "", everywhere[each]) for each in everywhere if family in {0, each}]
 
 
 @pytest.mark.parametrize("turns", range(8))

@@ -234,13 +234,6 @@ async def test_open_server_asks_nobody() -> None:
         assert not served.reviewer.reviews
 
 
-async def test_audiences() -> None:
-    """Tokens may have to be made for this server."""
-    async with serving(options=replace(OPTIONS, audiences=("metrics",))) as served:
-        assert (await served.get("/metrics", READER))[0] == 401
-        assert served.reviewer.asked("TokenReview")[0]["audiences"] == ["metrics"]
-
-
 async def test_replica_that_does_not_lead_serves() -> None:
     """Everybody is scraped, and reviews need no leadership."""
     lease = LeaderElectionOptions(name="l", namespace="ns")

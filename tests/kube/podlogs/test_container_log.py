@@ -18,7 +18,7 @@ from trainer.kube.errors import (
     TransportError,
     UnauthorizedError,
 )
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, LogObserver
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.testing import FakeClient, FakeLog, ManualClock, eventually, settle, statuses
@@ -32,7 +32,7 @@ START = 1767225600
 """Of the clock, which is at 2026-01-01T00:00:00Z."""
 
 
-class Observed:
+class Observed(LogObserver):
     """Counts the calls of an observer."""
 
     def __init__(self) -> None:
@@ -218,7 +218,9 @@ def fail(client: FakeClient, error: KubeError) -> None:
     client.faults.fail(error, times=3, verb="log")
 
 
-@pytest.mark.parametrize("error", [statuses.unauthorized(), statuses.failure(403, "Forbidden", "no")])
+@pytest.mark.parametrize(
+    "error", [statuses.failure(401, "Unauthorized", "no"), statuses.failure(403, "Forbidden", "no")]
+)
 async def test_refusals_are_told(error: ApiError, log: FakeLog, reader: Reader) -> None:
     """A log that may not be read is not asked for again; once it may be read, another call goes on."""
     log.write(b"one\n", at(0.25))

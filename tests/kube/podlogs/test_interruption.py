@@ -12,11 +12,17 @@ from aiohttp.test_utils import TestServer
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import ApiError, TransportError
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
-from trainer.kube.podlogs.interruption import Interruption, Pauses, interruption_of
+from trainer.kube.podlogs.container_log import (
+    ContainerLog,
+    ContainerLogOptions,
+    Interruption,
+    LogObserver,
+    Pauses,
+    interruption_of,
+)
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.rest.transport import Endpoint
+from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.testing import eventually, statuses
 
 if TYPE_CHECKING:
@@ -93,15 +99,7 @@ async def test_silence_on_the_wire(pace: float, background: Background) -> None:
         await response.write(b"2026-01-01T00:00:01.000000000Z two\n")
         return response
 
-    class Observer:
-        def connected(self) -> None: ...
-
-        def disconnected(self) -> None: ...
-
-        def lines(self, count: int) -> None: ...
-
-        def skipped(self) -> None: ...
-
+    class Observer(LogObserver):
         def reconnected(self, reason: str) -> None:
             reasons.append(reason)
 
@@ -109,8 +107,9 @@ async def test_silence_on_the_wire(pace: float, background: Background) -> None:
     application.router.add_get("/{path:.*}", answer)
     async with (
         TestServer(application) as server,
-        HttpClient(Endpoint(str(server.make_url(""))), FixedCredentials(), user_agent="test") as client,
+        Transport(Endpoint(str(server.make_url(""))), FixedCredentials(), user_agent="test") as transport,
     ):
+        client = HttpClient(transport)
         options = ContainerLogOptions(idle_timeout=0.2, pace=pace, retry=Backoff(initial=0.01, maximum=0.01))
         container_log = ContainerLog(client, "ns", "p", "c", clock=SystemClock(), options=options, observer=Observer())
         following = background(container_log.follow(blocks.append, is_finished=lambda: len(blocks) > 1))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.queues import QueueSeries
+from trainer.kube.metrics.controllers import QueueSeries
 from trainer.kube.queue.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
 from trainer.kube.testing import ManualClock, settle
 

@@ -47,7 +47,7 @@ async def test_token_file_is_read_again_ten_seconds_before_each_minute(token: Pa
     await anyio.Path(token).write_text("two")
     await clock.advance(49)
     assert await credentials.current() == Identity("Bearer one")
-    await clock.advance(1)
+    await clock.advance(2)
     assert await credentials.current() == Identity("Bearer two")
 
 

@@ -26,7 +26,12 @@ V1 = "client.authentication.k8s.io/v1"
 
 def script(text: str, **fields: Any) -> ExecPlugin:
     """A plugin that runs this Python code."""
-    return ExecPlugin(sys.executable, V1, "user 'me'", ("-c", text), **fields)
+    return plugin(sys.executable, args=["-c", text], **fields)
+
+
+def plugin(command: str, **fields: Any) -> ExecPlugin:
+    stanza = {"command": command, "apiVersion": V1, **fields}
+    return ExecPlugin.parse(stanza, directory=Path(), origin="user 'me'", cluster={"server": "https://host"})
 
 
 def printing(status: Mapping[str, Any], version: str = V1) -> ExecPlugin:
@@ -73,13 +78,13 @@ async def test_credentials(status: dict[str, Any], identity: Identity, expiry: d
             id="fails",
         ),
         pytest.param(
-            ExecPlugin("no-such-plugin", V1, "user 'me'", install_hint="get it\nfrom us"),
+            plugin("no-such-plugin", installHint="get it\nfrom us"),
             "exec plugin no-such-plugin: No such file or directory; get it from us", id="missing",
         ),
         pytest.param(
-            ExecPlugin("no-such-plugin", V1, "user 'me'"), "install it or correct exec.command", id="missing-no-hint"
+            plugin("no-such-plugin"), "install it or correct exec.command", id="missing-no-hint"
         ),
-        pytest.param(script("", interactive_mode="Always"), "needs a terminal", id="no-terminal"),
+        pytest.param(script("", interactiveMode="Always"), "needs a terminal", id="no-terminal"),
     ],
 )  # fmt: skip
 async def test_plugins_that_fail(plugin: ExecPlugin, message: str) -> None:
@@ -99,7 +104,7 @@ async def test_environment_and_cluster_information() -> None:
         "status = {'token': json.dumps(token)}\n"
         "print(json.dumps({'apiVersion': info['apiVersion'], 'kind': info['kind'], 'status': status}))"
     )
-    identity = await script(text, environment={"STAGE": "test"}, cluster={"server": "https://host"}).run()
+    identity = await script(text, env=[{"name": "STAGE", "value": "test"}], provideClusterInfo=True).run()
     assert json.loads((identity.authorization or "").removeprefix("Bearer ")) == [
         "test",
         V1,
@@ -133,23 +138,25 @@ STANZA = {"apiVersion": V1, "command": "plugin"}
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("fields", "command"),
     [
-        pytest.param({}, {"command": "plugin"}, id="name"),
-        pytest.param({"command": "bin/plugin"}, {"command": "/etc/kube/bin/plugin"}, id="relative-path"),
-        pytest.param({"command": "/bin/plugin"}, {"command": "/bin/plugin"}, id="absolute-path"),
-        pytest.param({"args": ["a", "b"]}, {"args": ("a", "b")}, id="args"),
-        pytest.param({"env": [{"name": "A", "value": "b"}]}, {"environment": {"A": "b"}}, id="env"),
-        pytest.param({"args": None, "env": None, "installHint": None}, {"args": ()}, id="nulls"),
-        pytest.param({"provideClusterInfo": True}, {"cluster": {"server": "s"}}, id="cluster"),
-        pytest.param({}, {"cluster": None}, id="no-cluster"),
-        pytest.param({"interactiveMode": "Never"}, {"interactive_mode": "Never"}, id="mode"),
+        pytest.param({}, "plugin", id="name"),
+        pytest.param({"command": "bin/plugin"}, "/etc/kube/bin/plugin", id="relative-path"),
+        pytest.param({"command": "/bin/plugin"}, "/bin/plugin", id="absolute-path"),
+        pytest.param({"args": None, "env": None, "installHint": None}, "plugin", id="nulls"),
     ],
 )
-def test_stanzas(fields: dict[str, Any], expected: dict[str, Any]) -> None:
-    """`exec` of a kubeconfig user becomes a plugin."""
-    plugin = ExecPlugin.parse(STANZA | fields, directory=Path("/etc/kube"), origin="user 'me'", cluster={"server": "s"})
-    assert {name: getattr(plugin, name) for name in expected} == expected
+def test_commands(fields: dict[str, Any], command: str) -> None:
+    """Paths are relative to the kubeconfig; names are looked for in $PATH."""
+    found = ExecPlugin.parse(STANZA | fields, directory=Path("/etc/kube"), origin="user 'me'", cluster={})
+    assert found.command == command
+
+
+async def test_the_cluster_is_for_those_who_ask() -> None:
+    """A plugin that does not want to know the cluster is not told."""
+    text = "import os; assert 'cluster' not in os.environ['KUBERNETES_EXEC_INFO'], 'told'"
+    with pytest.raises(ConfigurationError, match="did not print an ExecCredential"):
+        await script(text).run()
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,14 @@ from trainer.kube.rest import http
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.retries import REQUESTED_RETRIES
-from trainer.kube.rest.server_warnings import log_warning
-from trainer.kube.rest.transport import Endpoint
+from trainer.kube.rest.transport import Endpoint, Transport, log_warning
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.rest.credentials import Credentials
-    from trainer.kube.rest.server_warnings import WarningHandler
+    from trainer.kube.rest.transport import WarningHandler
     from trainer.kube.testing import ManualClock
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -159,8 +158,8 @@ async def connect_to(api: ApiServer, clock: ManualClock) -> AsyncIterator[Connec
         ) -> HttpClient:
             endpoint = Endpoint(f"http://127.0.0.1:{server.port}{path}")
             credentials = credentials or FixedCredentials()
-            client = HttpClient(endpoint, credentials, user_agent="trainer/test", clock=clock, warn=warn)
-            return await stack.enter_async_context(client)
+            transport = Transport(endpoint, credentials, user_agent="trainer/test", clock=clock, warn=warn)
+            return HttpClient(await stack.enter_async_context(transport))
 
         yield connect
 
@@ -343,9 +342,9 @@ async def test_failures_are_typed(
 async def test_unreachable_server(unused_tcp_port: int) -> None:
     """No server is a transport error that names the address."""
     endpoint = Endpoint(f"http://127.0.0.1:{unused_tcp_port}")
-    async with HttpClient(endpoint, FixedCredentials(), user_agent="trainer/test") as client:
+    async with Transport(endpoint, FixedCredentials(), user_agent="trainer/test") as transport:
         with pytest.raises(TransportError, match=f"GET http://127.0.0.1:{unused_tcp_port}/api/v1/nodes/n"):
-            await client.get(NODES, "n")
+            await HttpClient(transport).get(NODES, "n")
 
 
 async def retried(call: Awaitable[Any], clock: ManualClock) -> tuple[Any, list[float]]:

@@ -10,8 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from trainer.kube.rest.pool import open_pool
-from trainer.kube.testing import ManualClock
+from trainer.kube.rest.transport import open_pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,7 +40,7 @@ async def url() -> AsyncIterator[str]:
 
 
 def pool() -> aiohttp.ClientSession:
-    return open_pool(limit=1, user_agent="test", proxy=None, clock=ManualClock(), resolved=None)
+    return open_pool(limit=1, proxy=None)
 
 
 async def test_dead_peers_of_idle_connections_are_found(url: str) -> None:

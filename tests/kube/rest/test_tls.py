@@ -105,7 +105,7 @@ async def test_unusable_files_keep_the_old_ones(
 ) -> None:
     """A rotation that is under way, or went wrong, is logged and counted once, and repaired by the next poll."""
     metrics = Metrics()
-    tls = ReloadingTls(files.options, clock=clock, metrics=RequestMetrics(metrics, "host", detailed=False))
+    tls = ReloadingTls(files.options, clock=clock, metrics=RequestMetrics(metrics, "host"))
     first = await tls.context()
     for result in ("success", "error"):
         assert metrics.registry.get_sample_value("trainer_kube_tls_reloads_total", {"result": result}) == 0

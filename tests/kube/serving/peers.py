@@ -10,7 +10,7 @@ import anyio
 from aiohttp import web
 
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.http_servers import DROP_REASONS
+from trainer.kube.metrics.servers import DROP_REASONS
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.testing import ManualClock, eventually

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from trainer.kube.serving import connection as connection_module
 from trainer.kube.serving.connection import Connection, ConnectionLimits
 
 if TYPE_CHECKING:
@@ -42,11 +43,10 @@ class Transport(asyncio.Transport):
 class Line:
     """A connection between the two."""
 
-    def __init__(self, clock: ManualClock, **limits: float) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.http, self.transport = Http(), Transport()
         self.changes = 0
-        options = ConnectionLimits(**limits)  # type: ignore[arg-type]
-        self.connection = Connection(self.http, clock=clock, limits=options, changed=self._count)
+        self.connection = Connection(self.http, clock=clock, limits=ConnectionLimits(), changed=self._count)
 
     def _count(self) -> None:
         self.changes += 1
@@ -110,9 +110,12 @@ async def test_body_that_does_not_come(clock: ManualClock) -> None:
         pytest.param([b"x" * 96 + b"\r", b"\n\r", b"\n" + b"y" * 10_000], False, id="end-in-pieces"),
     ],
 )
-async def test_size_of_a_head(sent: list[bytes], is_dropped: bool, clock: ManualClock) -> None:
+async def test_size_of_a_head(
+    sent: list[bytes], is_dropped: bool, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beyond it the peer gets an error, and aiohttp nothing more."""
-    line = Line(clock, max_head_bytes=100)
+    monkeypatch.setattr(connection_module, "MAX_HEAD_BYTES", 100)
+    line = Line(clock)
     connection = line.open()
     for data in sent:
         connection.data_received(data)
@@ -126,9 +129,10 @@ async def test_size_of_a_head(sent: list[bytes], is_dropped: bool, clock: Manual
         assert len(line.http.received) <= 100
 
 
-async def test_what_is_sent_beyond_a_request(clock: ManualClock) -> None:
+async def test_what_is_sent_beyond_a_request(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is bounded as a head is, anew for each request."""
-    connection = Line(clock, max_head_bytes=100).open()
+    monkeypatch.setattr(connection_module, "MAX_HEAD_BYTES", 100)
+    connection = Line(clock).open()
     for _ in range(3):
         connection.data_received(HEAD)
         connection.begin(request(is_complete=True))
@@ -139,11 +143,3 @@ async def test_what_is_sent_beyond_a_request(clock: ManualClock) -> None:
     assert connection.reason is None
     connection.data_received(bytes(101))
     assert connection.reason == "pipelining"
-
-
-@pytest.mark.parametrize("name", ["max_connections", "head_timeout", "max_head_bytes"])
-@pytest.mark.parametrize("value", [0, -1, float("nan")])
-def test_limits_are_checked(name: str, value: float) -> None:
-    """The field is named."""
-    with pytest.raises(ValueError, match=f"{name} must be more than 0, got {value}"):
-        ConnectionLimits(**{name: value})  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from tests.kube.serving.peers import REQUEST, Peer, Served, connected, serving
 from tests.kube.webhook.serving import client_context
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics import Metrics
+from trainer.kube.serving import connection
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
@@ -286,12 +287,13 @@ async def test_large_body_at_once() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 11, 64, 100, 1000])
-async def test_requests_in_pieces(size: int) -> None:
+async def test_requests_in_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a request is cut on its way makes no difference, nor does what its body looks like."""
+    monkeypatch.setattr(connection, "MAX_HEAD_BYTES", 200)
     with_body = b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\n\r\nGET\r\n\r\n\r\n\r\n/"
     in_chunks = CHUNKED + b"4\r\n\r\n\r\n\r\n5\r\nG\r\n\r\n\r\n0\r\n\r\n"
     data = (REQUEST + with_body + in_chunks) * 3
-    async with serving(max_head_bytes=200) as served, connected(served) as peer:
+    async with serving() as served, connected(served) as peer:
         for start in range(0, len(data), size):
             await peer.send(data[start : start + size])
             await settle()

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from trainer.kube.serving import renewal as renewal_module
 from trainer.kube.serving.keyring import Keyring, new_keyring
-from trainer.kube.serving.lifetimes import RotationOptions
 from trainer.kube.serving.renewal import renew
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 NAMES = frozenset({"webhook.system.svc"})
-OPTIONS = RotationOptions(authority_lifetime=30 * DAY, lifetime=3 * DAY)
+AUTHORITY_LIFETIME, LIFETIME = 30 * DAY, 3 * DAY
 
 MADE = "made a certificate authority and a serving certificate"
 RENEWED = "renewed the serving certificate"
@@ -22,18 +22,25 @@ UNUSABLE = "replaced an unusable serving certificate"
 ENDED = "ended the trust in the old certificate authority"
 
 
+@pytest.fixture(autouse=True)
+def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Months are much to wait for, even by hand."""
+    monkeypatch.setattr(renewal_module, "AUTHORITY_LIFETIME", AUTHORITY_LIFETIME)
+    monkeypatch.setattr(renewal_module, "LIFETIME", LIFETIME)
+
+
 def made(at: datetime = NOW) -> Keyring:
-    return new_keyring("test", OPTIONS.authority_lifetime, NAMES, OPTIONS.lifetime, at)
+    return new_keyring("test", AUTHORITY_LIFETIME, NAMES, LIFETIME, at)
 
 
 def steps(keyring: Keyring | None, at: datetime, names: frozenset[str] = NAMES) -> tuple[str, ...]:
-    renewal = renew(keyring, names, OPTIONS, at)
+    renewal = renew(keyring, names, at)
     return renewal.reasons if renewal is not None else ()
 
 
 def twice() -> Keyring:
     """A new authority beside the old one."""
-    return made().with_authority("test", OPTIONS.authority_lifetime, NOW)
+    return made().with_authority("test", AUTHORITY_LIFETIME, NOW)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +70,12 @@ def test_steps(keyring: Keyring | None, after: timedelta, expected: tuple[str, .
 
 def test_new_names_come_to_the_old() -> None:
     """So two versions of a deployment that run side by side agree; the next regular certificate has only its own."""
-    renewal = renew(made(), frozenset({"other.system.svc"}), OPTIONS, NOW)
+    renewal = renew(made(), frozenset({"other.system.svc"}), NOW)
     assert renewal is not None
     assert renewal.reasons == ("issued a serving certificate for further names",)
     assert renewal.keyring.names == {"webhook.system.svc", "other.system.svc"}
     assert steps(renewal.keyring, NOW) == ()
-    later = renew(renewal.keyring, NAMES, OPTIONS, NOW + 2.1 * DAY)
+    later = renew(renewal.keyring, NAMES, NOW + 2.1 * DAY)
     assert later is not None
     assert later.keyring.names == NAMES
 
@@ -80,7 +87,7 @@ def test_no_request_fails_while_the_authority_changes() -> None:
     while now < NOW + 50 * DAY:
         now += 0.5 * HOUR
         assert keyring.certificate.not_valid_after_utc > now
-        renewal = renew(keyring, NAMES, OPTIONS, now)
+        renewal = renew(keyring, NAMES, now)
         if renewal is None:
             continue
         seen += renewal.reasons

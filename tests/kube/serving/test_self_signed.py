@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.serving.self_signed import SelfSignedCertificates
+from trainer.kube.serving.certificates import SelfSignedCertificates
 from trainer.kube.testing import ManualClock, eventually
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from trainer.kube.testing import WRITES, FakeClient, settle, statuses
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
     from tests.kube.testing.conftest import Follow
-    from trainer.kube.testing.fault import Match
+    from trainer.kube.testing.faults import Match
 
 
 @pytest.fixture

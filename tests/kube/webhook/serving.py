@@ -13,7 +13,7 @@ import msgspec
 
 from tests.kube.certificates import Authority
 from trainer.kube import Manager, ManagerOptions
-from trainer.kube.serving.certificates import CaBundle, ServingCertificate
+from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from trainer.kube import Clock
     from trainer.kube.objects import Object
-    from trainer.kube.serving.certificates import CertificateSource, Use
+    from trainer.kube.serving.certificates import Use
     from trainer.kube.webhook.admission import AdmissionHandler
 
 PATH = "/validate"
@@ -56,12 +56,11 @@ def client_context(*ca: bytes) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=b"".join(ca or (AUTHORITY.pem,)).decode())
 
 
-class GivenCertificates:
+class GivenCertificates(CertificateSource):
     """A source whose certificates the test hands over."""
 
     def __init__(self, *hosts: str) -> None:
-        self.ca = CaBundle()
-        self.problem = "nobody has made a certificate yet"
+        super().__init__("nobody has made a certificate yet", None)
         self.use: Use | None = None
         self._first = self._issue(*hosts) if hosts else None
 
@@ -73,8 +72,11 @@ class GivenCertificates:
             await use(self._first)
         await asyncio.get_running_loop().create_future()
 
-    async def refresh(self) -> None:
+    async def _look(self) -> None:
         """There is never anything new."""
+
+    def _pause(self) -> float:
+        raise NotImplementedError
 
     @staticmethod
     def _issue(*hosts: str) -> ServingCertificate:

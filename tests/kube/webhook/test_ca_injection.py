@@ -21,7 +21,7 @@ from trainer.kube.resource import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from trainer.kube.serving.certificates import CaBundle
+from trainer.kube.serving.certificates import CertificateSource
 from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.testing import FakeClient, eventually, settle, statuses
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
@@ -42,12 +42,11 @@ VALIDATING, MUTATING, CRDS = (
 )
 
 
-class Source:
+class Source(CertificateSource):
     """A source whose bundle the test sets; another replica may have stored a newer one."""
 
     def __init__(self, pem: bytes = b"ours") -> None:
-        self.ca = CaBundle()
-        self.problem = ""
+        super().__init__("", None)
         self.newer = b""
         self.refreshed = 0
         self.ca.set(pem)
@@ -59,6 +58,12 @@ class Source:
         self.refreshed += 1
         if self.newer:
             self.ca.set(self.newer)
+
+    async def _look(self) -> None:
+        raise NotImplementedError
+
+    def _pause(self) -> float:
+        raise NotImplementedError
 
 
 def configuration(resource: Resource, *bundles: bytes | None, name: str = "w", **labels: str) -> Object:

@@ -38,7 +38,7 @@ from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
-from trainer.kube.webhook.memory_budget import LIGHT, weight_of
+from trainer.kube.webhook.budget import LIGHT, weight_of
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 if TYPE_CHECKING:

@@ -86,7 +86,7 @@ class V1Alpha1Client(Client):
         if isinstance(body, dict) and "apiVersion" in body:
             body = body | {"apiVersion": API_VERSION}
         answer = await self._client.send(replace(request, resource=served, body=body))
-        return answer if answer is None else decoded(answer)
+        return answer if answer is None else self._decoded(answer)
 
     async def list_page(
         self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
@@ -94,13 +94,13 @@ class V1Alpha1Client(Client):
         """See `Client.list_page`."""
         if resource not in SERVED:
             return await self._client.list_page(resource, selection, options)
-        return _decoded_list(await self._client.list_page(SERVED[resource], selection, options))
+        return self._decoded_list(await self._client.list_page(SERVED[resource], selection, options))
 
     async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
         """See `Client.list`."""
         if resource not in SERVED:
             return await self._client.list(resource, selection)
-        return _decoded_list(await self._client.list(SERVED[resource], selection))
+        return self._decoded_list(await self._client.list(SERVED[resource], selection))
 
     def watch(
         self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
@@ -121,7 +121,19 @@ class V1Alpha1Client(Client):
         self, resource: Resource, selection: Selection, options: WatchOptions
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with self._client.watch(resource, selection, options) as events:
-            yield _decoded_events(events)
+            yield self._decoded_events(events)
+
+    def _decoded(self, obj: Object) -> Object:
+        """An object in the shape of the model; annotations of before the CRDs were replaced do not count."""
+        return decoded(obj, reads_annotations=not self._is_extended)
+
+    def _decoded_list(self, page: ObjectList) -> ObjectList:
+        items = [msgspec.json.encode(self._decoded(_json.decode(raw))) for raw in page.raw_items]
+        return replace(page, raw_items=items)
+
+    async def _decoded_events(self, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+        async for event in events:
+            yield event if event.type is EventType.BOOKMARK else WatchEvent.of(event.type, self._decoded(event.object))
 
     async def _apply_status(self, request: ObjectRequest) -> Object:
         assert isinstance(request.body, dict)
@@ -142,7 +154,7 @@ class V1Alpha1Client(Client):
             answer = await self._send_status(request, shared, extension)
         if not self._is_extended:
             answer = await self._annotate(request, answer, extension)
-        return decoded(answer)
+        return self._decoded(answer)
 
     async def _send_status(self, request: ObjectRequest, shared: Object, extension: Object) -> Object:
         assert isinstance(request.body, dict)
@@ -174,21 +186,20 @@ class V1Alpha1Client(Client):
         return answer
 
 
-def decoded(obj: Object) -> Object:
-    """An object of v1alpha1 in the shape of the model, with its own apiVersion; any other object as it is."""
+def decoded(obj: Object, *, reads_annotations: bool = True) -> Object:
+    """An object of v1alpha1 in the shape of the model, with its own apiVersion; any other object as it is.
+
+    Args:
+        obj: as it is stored; it is not changed.
+        reads_annotations: whether annotations extend the status of a TrainJob. Default: yes.
+    """
     if not is_decodable(obj):
         return obj
     result = decode(obj).object
     result["apiVersion"] = API_VERSION
-    if obj.get("kind") == TRAIN_JOBS.kind and (status := decode_status(obj)) is not None:
+    if (
+        obj.get("kind") == TRAIN_JOBS.kind
+        and (status := decode_status(obj, reads_annotations=reads_annotations)) is not None
+    ):
         result["status"] = status
     return result
-
-
-def _decoded_list(page: ObjectList) -> ObjectList:
-    return replace(page, raw_items=[msgspec.json.encode(decoded(_json.decode(raw))) for raw in page.raw_items])
-
-
-async def _decoded_events(events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
-    async for event in events:
-        yield event if event.type is EventType.BOOKMARK else WatchEvent.of(event.type, decoded(event.object))

@@ -96,6 +96,14 @@ def restored_runtime(runtime: Object) -> Object:
     return encoded | {"spec": runtime["spec"] | {"mlPolicy": policy}}
 
 
+def is_larger_than_the_model(error: FieldError) -> bool:
+    """Whether a decoded object has more than its model allows; the CRDs of v1alpha1 have limits of their own.
+
+    Each runtime patch becomes an override for each of its Jobs.
+    """
+    return error.reason == "FieldValueTooMany"
+
+
 def override_paths(obj: Object) -> Iterator[tuple[str, str]]:
     """The paths of a TrainJob in the model, each with the path in v1alpha1 that it was decoded from."""
     yield "spec.datasetConfig", "spec.initializer.dataset"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ NODE: Final = "node"
 _LAUNCHER: Final = "launcher"
 _STEP: Final = f"{TRAIN_JOBS.group}/trainjob-ancestor-step"
 _INITIALIZERS: Final = ("dataset-initializer", "model-initializer")
+_EXPORTER: Final = "model-exporter"
 _JOBS: Final = "spec.template.spec.replicatedJobs"
 _POLICY: Final = "spec.mlPolicy"
 
@@ -40,14 +42,14 @@ def encode_runtime(spec: Object, losses: Losses) -> Object:
     _lower_names(template)
     for job in jobs:
         _mark_initializer(job, losses)
+    is_in_order = mapping_at(template, "startupPolicy").get("startupPolicyOrder") == "InOrder"
     if "mpi" in policy:
         _complete_mpi(template, trainer, losses)
     elif trainer is not None:
         _mark(trainer, "trainer")
         _rename_main(trainer, losses)
-    if mapping_at(template, "startupPolicy").get("startupPolicyOrder") == "InOrder":
-        path = "spec.template.spec.startupPolicy.startupPolicyOrder"
-        losses.add(path, "waits until pods are ready, and not until initializers have completed; write dependsOn")
+    if is_in_order:
+        _put_in_order(template, trainer)
     for index, rule in enumerate(objects_in(mapping_at(template, "failurePolicy").get("rules"))):
         rule.setdefault("name", f"rule-{index + 1}")
     return encoded
@@ -173,6 +175,20 @@ def _rename_main(job: Object, losses: Losses) -> None:
         losses.add(f"{_JOBS}[{job['name']}].template.spec.template.spec.containers[{main['name']}].name", rule)
         return
     main["name"] = NODE
+
+
+def _put_in_order(template: Object, trainer: Object | None) -> None:
+    """Write the order as dependencies: v1alpha1 waits until pods are ready, not until initializers have completed."""
+    del template["startupPolicy"]
+    jobs = objects_in(template.get("replicatedJobs"))
+    launcher = next((job for job in jobs if job["name"] == _LAUNCHER), None)
+    for index, (before, job) in enumerate(itertools.pairwise(jobs)):
+        first, is_completed = before, _step(before) in _INITIALIZERS
+        if any(container.get("name") == _EXPORTER for container in objects_in(_pod_spec(job).get("containers"))):
+            training = launcher or trainer
+            first, is_completed = training if training in jobs[: index + 1] else before, True
+        dependency = {"name": first["name"], "status": "Complete" if is_completed else "Ready"}
+        job.setdefault("dependsOn", [dependency])
 
 
 def _complete_mpi(template: Object, nodes: Object | None, losses: Losses) -> None:

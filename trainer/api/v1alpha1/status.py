@@ -89,14 +89,14 @@ def extension_annotation(field_manager: str, uid: str, extension: Object) -> tup
     return EXTENSION + field_manager, msgspec.json.encode({"uid": uid, "status": kept}, order="sorted").decode()
 
 
-def decode_status(obj: Object) -> Object | None:
+def decode_status(obj: Object, *, reads_annotations: bool = True) -> Object | None:
     """The status of a TrainJob of v1alpha1 in the form of the model; None if it has none.
 
     An annotation counts only if it was written for this TrainJob and fits the status; it never overrides what the
-    status itself says.
+    status itself says. Without `reads_annotations` none counts.
     """
     status = obj.get("status")
-    extensions = [*_annotated(obj)]
+    extensions = [*_annotated(obj)] if reads_annotations else []
     if not isinstance(status, dict):
         status = {} if extensions else None
     if status is None:

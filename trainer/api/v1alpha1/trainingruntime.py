@@ -129,11 +129,13 @@ class PodGroupPolicy(ApiModel):
 class TrainingRuntimeSpec(ApiModel):
     """The blueprint."""
 
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
     ml_policy: MLPolicy | None = None
     """Settings that depend on the machine learning framework."""
     pod_group_policy: PodGroupPolicy | None = None
     """Gang scheduling."""
-    template: JobSetTemplate | None = None
+    template: Annotated[JobSetTemplate, Field(json_schema_extra={"minProperties": 1})] | None = None
     """The JobSet that TrainJobs become."""
 
 

@@ -45,7 +45,7 @@ Env = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name", 128))]
 class RuntimeRef(ApiModel):
     """The training runtime that a TrainJob builds on."""
 
-    name: Annotated[str, Field(max_length=253)]
+    name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the runtime. A TrainingRuntime must be in the namespace of the TrainJob."""
     api_group: Annotated[str, Field(max_length=253)] = "trainer.kubeflow.org"
     """API group of the runtime."""
@@ -113,7 +113,7 @@ class Trainer(ApiModel):
 class ContainerPatch(ApiModel):
     """Changes to one container of the runtime."""
 
-    name: Annotated[str, Field(min_length=1, max_length=63)]
+    name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the container."""
     env: Env | None = None
     """Environment variables, merged by name."""

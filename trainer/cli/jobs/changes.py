@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.cli.console import note, say
 from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import CommandError
-from trainer.cli.jobs.find import find_train_job
+from trainer.cli.jobs.find import find_train_job, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.kube.client import DeleteOptions, Propagation
@@ -36,7 +37,7 @@ def delete(
 
     Exit code: 0; 1 when there is no such TrainJob.
     """
-    _change(names, namespace, kubeconfig, context, delete_jobs)
+    _change(names, namespace, kubeconfig, context, _delete)
 
 
 def suspend(
@@ -48,7 +49,7 @@ def suspend(
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended.
     """
-    _change(names, namespace, kubeconfig, context, suspend_jobs)
+    _change(names, namespace, kubeconfig, context, partial(_set_suspend, suspend=True))
 
 
 def resume(
@@ -58,7 +59,7 @@ def resume(
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended.
     """
-    _change(names, namespace, kubeconfig, context, resume_jobs)
+    _change(names, namespace, kubeconfig, context, partial(_set_suspend, suspend=False))
 
 
 def _change(
@@ -75,22 +76,12 @@ def _change(
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), run, log_level="warning"))
 
 
-async def delete_jobs(client: Client, jobs: Sequence[Object]) -> None:
+async def _delete(client: Client, jobs: Sequence[Object]) -> None:
     """Delete these TrainJobs by uid, not new ones of the same names."""
     for job in jobs:
         options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(job))
         await client.delete(TRAIN_JOBS, name_of(job), namespace_of(job), options)
-        _say(job, "deleted")
-
-
-async def suspend_jobs(client: Client, jobs: Sequence[Object]) -> None:
-    """Suspend the TrainJobs that are not suspended."""
-    await _set_suspend(client, jobs, suspend=True)
-
-
-async def resume_jobs(client: Client, jobs: Sequence[Object]) -> None:
-    """Resume the TrainJobs that are suspended."""
-    await _set_suspend(client, jobs, suspend=False)
+        say(f"{reference(job)} deleted")
 
 
 async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool) -> None:
@@ -105,7 +96,7 @@ async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool)
         # The uid keeps a new TrainJob of the same name as it is.
         patch = {"metadata": {"uid": uid_of(job)}, "spec": {"suspend": suspend}}
         await client.patch(TRAIN_JOBS, name_of(job), patch, namespace_of(job), field_manager=FIELD_MANAGER)
-        _say(job, "suspended" if suspend else "resumed")
+        say(f"{reference(job)} {'suspended' if suspend else 'resumed'}")
 
 
 def _nothing_to_do(job: Object, *, suspend: bool) -> str:
@@ -118,7 +109,3 @@ def _nothing_to_do(job: Object, *, suspend: bool) -> str:
     if not suspend and pending.get("status") == "True" and pending.get("reason") == ConditionReason.JOB_SET_SUSPENDED:
         return f"{message}, but its JobSet is: resume the JobSet, or suspend and resume the TrainJob"
     return message
-
-
-def _say(job: Object, done: str) -> None:
-    say(f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)} {done}")

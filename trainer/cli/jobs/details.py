@@ -136,7 +136,7 @@ def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
     if total != 1:
         parts = [f"{number} {state}" for state, number in numbers.items()]
         parts += [f"{ready} of {total} ready"] if "active" in numbers else []
-        return f"{name}: {total} Jobs, {', '.join(parts)}" if total else f"{name}: none started"
+        return f"{name}: {total} Jobs, {', '.join(parts)}" if total else f"{name}: no Jobs now"
     (state,) = numbers
     size = "" if nodes is None else f"{nodes} node{'' if nodes == 1 else 's'}, "
     return f"{name}: {size}{state if state != 'active' else 'all ready' if ready else 'not all ready'}"

@@ -39,11 +39,20 @@ async def find_train_job(client: Client, name: str, namespace: str, resource: Re
 
 async def list_train_jobs(client: Client, namespace: str | None, resource: Resource = TRAIN_JOBS) -> list[Object]:
     """The TrainJobs of a namespace, or of all, by namespace and name."""
+    return sorted(await list_served(client, resource, namespace), key=key_of)
+
+
+async def list_served(client: Client, resource: Resource, namespace: str | None) -> list[Object]:
+    """The objects of one of our kinds, in a namespace or in all."""
     try:
-        jobs = await client.list(resource, Selection(namespace))
+        return (await client.list(resource, Selection(namespace))).items
     except NotFoundError:
         raise not_served() from None
-    return sorted(jobs.items, key=key_of)
+
+
+def reference(job: Object) -> str:
+    """A TrainJob as kubectl names it: `trainjob.trainer.kubeflow.org/demo`."""
+    return f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)}"
 
 
 def is_about_an_object(error: NotFoundError) -> bool:

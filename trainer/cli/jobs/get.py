@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +15,12 @@ from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.jobs.details import details
-from trainer.cli.jobs.find import find_train_job, list_train_jobs
+from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
 from trainer.kube.clock import SystemClock
-from trainer.kube.objects import key_of, metadata_of, name_of
+from trainer.kube.objects import key_of, metadata_of
 from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
 
@@ -77,48 +78,43 @@ def get(
     raise typer.Exit(run_on(options, show, log_level="error" if watch else "warning"))
 
 
+@dataclass
 class Report:
-    """The answer to one `trainer get`, on a console; `stored` is what the cluster serves TrainJobs as."""
+    """The answer to one `trainer get`, on a console."""
 
-    def __init__(
-        self,
-        form: GetFormat,
-        console: Console,
-        clock: Clock,
-        *,
-        name: str | None = None,
-        namespace: str | None = None,
-        is_watch: bool = False,
-        stored: Resource = TRAIN_JOBS,
-    ) -> None:
-        self._form = form
-        self._resource = stored if form in (GetFormat.JSON, GetFormat.YAML) else TRAIN_JOBS
-        self._console = console
-        self._clock = clock
-        self._name = name
-        self._namespace = namespace
+    form: GetFormat
+    console: Console
+    clock: Clock
+    name: str | None = None
+    namespace: str | None = None
+    is_watch: bool = False
+    stored: Resource = TRAIN_JOBS
+    """What the cluster serves TrainJobs as."""
+
+    def __post_init__(self) -> None:
+        self._resource = self.stored if self.form in (GetFormat.JSON, GetFormat.YAML) else TRAIN_JOBS
         self._table = JobTable(
-            with_namespace=namespace is None,
-            is_wide=form is GetFormat.WIDE,
-            ascii_only=console.options.ascii_only,
-            is_growing=is_watch and not console.is_interactive,
+            with_namespace=self.namespace is None,
+            is_wide=self.form is GetFormat.WIDE,
+            ascii_only=self.console.options.ascii_only,
+            is_growing=self.is_watch and not self.console.is_interactive,
         )
 
     async def show(self, client: Client) -> int:
         """Print the present TrainJobs."""
         jobs = await self._jobs(client)
-        if self._form in (GetFormat.TABLE, GetFormat.WIDE):
+        if self.form in (GetFormat.TABLE, GetFormat.WIDE):
             self._say_if_none(jobs)
             for line in self._lines(jobs):
-                self._console.print(line)
-        elif self._form is GetFormat.NAME:
-            self._write(*map(_name, jobs))
+                self.console.print(line)
+        elif self.form is GetFormat.NAME:
+            self._write(*map(reference, jobs))
         else:
             items = [_without_managers(job) for job in jobs]
-            answer = items[0] if self._name else {"apiVersion": "v1", "kind": "List", "items": items}
+            answer = items[0] if self.name else {"apiVersion": "v1", "kind": "List", "items": items}
             self._write(
                 json.dumps(answer, indent=2, ensure_ascii=False)
-                if self._form is GetFormat.JSON
+                if self.form is GetFormat.JSON
                 else dump(answer).rstrip("\n")
             )
         return ExitCode.OK
@@ -126,10 +122,10 @@ class Report:
     async def watch(self, client: Client) -> int:
         """Print the TrainJobs and their changes; with a name until that one has ended."""
         jobs = await self._jobs(client)
-        selection = Selection(self._namespace, field_selector=f"metadata.name={self._name}" if self._name else "")
-        watch = JobWatch(client, self._resource, selection, jobs, self._clock, ends=self._name is not None)
-        if self._form in (GetFormat.TABLE, GetFormat.WIDE) and self._console.is_interactive:
-            await watch.on_screen(self._console, self._lines)
+        selection = Selection(self.namespace, field_selector=f"metadata.name={self.name}" if self.name else "")
+        watch = JobWatch(client, self._resource, selection, jobs, self.clock, ends=self.name is not None)
+        if self.form in (GetFormat.TABLE, GetFormat.WIDE) and self.console.is_interactive:
+            await watch.on_screen(self.console, self._lines)
         else:
             self._say_if_none(jobs)
             self._lines(jobs)  # the columns become as wide as all of them need
@@ -137,23 +133,23 @@ class Report:
         return ExitCode.OK if watch.is_good else ExitCode.FAILED
 
     async def _jobs(self, client: Client) -> list[Object]:
-        if self._name is not None:
-            return [await find_train_job(client, self._name, self._namespace or "", self._resource)]
-        return await list_train_jobs(client, self._namespace, self._resource)
+        if self.name is not None:
+            return [await find_train_job(client, self.name, self.namespace or "", self._resource)]
+        return await list_train_jobs(client, self.namespace, self._resource)
 
     def _lines(self, jobs: Sequence[Object]) -> list[Text]:
         if not jobs:
             return []
-        now = self._clock.now()
-        self._table.width = self._console.width if self._console.is_terminal else None
-        if self._name is None:
+        now = self.clock.now()
+        self._table.width = self.console.width if self.console.is_terminal else None
+        if self.name is None:
             return self._table.lines(jobs, now)
         about = details(jobs[0], now)
         return [*self._table.lines(jobs, now), *([Text()] if about else []), *about]
 
     def _say_if_none(self, jobs: Sequence[Object]) -> None:
         if not jobs:
-            note("there are no TrainJobs" + (f" in namespace {self._namespace}" if self._namespace else ""))
+            note("there are no TrainJobs" + (f" in namespace {self.namespace}" if self.namespace else ""))
 
     def _change_printer(self) -> Callable[[Object], None]:
         """Prints a changed job: its line of the table, or the whole object."""
@@ -162,29 +158,25 @@ class Report:
         def in_table(job: Object) -> None:
             if printed.get(key_of(job)) == JobState.of(job):
                 return
-            for line in self._table.lines([job], self._clock.now(), header=not printed):
-                self._console.print(line)
+            for line in self._table.lines([job], self.clock.now(), header=not printed):
+                self.console.print(line)
             printed[key_of(job)] = JobState.of(job)
 
         def as_object(job: Object) -> None:
-            match self._form:
+            match self.form:
                 case GetFormat.JSON:
                     self._write(json.dumps(_without_managers(job), ensure_ascii=False))
                 case GetFormat.YAML:
                     self._write("---", dump(_without_managers(job)).rstrip("\n"))
                 case _:
-                    self._write(_name(job))
+                    self._write(reference(job))
 
-        return in_table if self._form in (GetFormat.TABLE, GetFormat.WIDE) else as_object
+        return in_table if self.form in (GetFormat.TABLE, GetFormat.WIDE) else as_object
 
     def _write(self, *lines: str) -> None:
         for line in lines:
-            self._console.file.write(line + "\n")
-        self._console.file.flush()
-
-
-def _name(job: Object) -> str:
-    return f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)}"
+            self.console.file.write(line + "\n")
+        self.console.file.flush()
 
 
 def _without_managers(job: Object) -> Object:

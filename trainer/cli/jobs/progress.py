@@ -79,12 +79,12 @@ class TrainingProgress:
     @property
     def steps(self) -> str:
         """Steps as `4500/10000`; empty when none are reported."""
-        return _fraction(self.step, self.total_steps, "/")
+        return _fraction(self.step, self.total_steps)
 
     @property
     def epochs(self) -> str:
         """Epochs as `2/5`; empty when none are reported."""
-        return _fraction(self.epoch, self.total_epochs, "/")
+        return _fraction(self.epoch, self.total_epochs)
 
     def is_newer_than(self, other: TrainingProgress) -> bool:
         """Whether it was measured later; the same second counts as later."""
@@ -106,10 +106,10 @@ def _integer(fields: Mapping[str, Any], field: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _fraction(done: int | None, total: int | None, separator: str) -> str:
+def _fraction(done: int | None, total: int | None) -> str:
     if done is None:
         return ""
-    return str(done) if total is None else f"{done}{separator}{total}"
+    return str(done) if total is None else f"{done}/{total}"
 
 
 def _time(text: object) -> datetime | None:
@@ -139,8 +139,8 @@ _SHORT = 7
 def by_interest(metrics: Iterable[Metric]) -> list[Metric]:
     """The metrics by interest: a loss, an accuracy, others of these kinds, and the rest."""
     ranked = sorted(metrics, key=_rank)
-    losses = [metric for metric in ranked if _kind(metric) == 0]
-    qualities = [metric for metric in ranked if _kind(metric) == 1]
+    losses = [metric for metric in ranked if _kind(metric.name) == 0]
+    qualities = [metric for metric in ranked if _kind(metric.name) == 1]
     first = [*losses[:1], *qualities[:1]]
     return [*first, *(metric for metric in ranked if metric not in first)]
 
@@ -177,17 +177,12 @@ def in_room(texts: Iterable[str], room: int | None) -> str:
 
 
 def _rank(metric: Metric) -> tuple[int, bool]:
-    kind = _kind(metric)
-    prefers_eval = kind == 1
-    return kind, metric.is_eval != prefers_eval
-
-
-def _kind(metric: Metric) -> int:
-    return _kind_of(metric.name)
+    kind = _kind(metric.name)
+    return kind, metric.is_eval != (kind == 1)
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(metric_name: str) -> int:
+def _kind(metric_name: str) -> int:
     name = _PREFIX.sub("", metric_name.lower())
     if _LOSS.search(name):
         return 0

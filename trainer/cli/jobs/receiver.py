@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.kube.cache.informer import Informer
+from trainer.kube.objects import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from anyio.abc import TaskGroup
 
@@ -57,12 +58,31 @@ class Receiver:
             self.tasks.start_soon(_raise, error)
 
 
-def watch_for(receiver: Receiver, client: Client, resource: Resource, selection: Selection, clock: Clock) -> Informer:
-    """Pass the selected objects to the receiver until its task group is cancelled; broken watches are resumed."""
+def watch_for(
+    receiver: Receiver,
+    client: Client,
+    resource: Resource,
+    selection: Selection,
+    clock: Clock,
+    *,
+    known: Iterable[Object] = (),
+) -> Informer:
+    """Pass the selected objects to the receiver until its task group is cancelled; broken watches are resumed.
+
+    The receiver loses those of the `known` objects that were deleted before the watch began.
+    """
     informer = Informer(client, resource, selection, clock=clock)
     informer.add_handler(receiver)
     receiver.tasks.start_soon(informer.run)
+    receiver.tasks.start_soon(_lose_missing, receiver, informer, list(known))
     return informer
+
+
+async def _lose_missing(receiver: Receiver, informer: Informer, known: list[Object]) -> None:
+    await informer.wait_for_sync()
+    for obj in known:
+        if informer.lister.peek(key_of(obj)) is None and receiver.lose is not None:
+            receiver.lose(obj)
 
 
 async def report_errors(informer: Informer, watched: str, report: Callable[[str], None], clock: Clock) -> None:

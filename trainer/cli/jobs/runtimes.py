@@ -6,26 +6,20 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import typer
-from rich.text import Text
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
-from trainer.cli.console import Format, OutputFormat, note, printable, say, say_json
+from trainer.cli.console import Format, OutputFormat, columns, note, printable, say, say_json
 from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
-from trainer.cli.jobs.find import not_served
+from trainer.cli.jobs.find import list_served
 from trainer.cli.jobs.table import age_of
 from trainer.kube.clock import SystemClock
-from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import labels_of, name_of
-from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-
-_GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,8 @@ def runtimes(
         elif not found:
             note(f"there are no runtimes for namespace {where}: trainer install-runtimes installs ours")
         else:
-            for line in table(found):
+            titles = ("NAME", "KIND", "FRAMEWORK", "NODES", "SUPPORT", "AGE")
+            for line in columns([titles, *(tuple(map(str, asdict(each).values())) for each in found)]):
                 say(line)
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show, log_level="warning"))
@@ -92,19 +87,6 @@ async def list_runtimes(client: Client, namespace: str, now: datetime) -> list[R
     """Those of the cluster and then those of the namespace, each by name."""
     found: list[RuntimeLine] = []
     for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
-        try:
-            objects = (await client.list(resource, Selection(where))).items
-        except NotFoundError:
-            raise not_served() from None
+        objects = await list_served(client, resource, where)
         found += [RuntimeLine.of(each, resource.kind, now) for each in sorted(objects, key=name_of)]
     return found
-
-
-def table(found: Sequence[RuntimeLine]) -> Iterator[Text]:
-    """One line for each runtime, the header first."""
-    titles = ("NAME", "KIND", "FRAMEWORK", "NODES", "SUPPORT", "AGE")
-    rows = [titles, *((r.name, r.kind, r.framework, str(r.nodes), r.support, r.age) for r in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(titles))]
-    for row in rows:
-        cells = (cell.ljust(width + _GAP) for cell, width in zip(row, widths, strict=True))
-        yield Text("".join(cells).rstrip())

@@ -56,17 +56,12 @@ class JobState:
         decisive = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
         word = decisive or status.get("state") or _UNTOUCHED
         reason, message = _explanation(job, word)
-        return cls(
-            word=word,
-            progress=TrainingProgress.of(status.get("trainerStatus")),
-            reason=reason,
-            message=message,
-        )
+        return cls(word, TrainingProgress.of(status.get("trainerStatus")), reason, message)
 
     @property
     def is_terminal(self) -> bool:
         """Whether the job has ended."""
-        return self.word in {"Complete", "Failed"}
+        return self.word in _ENDS
 
     @property
     def is_untouched(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from trainer.kube.cache.informer import Informer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
@@ -32,38 +33,32 @@ _TICK_SECONDS = 1.0
 """How often ages are updated."""
 
 
+@dataclass(slots=True)
 class JobWatch:
-    """Keeps the selected TrainJobs up to date by a watch, which survives a restarted API server.
+    """Keeps the selected TrainJobs up to date by a watch, which survives a restarted API server."""
 
-    With `ends` it watches one job, until that has ended or is gone; else it runs until cancelled.
-    """
+    client: Client
+    resource: Resource
+    selection: Selection
+    present: InitVar[Sequence[Object]]
+    """The selected TrainJobs before the watch."""
+    clock: Clock
+    ends: bool
+    """Whether it watches one job, until that has ended or is gone; else it runs until cancelled."""
+    _jobs: dict[ObjectKey, Object] = field(default_factory=dict, init=False)
+    _ended: anyio.Event = field(default_factory=anyio.Event, init=False)
+    _changed: Callable[[Object], None] = field(default=lambda _job: None, init=False)
+    _has_news: bool = field(default=False, init=False)
 
-    def __init__(
-        self,
-        client: Client,
-        resource: Resource,
-        selection: Selection,
-        jobs: Sequence[Object],
-        clock: Clock,
-        *,
-        ends: bool,
-    ) -> None:
-        self._client = client
-        self._resource = resource
-        self._selection = selection
-        self._jobs = {key_of(job): job for job in jobs}
-        self._clock = clock
-        self._ends = ends
-        self._ended = anyio.Event()
-        self._changed: Callable[[Object], None] = lambda _job: None
-        self._has_news = False
-        for job in jobs:
+    def __post_init__(self, present: Sequence[Object]) -> None:
+        self._jobs.update((key_of(job), job) for job in present)
+        for job in present:
             self._note_end(job)
 
     @property
     def is_good(self) -> bool:
         """Whether the one job that was watched to its end, if any, is complete."""
-        return not self._ends or any(JobState.of(job).is_complete for job in self._jobs.values())
+        return not self.ends or any(JobState.of(job).is_complete for job in self._jobs.values())
 
     async def by_lines(self, print_job: Callable[[Object], None]) -> None:
         """Print each job, and again whenever it has changed."""
@@ -71,7 +66,7 @@ class JobWatch:
             print_job(job)
         self._changed = print_job
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(report_errors, self._start(tasks), "the TrainJobs", note, self._clock)
+            tasks.start_soon(report_errors, self._start(tasks), "the TrainJobs", note, self.clock)
             await self._ended.wait()
             tasks.cancel_scope.cancel()
 
@@ -94,17 +89,7 @@ class JobWatch:
 
     def _start(self, tasks: TaskGroup) -> Informer:
         receiver = Receiver(tasks, self._see, self._lose)
-        informer = watch_for(receiver, self._client, self._resource, self._selection, self._clock)
-        tasks.start_soon(self._lose_unseen, informer)
-        return informer
-
-    async def _lose_unseen(self, informer: Informer) -> None:
-        """Notice jobs that were deleted before their watch began."""
-        before = list(self._jobs)
-        await informer.wait_for_sync()
-        for key in before:
-            if key in self._jobs and informer.lister.peek(key) is None:
-                self._lose(self._jobs[key])
+        return watch_for(receiver, self.client, self.resource, self.selection, self.clock, known=self._jobs.values())
 
     def _see(self, job: Object) -> None:
         known = self._jobs.get(key_of(job))
@@ -121,12 +106,12 @@ class JobWatch:
             return
         self._jobs.pop(key_of(job), None)
         self._has_news = True
-        if self._ends:
+        if self.ends:
             note(f"TrainJob {key_of(job).name} was deleted")
             self._ended.set()
 
     def _note_end(self, job: Object) -> None:
-        if self._ends and JobState.of(job).is_terminal:
+        if self.ends and JobState.of(job).is_terminal:
             self._ended.set()
 
     def _sorted(self) -> list[Object]:
@@ -134,11 +119,11 @@ class JobWatch:
 
     async def _keep_fresh(self, live: Live) -> None:
         """Show changes, many at once, and update ages."""
-        shown_at = self._clock.monotonic()
+        shown_at = self.clock.monotonic()
         live.refresh()
         while True:
-            await self._clock.sleep(_REFRESH_SECONDS)
-            now = self._clock.monotonic()
+            await self.clock.sleep(_REFRESH_SECONDS)
+            now = self.clock.monotonic()
             if self._has_news or now - shown_at >= _TICK_SECONDS:
                 self._has_news, shown_at = False, now
                 live.refresh()

@@ -85,11 +85,7 @@ AuditLogPath = Annotated[
 
 
 def cluster_command(**options: Path | str | int | bool | None) -> list[str]:
-    """The command line of the dev cluster, a program of its own, with those options of `trainer cluster` that are set.
-
-    Raises:
-        BadInputError: it is not installed, a path cannot be used, or an option makes no sense.
-    """
+    """The command line of the dev cluster, a program of its own, with the options of `trainer cluster` that are set."""
     if importlib.util.find_spec(_PROGRAM) is None:
         remedy = "pip install 'trainer-operator[cluster]', or in a checkout pip install ./devcluster"
         raise BadInputError(f"the dev cluster is not installed: {remedy}")
@@ -165,16 +161,5 @@ def cluster(
 
     It serves the Kubernetes API on 127.0.0.1 and runs containers as local processes. It is for development only.
     """
-    command = cluster_command(
-        port=port,
-        data_dir=data_dir,
-        kubeconfig=kubeconfig,
-        kubelet=kubelet,
-        pod_network=pod_network,
-        feature_gates=feature_gates,
-        fake_pods=fake_pods,
-        node_resources=node_resources,
-        gang_schedulers=gang_schedulers,
-        audit_log_path=audit_log_path,
-    )
+    command = cluster_command(**locals())
     os.execv(command[0], command)  # noqa: S606 - signals go straight to the cluster

@@ -64,7 +64,7 @@ _IDENTITY: Final = {
 """Kinds that say who the manager is and what it may do, in the order in which they are applied."""
 _PUBLIC_NAMESPACE: Final = "kubeflow-system"
 _PUBLIC: Final = {CONFIG_MAPS.kind: CONFIG_MAPS} | {kind: _IDENTITY[kind] for kind in ("Role", "RoleBinding")}
-"""Kinds that tell clients of v1alpha1 which manager works here."""
+"""Kinds from which clients of v1alpha1 learn the version of the manager."""
 _WEBHOOKS: Final = {
     resource.kind: resource for resource in (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 }
@@ -81,13 +81,7 @@ async def prepare_manager(
 ) -> list[str]:
     """Apply the webhooks and the identity of a manager and write its files; returns its command line.
 
-    Args:
-        client: acts as the administrator.
-        admin: kubeconfig of the administrator.
-        kubeconfig: is written, for the manager.
-        configuration: is written.
-        metrics_port: where it serves its metrics on this machine, to everybody. Default: nowhere.
-        version: of TrainJobs, which its webhooks review.
+    `client` and `admin` are client and kubeconfig of the administrator. The metrics are for everybody on this machine.
     """
     with socket.create_server((_HOST, 0)) as free:  # the manager fails if another process takes the port meanwhile
         port: int = free.getsockname()[1]
@@ -142,11 +136,7 @@ def _is_trusted(configuration: Object) -> bool:
 async def give_identity(client: Client, admin: Path, file: Path, version: Version = "v2alpha1") -> None:
     """Apply the ServiceAccount of the manager with its roles, and write its kubeconfig, with mode 0600.
 
-    Args:
-        client: acts as the administrator.
-        admin: kubeconfig of the administrator, which names the cluster.
-        file: the kubeconfig to write.
-        version: of TrainJobs that it works with.
+    `client` and `admin` are client and kubeconfig of the administrator.
     """
     namespace = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": NAMESPACE}}
     await client.apply(NAMESPACES, namespace, field_manager=FIELD_MANAGER, force=True)

@@ -76,11 +76,7 @@ class LogChoice:
     def missing(self, pods: Sequence[Object], job: str, training_job: str, *, has_ended: bool) -> CommandError:
         """The error for a choice without logs, with the nodes that have some.
 
-        Args:
-            pods: of the TrainJob.
-            job: name of the TrainJob.
-            training_job: name of the replicated Job whose pods are the numbered nodes.
-            has_ended: whether the TrainJob has ended.
+        The pods of the replicated Job `training_job` are the numbered nodes.
         """
         ordered = sorted(pods, key=_position)
         names = ", ".join(dict.fromkeys(node_name(pod) for pod in ordered))

@@ -35,26 +35,21 @@ def node_name(pod: Object) -> str:
 class Speaker(IntEnum):
     """Who prints the result of a training; the greater one wins if both print something."""
 
-    NOBODY = 0
+    NONE = 0
     FIRST_NODE = 1
     LAUNCHER = 2
     """Of an MPI training, whose nodes only run an SSH server."""
 
 
 def speaker_of(pod: Object, training_job: str) -> Speaker:
-    """Whether the pod prints the result.
-
-    Args:
-        pod: one of a TrainJob.
-        training_job: name of the replicated Job whose pods are the nodes.
-    """
+    """Whether the pod prints the result; the pods of the replicated Job `training_job` are the nodes."""
     labels = labels_of(pod)
     job = labels.get(REPLICATED_JOB)
     if labels.get(COMPLETION_INDEX) != "0" or not job:
-        return Speaker.NOBODY
+        return Speaker.NONE
     if job == LAUNCHER:
         return Speaker.LAUNCHER
-    return Speaker.FIRST_NODE if job == training_job else Speaker.NOBODY
+    return Speaker.FIRST_NODE if job == training_job else Speaker.NONE
 
 
 @dataclass(frozen=True, slots=True)

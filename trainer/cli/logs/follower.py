@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from trainer.cli.logs.containers import StartedContainer
-    from trainer.kube.cache.informer import Informer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
@@ -79,54 +79,36 @@ def pods_of(job: Object) -> Selection:
     return Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
 
 
+@dataclass(slots=True)
 class JobLogs:
-    """Follows one TrainJob and the logs of its containers, across pods that are made again, to the end of the job.
+    """Follows a TrainJob and the logs of its containers, across pods that are created again, to the end of the job."""
 
-    Args:
-        client: the cluster.
-        job: the TrainJob as the server returned it.
-        clock: for pauses.
-        consumer: takes them.
-        choose: which containers. Default: all.
-        options: how their logs are read. Default: from their beginning.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        job: Object,
-        clock: Clock,
-        consumer: LogConsumer,
-        *,
-        choose: Choose = all_containers,
-        options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: FOLLOWED,
-    ) -> None:
-        self._client = client
-        self._clock = clock
-        self._consumer = consumer
-        self._choose = choose
-        self._options = options
-        self._uid = uid_of(job)
-        self._key = key_of(job)
-        self._selection = pods_of(job)
-        self._ended = anyio.Event()
-        self._was_deleted = False
-        self._changed = anyio.Event()
-        self._pods: dict[str, Object] = {}
-        self._streams: dict[StartedContainer, anyio.Event] = {}
-        self._blocks = 0
+    client: Client
+    job: Object
+    """The TrainJob as the server returned it."""
+    clock: Clock
+    consumer: LogConsumer
+    choose: Choose = all_containers
+    options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: FOLLOWED
+    """How the logs are read. Default: from their beginning."""
+    _ended: anyio.Event = field(default_factory=anyio.Event, init=False)
+    _was_deleted: bool = field(default=False, init=False)
+    _changed: anyio.Event = field(default_factory=anyio.Event, init=False)
+    _pods: dict[str, Object] = field(default_factory=dict, init=False)
+    _streams: dict[StartedContainer, anyio.Event] = field(default_factory=dict, init=False)
+    _blocks: int = field(default=0, init=False)
 
     async def run(self) -> bool:
         """Follow to the end; False when the job was deleted."""
         async with anyio.create_task_group() as tasks:
-            by_name = Selection(self._key.namespace, field_selector=f"metadata.name={self._key.name}")
+            namespace, name = key_of(self.job)
+            by_name = Selection(namespace, field_selector=f"metadata.name={name}")
             job_receiver = Receiver(tasks, self._see_job, self._lose_job)
             pod_receiver = Receiver(tasks, self._see_pod, self._lose_pod)
-            jobs = watch_for(job_receiver, self._client, TRAIN_JOBS, by_name, self._clock)
-            pods = watch_for(pod_receiver, self._client, PODS, self._selection, self._clock)
-            tasks.start_soon(self._lose_unseen, jobs)
+            jobs = watch_for(job_receiver, self.client, TRAIN_JOBS, by_name, self.clock, known=[self.job])
+            pods = watch_for(pod_receiver, self.client, PODS, pods_of(self.job), self.clock)
             for informer, watched in ((jobs, "the TrainJob"), (pods, "its pods")):
-                tasks.start_soon(report_errors, informer, watched, self._consumer.warn, self._clock)
+                tasks.start_soon(report_errors, informer, watched, self.consumer.warn, self.clock)
             tasks.start_soon(self._keep_choosing, tasks)
             await self._ended.wait()
             await self._read_last_logs(tasks)
@@ -134,27 +116,21 @@ class JobLogs:
         return not self._was_deleted
 
     def _see_job(self, job: Object) -> None:
-        if uid_of(job) != self._uid:
+        if uid_of(job) != uid_of(self.job):
             self._lose_job(job)
             return
-        self._consumer.see_job(job)
+        self.consumer.see_job(job)
         if JobState.of(job).is_terminal:
             self._ended.set()
 
-    async def _lose_unseen(self, informer: Informer) -> None:
-        """Notice that the job was deleted before its watch began."""
-        await informer.wait_for_sync()
-        if informer.lister.peek(self._key) is None:
-            self._lose_job()
-
-    def _lose_job(self, _job: Object | None = None) -> None:
+    def _lose_job(self, _job: Object) -> None:
         if not self._ended.is_set():
             self._was_deleted = True
             self._ended.set()
 
     def _see_pod(self, pod: Object) -> None:
         self._pods[uid_of(pod)] = pod
-        self._consumer.see_pod(pod)
+        self.consumer.see_pod(pod)
         self._changed.set()
 
     def _lose_pod(self, pod: Object) -> None:
@@ -168,7 +144,7 @@ class JobLogs:
             await self._start_streams(tasks)
 
     async def _start_streams(self, tasks: TaskGroup) -> None:
-        for container in await self._choose(list(self._pods.values())):
+        for container in await self.choose(list(self._pods.values())):
             if container not in self._streams:
                 self._streams[container] = anyio.Event()
                 tasks.start_soon(self._stream, container)
@@ -176,26 +152,26 @@ class JobLogs:
     async def _stream(self, container: StartedContainer) -> None:
         def receive(block: bytes) -> None:
             self._blocks += 1
-            self._consumer.take(container, block)
+            self.consumer.take(container, block)
 
         def is_finished() -> bool:
             pod = self._pods.get(container.pod_uid)
             return pod is None or has_ended(pod, container.container)
 
-        container_log = log_of(container, self._client, self._clock, self._options(container))
+        container_log = log_of(container, self.client, self.clock, self.options(container))
         try:
             await container_log.follow(receive, is_finished=is_finished)
         except ApiError as error:
-            self._consumer.warn(f"cannot read the log of {container.source}: {error}")
+            self.consumer.warn(f"cannot read the log of {container.source}: {error}")
         finally:
             self._streams[container].set()
 
     async def _read_last_logs(self, tasks: TaskGroup) -> None:
-        async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+        async with move_on_after(self.clock, _LAST_LOGS_SECONDS):
             try:
-                pods = await self._client.list(PODS, self._selection)
+                pods = await self.client.list(PODS, pods_of(self.job))
             except KubeError as error:
-                self._consumer.warn(f"cannot list the pods: {error}")
+                self.consumer.warn(f"cannot list the pods: {error}")
             else:
                 for pod in pods.items:  # the job's end may be known before the watch has shown its last pods
                     self._see_pod(pod)
@@ -203,11 +179,11 @@ class JobLogs:
         blocks_before = -1
         while blocks_before != self._blocks and self._unfinished():
             blocks_before = self._blocks
-            async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+            async with move_on_after(self.clock, _LAST_LOGS_SECONDS):
                 for finished in list(self._streams.values()):
                     await finished.wait()
         for container in self._unfinished():
-            self._consumer.warn(f"the end of the log of {container.source} could not be read in time")
+            self.consumer.warn(f"the end of the log of {container.source} could not be read in time")
 
     def _unfinished(self) -> list[StartedContainer]:
         return [container for container, finished in self._streams.items() if not finished.is_set()]

@@ -25,12 +25,9 @@ class LogLine(NamedTuple):
 
 
 def log_lines(block: bytes, *, with_messages: bool = False) -> Iterator[LogLine]:
-    """The lines of a block from `ContainerLog`.
+    """The lines of a block of whole lines, each with its timestamp, from `ContainerLog`.
 
-    Args:
-        block: whole lines, each with its timestamp.
-        with_messages: whether to include progress messages. Otherwise only the rest of a line with one is left, such as
-            a progress bar.
+    Without messages about progress only the rest of a line with one is left, such as a progress bar.
     """
     may_have_messages = not with_messages and TAG_END in block
     second = b""

@@ -51,17 +51,13 @@ class LogRequest:
 
     choice: LogChoice
     follow: bool = False
-    """Whether to stay until the TrainJob ends."""
     previous: bool = False
-    """Whether to print the run before the present one."""
     tail: int | None = None
-    """How many of the last lines; None: all."""
+    """None: all lines."""
     since: timedelta | None = None
-    """How far back; None: to the beginning."""
+    """None: from the beginning."""
     timestamps: bool = False
-    """Whether to print when each line was written."""
     progress: bool = False
-    """Whether to print also the messages by which the training reports progress."""
 
 
 def logs(

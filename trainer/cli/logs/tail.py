@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainer.kube.client import LogOptions
 from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.podlogs.position import instant_of
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from trainer.cli.logs.containers import StartedContainer
-    from trainer.kube.client import Client
+    from trainer.kube.client import Client, LogOptions
     from trainer.kube.podlogs.instant import Instant
 
 _FACTOR = 8
@@ -61,15 +61,7 @@ async def before_last(
     *,
     is_shown: Callable[[bytes], bool] = lambda _: True,
 ) -> LogTail:
-    """A `LogTail` that keeps the last lines of a container's log, and all later ones.
-
-    Args:
-        client: the cluster.
-        container: whose log.
-        lines: how many.
-        options: which part of the log.
-        is_shown: which lines count. Default: all.
-    """
+    """A `LogTail` that keeps the last lines of a container's log for which `is_shown`, and all later ones."""
     requested = max(lines, 1)
     while True:
         last: deque[bytes] = deque(maxlen=max(lines, 1))
@@ -86,13 +78,7 @@ async def before_last(
 async def _last_lines(
     client: Client, container: StartedContainer, count: int, options: LogOptions
 ) -> AsyncIterator[bytes]:
-    requested = LogOptions(
-        container.container,
-        previous=options.previous,
-        since_time=options.since_time,
-        timestamps=True,
-        tail_lines=count,
-    )
+    requested = replace(options, container=container.container, timestamps=True, tail_lines=count)
     received: list[bytes] = []
     blocks = LineBlocks(received.append, received.append)
     async with client.logs(container.pod, container.namespace, requested) as chunks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -60,7 +61,7 @@ class Canvas:
         for x, y in points:
             column = 0 if right <= left else int((x - left) / (right - left) * (self.columns - 1) + 0.5)
             by_column.setdefault(min(max(column, 0), self.columns - 1), []).append(y)
-        means = {column: _mean(ys) for column, ys in sorted(by_column.items())}
+        means = {column: mean(ys) for column, ys in sorted(by_column.items())}
         low, high = min(means.values()), max(means.values())
         return [(column, self._row(mean, low, high)) for column, mean in means.items()]
 
@@ -81,11 +82,6 @@ class Canvas:
         if self.ascii_only:
             return "*" if cell else " "
         return chr(_BRAILLE + cell) if cell else " "
-
-
-def _mean(values: Sequence[float]) -> float:
-    """The mean, clamped against rounding errors, so that a constant stays a straight line."""
-    return min(max(sum(value / len(values) for value in values), min(values)), max(values))
 
 
 def _line(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:

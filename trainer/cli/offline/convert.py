@@ -10,7 +10,7 @@ from trainer.api.v1alpha1.decode import Decoded, decode, is_decodable
 from trainer.api.v1alpha1.encode import Encoded, encode, is_encodable
 from trainer.cli.console import complain, note, output
 from trainer.cli.current_cluster import ApiVersion  # noqa: TC001 - typer reads annotations
-from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in
+from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, valid
 from trainer.cli.errors import ExitCode
 from trainer.cli.offline.workspace import Files  # noqa: TC001 - typer reads annotations
 from trainer.kube.objects import Object, annotations_of, metadata_of
@@ -34,10 +34,7 @@ def convert(*, file: Files, api_version: ApiVersion = "v2alpha1") -> None:
     """
     texts: list[str] = []
     errors: list[DocumentError] = []
-    for item in (item for source in file for item in items_in(source)):
-        if isinstance(item, DocumentError):
-            raise item
-        content, place = item
+    for content, place in (item for source in file for item in valid(items_in(source))):
         obj = converted(content, place, api_version)
         found = checked(obj, place)
         if isinstance(found, DocumentError) and not isinstance(found, UnknownKindError):

@@ -24,6 +24,7 @@ from trainer.cli.offline.workspace import (
     PluginsConfig,
     Workspace,
 )
+from trainer.framework.plugin_api.component import is_unique_name
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.objects import key_of, name_of
 from trainer.kubernetes_yaml import dump, join
@@ -45,6 +46,8 @@ class Rendered:
     runtime: str
     """Its runtime, if it is one that we ship, else ""."""
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What the manager generates, which is not shown."""
     components: tuple[Component, ...]
     """Ordered by kind and name."""
     origins: Origins
@@ -52,8 +55,8 @@ class Rendered:
 
     def to_yaml(self, *, explain: bool = False) -> str:
         """The objects as YAML documents; with `explain` comments name origins of fields."""
-        texts = self.origins.annotated if explain else _plain
-        return join(texts(component) for component in self.components)
+        annotated = self.origins.annotated
+        return join(annotated(each) if explain else dump(each.object) for each in self.components)
 
 
 def render_documents(documents: list[Document], *, config: Path | None = None) -> list[Rendered]:
@@ -84,9 +87,16 @@ async def _rendered(document: Document, workspace: Workspace) -> Rendered:
         document.subject,
         f"{runtime.kind} {runtime.metadata.name}" if workspace.builds_on_shipped(train_job) else "",
         warnings,
+        tuple(_note(component, train_job) for component in components if component.generated is not None),
         tuple(sorted(components, key=_order)),
         origins,
     )
+
+
+def _note(component: Component, train_job: TrainJob) -> str:
+    kind, name = component.resource.kind, name_of(component.object)
+    rest = ", and the end of its name" if is_unique_name(name, train_job) else ""
+    return f"the manager generates the content of {kind} {name} when it creates it{rest}"
 
 
 async def _warnings(document: Document, workspace: Workspace) -> tuple[str, ...]:
@@ -99,10 +109,6 @@ async def _warnings(document: Document, workspace: Workspace) -> tuple[str, ...]
 def _order(component: Component) -> tuple[str, str, str]:
     key = key_of(component.object)
     return component.resource.qualified_name, key.namespace, key.name
-
-
-def _plain(component: Component) -> str:
-    return dump(component.object)
 
 
 def render(
@@ -128,10 +134,8 @@ def render(
             note(f"{result.subject} builds on {result.runtime} as it comes with trainer {trainer.__version__}")
         for warning in result.warnings:
             note(warning, kind="warning")
-        for component in result.components:
-            if component.generated is not None:
-                kind, name = component.resource.kind, name_of(component.object)
-                note(f"the manager generates the content of {kind} {name} when it creates it, and the end of its name")
+        for text in result.notes:
+            note(text)
     output().file.write(join(result.to_yaml(explain=explain) for result in results))
 
 

@@ -13,7 +13,7 @@ from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ApiVersion, ConnectedCluster, Context, Kubeconfig, current_cluster, run_on
-from trainer.cli.documents import DocumentError, items_in
+from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
 from trainer.kube.backoff import Backoff
@@ -125,16 +125,9 @@ class Installation:
 
 
 def runtimes_in(files: list[str]) -> list[Object]:
-    """The ClusterTrainingRuntimes in files, of whichever version.
-
-    Raises:
-        BadInputError: there is something else in them, or nothing.
-    """
+    """The ClusterTrainingRuntimes in files, of whichever version; anything else in them is refused."""
     found: list[Object] = []
-    for item in (item for file in files for item in items_in(file)):
-        if isinstance(item, DocumentError):
-            raise item
-        obj, place = item
+    for obj, place in (item for file in files for item in valid(items_in(file))):
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if kind != CLUSTER_TRAINING_RUNTIMES.kind or not str(api_version).startswith(_GROUP):
             raise DocumentError(place, FieldError("", f"must be a ClusterTrainingRuntime, not {api_version} {kind}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.cli.console import Format, OutputFormat, say, say_json
+from trainer.cli.console import Format, OutputFormat, columns, say, say_json
 from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.plugin_api.plugin_context import CacheReader
@@ -15,8 +15,6 @@ from trainer.manager import enabled_plugins
 from trainer.plugins import BUILT_IN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trainer.framework.startup.discovery import AvailablePlugin, PluginsConfiguration
 
 
@@ -57,19 +55,12 @@ def plugins(*, config: PluginsConfig = None, output: Format = OutputFormat.TEXT)
     if output is OutputFormat.JSON:
         say_json([_to_object(plugin) for plugin in listed])
     else:
-        for row in _rows(listed):
+        table = [("NAME", "ORIGIN", "ENABLED", "HOOKS")]
+        for plugin, hooks, enabled in listed:
+            table.append((plugin.name, plugin.origin, "yes" if enabled else "no", ", ".join(hooks) or "-"))
+        for row in columns(table, gap=3):
             say(row)
     make_registry(enabled_plugins(configuration.plugins), CacheReader())
-
-
-def _rows(listed: list[ListedPlugin]) -> Iterator[str]:
-    """The lines of a table."""
-    table = [("NAME", "ORIGIN", "ENABLED", "HOOKS")]
-    for plugin, hooks, enabled in listed:
-        table.append((plugin.name, plugin.origin, "yes" if enabled else "no", ", ".join(hooks) or "-"))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for *cells, last in table:
-        yield "   ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)), last])
 
 
 def _to_object(listed: ListedPlugin) -> dict[str, object]:

@@ -70,10 +70,7 @@ def _pidfd(process: ProcessIdentity) -> Iterator[int | None]:
 
 
 async def stop_process(process: ProcessIdentity, *, grace_seconds: float) -> bool:
-    """Send SIGTERM, and SIGKILL after the grace time.
-
-    Returns whether SIGKILL was not needed.
-    """
+    """Send SIGTERM, and SIGKILL after the grace time; returns whether SIGKILL was not needed."""
     with _pidfd(process) as descriptor:
         if descriptor is None:
             return True

@@ -6,15 +6,15 @@ to date: the process, when it started and, later, how it ended.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
+import msgspec
 
 from trainer.cli.errors import CommandError
 from trainer.cli.processes.process import ProcessIdentity
@@ -35,21 +35,14 @@ class RunRecord:
     def read(cls, path: Path) -> RunRecord | None:
         """The record in this file; None when there is none or it is not readable as one."""
         try:
-            content = json.loads(path.read_text())
-            process, supervisor = ProcessIdentity(**content["process"]), content.get("supervisor")
-            return cls(
-                process,
-                datetime.fromisoformat(content["started"]),
-                content["exit_status"],
-                ProcessIdentity(**supervisor) if supervisor else None,
-            )
-        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except (FileNotFoundError, NotADirectoryError, ValueError, msgspec.MsgspecError):
             return None
 
     def write(self, path: Path) -> None:
         """Replace the file atomically."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text(json.dumps({**asdict(self), "started": self.started.isoformat()}))
+        temporary.write_bytes(msgspec.json.encode(self))
         temporary.replace(path)
 
 

@@ -14,7 +14,7 @@ from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.building import released_step
 from trainer.framework.building.order import MODEL_EXPORTER, put_in_order
 from trainer.framework.building.overrides import apply_override
-from trainer.framework.building.template import normalised, pod_spec_of
+from trainer.framework.building.template import normalised, normalised_once, pod_spec_of
 from trainer.framework.building.trainer_step import (
     TrainerRules,
     apply_trainer,
@@ -101,12 +101,15 @@ def _mark(info: RuntimeInfo) -> None:
     put_in_order(info)
 
 
+_NO_POLICY: Final = MLPolicy()
+_NO_GROUPS: Final = PodGroupPolicy()
 _RULES: Final = TrainerRules(_mark, apply_trainer, apply_trainer_env)
 
 
 def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> RuntimeInfo:
     subject = subject_of(runtime)
-    template = normalised(runtime.spec.template.spec, subject, is_checked=is_checked)
+    spec = runtime.spec.template.spec
+    template = normalised(spec, subject, is_checked=True) if is_checked else normalised_once(spec, subject)
     metadata = runtime.spec.template.metadata
     return RuntimeInfo(
         job_name=train_job.metadata.name,
@@ -115,8 +118,8 @@ def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> Runtime
         template=template,
         labels=dict((metadata and metadata.labels) or {}),
         annotations=dict((metadata and metadata.annotations) or {}),
-        ml_policy=runtime.spec.ml_policy or MLPolicy(),
-        pod_group_policy=runtime.spec.pod_group_policy or PodGroupPolicy(),
+        ml_policy=runtime.spec.ml_policy or _NO_POLICY,
+        pod_group_policy=runtime.spec.pod_group_policy or _NO_GROUPS,
         pod_sets=[_pod_set(job) for job in template.replicated_jobs or []],
     )
 

@@ -10,7 +10,7 @@ from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_source, by_taint, upsert
 from trainer.kube.api_semantics.patches import merge_patch
-from trainer.kube.field_errors import FieldError, duplicate, listed, required
+from trainer.kube.field_errors import FieldError, duplicate, listed, not_found, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ def _unknown(info: RuntimeInfo, override: PodSpecOverride, path: str) -> Iterato
         field, name = f"{path}.targetJobs[{position}].name", target.name.lower()
         if name not in present:
             detail = f"{info.runtime} has no such replicated Job; it has {listed([*present])}"
-            yield _not_found(field, target.name, detail)
+            yield not_found(field, target.name, detail)
         elif name in seen:
             yield duplicate(field, target.name)
         seen.add(name)
@@ -88,11 +88,7 @@ def _unknown_containers(
                 detail = (
                     f"replicated Job {pod_set.name} of {info.runtime} has no such container; it has {listed([*names])}"
                 )
-                yield _not_found(f"{path}.{kind}[{position}].name", change.name, detail)
-
-
-def _not_found(field: str, name: str, detail: str) -> FieldError:
-    return FieldError(field, f'Not found: "{name}": {detail}', "FieldValueNotFound")
+                yield not_found(f"{path}.{kind}[{position}].name", change.name, detail)
 
 
 def _override_pod_set(pod_set: PodSet, override: PodSpecOverride, path: str, merge: Merge) -> None:

@@ -102,8 +102,9 @@ class Devices:
 def devices_of(container: Container) -> Devices:
     """The devices of a container; requests count before limits."""
     for amounts in _amounts(container):
-        for kind, expression in _EXPRESSIONS:
-            count = sum(whole_units(amount) for name, amount in amounts.items() if expression.fullmatch(name))
+        named = [(name, amount) for name, amount in amounts.items() if "/" in name]  # CPUs and memory have no domain
+        for kind, expression in _EXPRESSIONS if named else ():
+            count = sum(whole_units(amount) for name, amount in named if expression.fullmatch(name))
             if count > 0:
                 return Devices(count, kind.seen_by_torchrun)
     return Devices()

@@ -24,6 +24,8 @@ TRAINER_JOBS = ("node", "trainer-node")
 """Names of replicated Jobs that train unless a label names another: those of the KEP and of Kubeflow Trainer."""
 TRAINER_CONTAINERS = ("trainer", "node")
 """Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
+PROCESSES = "spec.trainer.numProcPerNode"
+"""The field of `stated_processes`, for errors."""
 
 
 class TrainerRules(NamedTuple):
@@ -123,9 +125,18 @@ def nodes_field(info: RuntimeInfo, train_job: TrainJob) -> str:
 
 
 def stated_processes(train_job: TrainJob) -> int | str | None:
-    """What the TrainJob says about processes on a node: a number, which may be a string, or auto, cpu or gpu."""
+    """What the TrainJob says about processes on a node: a number, auto, cpu or gpu; None for nothing."""
     trainer = train_job.spec.trainer
-    return trainer.num_proc_per_node if trainer else None
+    stated = trainer.num_proc_per_node if trainer else None
+    return int(stated) if isinstance(stated, str) and stated.isdigit() else stated
+
+
+def check_processes(stated: int | str | None, gpus: int, reason: str) -> Iterator[FieldError]:
+    """Refuse `cpu`, for the reason, and `gpu` on nodes without GPUs."""
+    if stated == "cpu":
+        yield invalid(PROCESSES, stated, f"must be a number, gpu or auto: {reason}")
+    if stated == "gpu" and not gpus:
+        yield invalid(PROCESSES, stated, "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode")
 
 
 def sizing_container(info: RuntimeInfo, train_job: TrainJob) -> Container:
@@ -141,10 +152,10 @@ def sizing_container(info: RuntimeInfo, train_job: TrainJob) -> Container:
 
 def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse a number of processes that a framework with one process per node would ignore."""
-    processes = stated_processes(train_job)
-    if processes not in {None, "auto", 1, "1"}:
+    trainer = train_job.spec.trainer
+    if trainer is not None and stated_processes(train_job) not in {None, "auto", 1}:
         rule = "must be 1 or absent: only torch, MPI and JAX runtimes start several processes on a node"
-        yield invalid("spec.trainer.numProcPerNode", processes, rule)
+        yield invalid(PROCESSES, trainer.num_proc_per_node, rule)
 
 
 def _find_pod_set(info: RuntimeInfo) -> PodSet | None:

@@ -14,7 +14,7 @@ from trainer.framework.deploying.comparison import differences
 from trainer.framework.plugin_api.component import Revision
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_calls import PluginSeries
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST, RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, KubeError, NotFoundError
 from trainer.kube.field_errors import forbidden
@@ -58,7 +58,7 @@ RETRY_AFTER = 300.0
 _REMEMBERED = 1024
 """Rejected changes, and generated objects of which a loss is remembered."""
 
-_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST})
+_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED_DIGEST})
 
 log = structlog.get_logger(__name__)
 
@@ -126,7 +126,8 @@ class Deployer:
         for component in workload:
             existing = self._existing(component)
             if existing is not None and is_controlled_by(existing, owner):
-                return annotations_of(existing).get(RUNTIME_DIGEST, "")
+                annotations = annotations_of(existing)
+                return annotations.get(RUNTIME_DIGEST) or annotations.get(ADOPTED_DIGEST, "")
         return None
 
     def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
@@ -272,6 +273,8 @@ class Deployer:
             raise ForeignObjectError(component.resource, existing)
         if is_being_deleted(existing):
             return Shortfall()  # it is created again when it is gone
+        if component.runs_pods and not annotations_of(existing).keys() & {RUNTIME_DIGEST, ADOPTED_DIGEST}:
+            await self._adopt(component, existing)
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
             revision = component.revise(existing)
@@ -288,6 +291,14 @@ class Deployer:
             shortfall = await self._revise(owner, replace(component, runtime_digest=""), existing, revision)
             return replace(shortfall, too_late=())
         return await self._revise(owner, component, existing, revision)
+
+    async def _adopt(self, component: Component, existing: Object) -> None:
+        """Record the runtime of what another manager has made, and change nothing else of it."""
+        if component.runtime_digest:
+            body = {"metadata": {"uid": uid_of(existing), "annotations": {ADOPTED_DIGEST: component.runtime_digest}}}
+            await self._client.patch(
+                component.resource, name_of(existing), body, namespace_of(existing), field_manager=FIELD_MANAGER
+            )
 
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
         applied = self._owned(revision.object, component, owner)

@@ -20,7 +20,7 @@ from trainer.api.jobset_labels import (
 )
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
-from trainer.kube.cache.informer import Transform
+from trainer.kube.cache.transform import Transform
 from trainer.kube.events.compact import compact_event
 from trainer.kube.objects import annotations_of, labels_of, metadata_of, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS
@@ -105,7 +105,7 @@ def _part(obj: Object, names: Iterable[str]) -> Object:
 
 
 TRANSFORMS: Mapping[Resource, Transform] = {
-    CONFIG_MAPS: Transform(bounded_metadata),
+    CONFIG_MAPS: Transform(bounded_metadata, larger_than=METADATA_LIMIT),
     EVENTS: Transform(compact_event),
     JOBS: Transform(bare_job),
     PODS: Transform(compact_pod, larger_than=POD_LIMIT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field as _field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from trainer.kube.field_errors import FieldError
 
@@ -69,6 +69,10 @@ _MOST_ERRORS: Final = 1000
 """Errors of one object that are sorted; `first_errors` says how many of them are reported."""
 
 
+Finding: TypeAlias = FieldError | AdmissionWarning
+"""What CustomValidation says about a TrainJob."""
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     """The findings about one object, each list sorted and without repetitions."""
@@ -78,7 +82,7 @@ class Review:
     warnings: tuple[AdmissionWarning, ...] = ()
 
     @classmethod
-    def of(cls, findings: Iterable[FieldError | AdmissionWarning]) -> Review:
+    def of(cls, findings: Iterable[Finding]) -> Review:
         """Sort findings into errors and warnings; those after the first `_MOST_ERRORS` errors are dropped."""
         errors: set[FieldError] = set()
         warnings: set[AdmissionWarning] = set()
@@ -89,4 +93,7 @@ class Review:
             errors.add(finding)
             if len(errors) == _MOST_ERRORS:
                 break
-        return cls(tuple(sorted(errors)), tuple(sorted(warnings)))
+        return cls(tuple(sorted(errors)), tuple(sorted(warnings))) if errors or warnings else _NOTHING
+
+
+_NOTHING: Final = Review()

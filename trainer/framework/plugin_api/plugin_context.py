@@ -126,14 +126,16 @@ class CacheReader:
         listers = self._indexes.get((resource, index))
         if listers is None:
             raise LookupError(f"{resource.qualified_name} have no index {index}: the plugin's Watch must declare it")
-        return set[ObjectKey]().union(*(lister.keys_by_index(index, value) for lister in listers))
+        return set[ObjectKey]().union(*[lister.keys_by_index(index, value) for lister in listers])
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""
         for resource, listers in self._listers.items():
-            found = [child for lister in listers for child in lister.by_index(CONTROLLER_UID, owner_uid)]
-            for child in {key_of(child): child for child in found}.values():
-                yield resource, child
+            found = {key: each for each in listers for key in each.keys_by_index(CONTROLLER_UID, owner_uid)}
+            for key, lister in found.items():
+                child = lister.get(key)
+                if child is not None:
+                    yield resource, child
 
     def serves(self, resource: Resource) -> bool:
         """See `Reader.serves`."""

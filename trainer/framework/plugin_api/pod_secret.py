@@ -1,7 +1,7 @@
-"""Secrets with content of their own for each TrainJob, such as keys, on which all its pods have to agree.
+"""ConfigMaps and Secrets of each TrainJob that its pods mount.
 
-One that somebody deletes is made again, with other content, before pods are made; and when pods cannot mount it, if
-none has done so.
+The content of a Secret is generated, such as keys, and all pods have to agree on it. One that somebody deletes is made
+again, with other content, before pods are made; and when pods cannot mount it, if none has done so.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.framework.plugin_api.component import Component, Loss, unique_name
+from trainer.framework.plugin_api.component import Component, Loss, revise_while_suspended, unique_name
 from trainer.framework.plugin_api.conventions import Conventions
 from trainer.framework.plugin_api.extension_points import Watch
 from trainer.kube.objects import is_being_deleted, is_condition_true
-from trainer.kube.resource import EVENTS, PODS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, PODS, SECRETS
 from trainer.kube.selection import Selection
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,41 @@ if TYPE_CHECKING:
 _NOT_FOUND = re.compile(r'secret "([^"]+)" not found')
 _LONGEST = 1024
 """Most characters of a message that are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodConfigMap:
+    """The ConfigMaps `<TrainJob>-<suffix>` of a plugin, one for each TrainJob."""
+
+    suffix: str
+    label: str
+    """Label with the name of the TrainJob; only ConfigMaps with it are cached, and of these the metadata alone, since
+    tenants can label large ones."""
+
+    def name(self, train_job: str) -> str:
+        """The name of the ConfigMap of the TrainJob of this name."""
+        return f"{train_job}-{self.suffix}"
+
+    def watches(self) -> Iterator[Watch]:
+        """The ConfigMaps and the JobSets."""
+        yield Watch(CONFIG_MAPS, Selection(label_selector=self.label, metadata_only=True))
+        yield Watch(JOBSETS, triggers=False)
+
+    def component(self, train_job: TrainJob, data: Mapping[str, str], reader: Reader | None = None) -> Component:
+        """The ConfigMap of this TrainJob; with a `reader` it stays as it is once the JobSet runs."""
+        name = train_job.metadata.name
+        obj: Object = {
+            "apiVersion": CONFIG_MAPS.api_version,
+            "kind": CONFIG_MAPS.kind,
+            "metadata": {
+                "name": self.name(name),
+                "namespace": train_job.metadata.namespace,
+                "labels": {self.label: name},
+            },
+            "data": dict(data),
+        }
+        revise = revise_while_suspended(reader, train_job, obj) if reader is not None else None
+        return Component(CONFIG_MAPS, obj, revise=revise, metadata_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,8 +181,9 @@ class RuntimeInfo:
         Raises:
             BuildError: the runtime has none.
         """
-        if self._trainers:
-            return self._trainers[0]
+        for pod_set in self.pod_sets:
+            if pod_set.ancestor == Ancestor.TRAINER:
+                return pod_set
         names = [pod_set.name for pod_set in self.pod_sets]
         label = f"{ANCESTOR_LABEL}: {Ancestor.TRAINER}"
         rule = f"none of them is the trainer; name one node or trainer-node, or label its template {label}"

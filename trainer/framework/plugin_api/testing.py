@@ -1,4 +1,4 @@
-"""What tests of plugins need: a cluster that stands still, and answers as the caches of the manager do."""
+"""A cluster that does not change, for tests of plugins and for work on files; it answers as the manager's caches do."""
 
 from __future__ import annotations
 

@@ -61,9 +61,14 @@ class RuntimeSource(Protocol):
 def runtime_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
     """Kind and key of the runtime that `spec.runtimeRef` names."""
     ref = train_job.spec.runtime_ref
-    if ref.kind == CLUSTER_TRAINING_RUNTIMES.kind:
-        return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", ref.name)
-    return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
+    return place_of(ref.kind, train_job.metadata.namespace or "", ref.name)
+
+
+def place_of(kind: str, namespace: str, name: str) -> tuple[Resource, ObjectKey]:
+    """Kind and key of the runtime to which a TrainJob in this namespace refers."""
+    if kind == CLUSTER_TRAINING_RUNTIMES.kind:
+        return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", name)
+    return TRAINING_RUNTIMES, ObjectKey(namespace, name)
 
 
 def other_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
@@ -102,7 +107,7 @@ class FoundRuntime:
     is_snapshot: bool
     """Whether the TrainJob has a snapshot of it; otherwise it is the runtime of today, of which none is kept yet."""
     digest: str = ""
-    """See `digest_of`; empty for the content of a snapshot that nothing proves. Defaults to that."""
+    """See `digest_of`. Defaults to none."""
     outdated_snapshot: CachedObject | None = None
     """Metadata of a snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
     is_former: bool = False
@@ -151,7 +156,7 @@ class Runtimes:
         if snapshot is not None and (live is None or digest != built_on) and (built_on or is_built):
             kept = await self._snapshots.open(snapshot, built_on)
             if kept is not None:
-                return _found(kept, (resource, key.name), built_on)
+                return _found(kept, (resource, key.name), built_on or digest_of(kept[1]))
             snapshot = None
         if live is None:
             present = None if built_on or is_built else self._present(train_job, resource, key)
@@ -160,6 +165,15 @@ class Runtimes:
         outdated = None if is_kept else snapshot
         obj, runtime = self._model(resource, live)
         return FoundRuntime(runtime, resource, obj, is_kept, digest, outdated)
+
+    def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
+        """The runtime of today; None where the cache has none.
+
+        Raises:
+            BuildError: it cannot be read.
+        """
+        live = self._listers[resource].peek(key)
+        return None if live is None else self._model(resource, live)[1]
 
     def _digest(self, runtime: CachedObject) -> str:
         version = runtime.uid, runtime.resource_version

@@ -5,8 +5,8 @@ for the first time with success; from then on the TrainJob is built on it alone 
 Trainer).
 
 People who may not run pods may write ConfigMaps, field managers and annotations included. A snapshot is therefore
-proved by its digest, which is recorded where they cannot write: in the status of the TrainJob, and until that is
-written on what runs the pods.
+proved by its digest, which is recorded where they cannot write: in the status of the TrainJob, and on what runs the
+pods.
 
 The released manager of Kubeflow Trainer keeps snapshots of the same name, as YAML and without label. They count where
 it has made what runs the pods, and become snapshots of ours. In a cluster of v1alpha1 it can read ours as well.
@@ -46,6 +46,9 @@ _RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTE
 
 RUNTIME_DIGEST = "trainer.kubeflow.org/runtime-digest"
 """Annotation of what runs pods: the digest of the runtime that it was built on."""
+
+ADOPTED_DIGEST = "trainer.kubeflow.org/adopted-runtime-digest"
+"""Annotation of what runs pods and another manager has made: the digest of the snapshot that was found with it."""
 
 _DATA_KEY = "runtime"
 _LARGE = 256 * 1024

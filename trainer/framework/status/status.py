@@ -81,13 +81,13 @@ class Observation:
 
 def is_finished(train_job: TrainJob) -> bool:
     """Whether the TrainJob is complete or failed; it stays so, and its Jobs are never made again."""
-    conditions = Conditions.of(train_job.status)
-    return conditions.is_true(ConditionType.COMPLETE) or conditions.is_true(ConditionType.FAILED)
+    conditions = (train_job.status and train_job.status.conditions) or ()
+    return any(condition.type in _ENDS and condition.status == "True" for condition in conditions)
 
 
 def has_ended(train_job: Mapping[str, Any]) -> bool:
     """The same of a TrainJob as JSON."""
-    return any(is_condition_true(train_job, end) for end in _ENDS)
+    return is_condition_true(train_job, ConditionType.COMPLETE) or is_condition_true(train_job, ConditionType.FAILED)
 
 
 def end_of(train_job: Mapping[str, Any]) -> datetime | None:

@@ -54,6 +54,8 @@ def status_events(before: TrainJobStatus | None, after: TrainJobStatus, seen: Ob
 def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[StatusEvent]:
     if new.type in _OVER:
         yield from _about_pod_problem(old, new, after, seen)
+    elif new.type == ConditionType.COMPLETE:
+        return  # as everybody expects; the JobSet has an event about it
     elif new.type in CORE_CONDITIONS:
         # Only the first line: the log has an event of its own.
         facts, *_ = new.message.splitlines() or [""]

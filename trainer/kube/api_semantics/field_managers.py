@@ -101,19 +101,10 @@ def apply(
 ) -> Object:
     """Server-side apply: merge a configuration into the live object.
 
-    Args:
-        live: the stored object; None when the apply creates it.
-        applied: the configuration, with apiVersion, kind and metadata.name; not pruned or defaulted.
-        manager: field manager of the request.
-        force: take over fields that others own instead of failing.
-        schema: type of the kind.
-        subresource: subresource that the request is for.
-        now: time of the request, RFC 3339.
-        empty: what Go writes for an object of the kind in which nothing is set; nobody comes to own that. Default:
-            nothing.
-        reset_fields: top-level fields that this endpoint does not change and nobody comes to own through it, such as
-            `status` on a resource with a status subresource; the default is `metadata` and `spec` on `status`, none
-            elsewhere.
+    `live` is None when the apply creates the object, and `applied` is not pruned or defaulted. `empty` is what Go
+    writes for an object of the kind in which nothing is set; nobody comes to own that. `reset_fields` are top-level
+    fields that this endpoint does not change and nobody comes to own through it, such as `status` on a resource with a
+    status subresource; by default `metadata` and `spec` on `status`, none elsewhere.
 
     Returns:
         A new object with its managedFields; equal to `live`, times included, when nothing changes. Formerly applied
@@ -163,15 +154,8 @@ def update(
 ) -> list[Object]:
     """The managedFields of an object that was created, updated or patched.
 
-    Args:
-        live: the stored object; None for a create.
-        new: the object as it will be stored; its own managedFields count when they are set, an empty list or one empty
-            entry resets them, and without them those of `live` are carried on.
-        manager: field manager of the request.
-        schema: type of the kind.
-        subresource: subresource that the request is for.
-        now: time of the request, RFC 3339; None leaves the time out.
-        empty: see `apply`.
+    The managedFields of `new`, the object as it will be stored, count when they are set; an empty list or one empty
+    entry resets them, and without them those of `live` are carried on.
 
     Returns:
         New entries; times change only where fields do. Empty when nobody owns anything.

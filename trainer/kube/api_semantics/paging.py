@@ -87,11 +87,8 @@ def _decoded(token: str) -> Object:
 class Lists(Generic[_T]):
     """Reads the list of one collection, page by page.
 
-    Args:
-        snapshot: all items ordered by namespace and name, now (None) or as they were at a revision; raises
-            `CompactedError`.
-        key: of an item.
-        current: tells the revision of the present.
+    `snapshot` gives all items ordered by namespace and name, now (None) or as they were at a revision, and raises
+    `CompactedError`; `current` tells the revision of the present.
     """
 
     def __init__(

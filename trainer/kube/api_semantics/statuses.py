@@ -25,12 +25,8 @@ def failure(
 ) -> ApiError:
     """The typed error for a Status with these fields.
 
-    Args:
-        code: HTTP status.
-        reason: such as `NotFound`; it decides the type of the error. "": the code does.
-        message: for people.
-        details: machine-readable; default: left out.
-        metadata: of the Status, where the continue token of an expired list is. Default: empty.
+    The reason, such as `NotFound`, decides the type of the error; without one the code does. The metadata hold the
+    continue token of an expired list.
     """
     status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure"}
     optional = {"message": message or None, "reason": reason or None, "details": details}
@@ -38,35 +34,14 @@ def failure(
     return error_from_status(code, status | {"code": code})
 
 
-def success(resource: Resource, name: str, uid: str) -> Object:
-    """The Status that answers a deletion after which the object is gone."""
-    details = {**_details(resource, name), "uid": uid}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-
-
 def bad_request(message: str) -> ApiError:
     """400: the request cannot be understood."""
     return failure(400, "BadRequest", message)
 
 
-def unauthorized() -> ApiError:
-    """401: no, unknown or expired credentials."""
-    return failure(401, "Unauthorized", "Unauthorized")
-
-
-def forbidden(resource: Resource, name: str, message: str, causes: Iterable[FieldError] = ()) -> ApiError:
-    """403: understood, but not allowed."""
-    details = _details(resource, name)
-    entries = [cause.to_object() for cause in causes]
-    if entries:
-        details["causes"] = entries
-    quoted = f' "{name}"' if name else ""
-    return failure(403, "Forbidden", f"{resource.qualified_name}{quoted} is forbidden: {message}", details)
-
-
 def not_found(resource: Resource, name: str) -> ApiError:
     """404: no object of this name."""
-    return failure(404, "NotFound", f'{resource.qualified_name} "{name}" not found', _details(resource, name))
+    return failure(404, "NotFound", f'{resource.qualified_name} "{name}" not found', details_of(resource, name))
 
 
 def no_such_resource(message: str = "the server could not find the requested resource") -> ApiError:
@@ -74,36 +49,17 @@ def no_such_resource(message: str = "the server could not find the requested res
     return failure(404, "NotFound", message, {})
 
 
-def method_not_allowed(message: str = "the server does not allow this method on the requested resource") -> ApiError:
-    """405: the resource exists but not this verb."""
-    return failure(405, "MethodNotAllowed", message, {})
-
-
-def not_acceptable(accepted: Iterable[str]) -> ApiError:
-    """406: none of the media types in the Accept header can be produced."""
-    message = f"only the following media types are accepted: {', '.join(accepted)}"
-    return failure(406, "NotAcceptable", message)
-
-
 def already_exists(resource: Resource, name: str) -> ApiError:
     """409 on create: the name is taken."""
-    return failure(409, "AlreadyExists", f'{resource.qualified_name} "{name}" already exists', _details(resource, name))
-
-
-def generate_name_conflict(resource: Resource, name: str) -> ApiError:
-    """409 on create: the generated names are taken, which another attempt can overcome."""
-    message = (
-        f'{resource.qualified_name} "{name}" already exists, the server was not able to generate a unique name for the '
-        "object"
+    return failure(
+        409, "AlreadyExists", f'{resource.qualified_name} "{name}" already exists', details_of(resource, name)
     )
-    details = {**_details(resource, name), "retryAfterSeconds": INITIAL_DELAY_SECONDS}
-    return failure(409, "AlreadyExists", message, details)
 
 
 def conflict(resource: Resource, name: str, message: str = STALE_OBJECT) -> ApiError:
     """409: a precondition (resource version or uid) does not hold."""
     text = f'Operation cannot be fulfilled on {resource.qualified_name} "{name}": {message}'
-    return failure(409, "Conflict", text, _details(resource, name))
+    return failure(409, "Conflict", text, details_of(resource, name))
 
 
 def apply_conflict(causes: Sequence[FieldError], message: str) -> ApiError:
@@ -114,9 +70,7 @@ def apply_conflict(causes: Sequence[FieldError], message: str) -> ApiError:
 def expired(message: str = "too old resource version", *, continue_token: str = "") -> ApiError:
     """410: a resource version or continue token older than the history.
 
-    Args:
-        message: what is too old.
-        continue_token: a token with which a list can go on inconsistently.
+    With the continue token a list can go on inconsistently.
     """
     return failure(410, "Expired", message, metadata={"continue": continue_token} if continue_token else {})
 
@@ -135,11 +89,7 @@ def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
 def invalid(kind: str, group: str, name: str, causes: Sequence[FieldError]) -> ApiError:
     """422: fields are wrong; every one is listed.
 
-    Args:
-        kind: kind of the object (or of the options) that is wrong.
-        group: its API group; "" is the core group.
-        name: its name, "" when it has none.
-        causes: at least one.
+    The kind may be that of options; there is at least one cause.
     """
     texts = list(dict.fromkeys(str(cause) for cause in causes))  # each once, as Go's aggregates print them
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -182,7 +132,8 @@ def resource_version_too_large(requested: int, current: int) -> ApiError:
     return failure(504, "Timeout", message, details)
 
 
-def _details(resource: Resource, name: str) -> Object:
+def details_of(resource: Resource, name: str) -> Object:
+    """`details` of a failure that is about one object."""
     details = {"name": name, "group": resource.group}
     return {field: value for field, value in details.items() if value} | {"kind": resource.plural}
 

@@ -136,9 +136,9 @@ class _Collector:
             self.paths.add(path)
 
     def _fits(self, value: Any, typing: Typing, path: Path) -> bool:
-        if typing.is_int_or_string or typing.is_untyped:
+        if not typing.json_type:
             return True
-        python_type, expected = _EXPECTED[typing.schema["type"]]
+        python_type, expected = _EXPECTED[typing.json_type]
         if isinstance(value, python_type) and (isinstance(value, bool) is (expected == "boolean")):
             return True
         self.problems.append(f"{field_sets.display(path)}: expected {expected}, got {show(value)}")

@@ -19,12 +19,6 @@ def event_of(
     """The event of a change; None when the watch does not see it.
 
     What leaves the selection is deleted, what enters it is added.
-
-    Args:
-        previous: the object before; None for a creation.
-        current: the new state, or the last one with the resource version of the deletion.
-        select: whether the watch is about an object.
-        is_deletion: whether the object is gone.
     """
     before = previous is not None and select(previous)
     if is_deletion:

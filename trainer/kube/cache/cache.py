@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError, Transform
+from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import TransportError, UnauthorizedError
 from trainer.kube.metrics.caches import CacheSeries
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from trainer.kube.cache.transform import Transform
     from trainer.kube.client import Client
     from trainer.kube.metrics import Metrics
     from trainer.kube.metrics.caches import CacheMetrics

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,9 @@ import msgspec
 import structlog
 
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.failures import explain
 from trainer.kube.cache.own_writes import OwnWrites, version_of
-from trainer.kube.cache.reflector import IDLE, Reflector, explain
+from trainer.kube.cache.reflector import IDLE, Reflector
 from trainer.kube.cache.registration import Registration, added, deleted, updated
 from trainer.kube.cache.store import Lister, Store
 from trainer.kube.clock import Clock, SystemClock
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.cache.registration import Handler, Notification
     from trainer.kube.cache.store import IndexFunction
+    from trainer.kube.cache.transform import Transform
     from trainer.kube.client import Client, RawJson
     from trainer.kube.errors import KubeError
     from trainer.kube.metrics.caches import CacheMetrics
@@ -47,16 +48,6 @@ SILENCE = 2 * IDLE
 
 class InformerRemovedError(RuntimeError):
     """The informer was removed from its cache before it had synced."""
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """A change to objects before a cache stores them, to drop fields that no reader uses."""
-
-    apply: Callable[[Object], Object]
-    """Returns the object to store, with the same namespace, name, uid and resourceVersion."""
-    larger_than: int = 0
-    """Bytes of JSON above which an object is changed; smaller ones are stored without decoding. Default: 0, all."""
 
 
 class Informer:
@@ -352,9 +343,7 @@ class Informer:
         if known is not None and known.resource_version == obj.resource_version and known.uid == obj.uid:
             # A list after a gap repeats most objects: the second copy of each would be there until the first goes.
             return known
-        if self.transform is None or len(obj.raw) <= self.transform.larger_than:
-            return obj
-        return _transformed(obj, self.transform)
+        return obj if self.transform is None else self.transform.of(obj)
 
     def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool, initial: bool) -> None:
         if old is not None and old.uid != new.uid:
@@ -390,16 +379,6 @@ class Informer:
                 async for obj in in_slices(tuple(self._store)):
                     if self._store.get(obj.key) is obj:
                         self._tell(partial(updated, obj, obj))
-
-
-def _transformed(obj: CachedObject, transform: Transform) -> CachedObject:
-    try:
-        kept = CachedObject.of(transform.apply(obj.decode()))
-    except Exception as error:
-        raise ValueError(f"the transform of {obj.key} failed: {error!r}") from error
-    if (kept.key, kept.uid, kept.resource_version) != (obj.key, obj.uid, obj.resource_version):
-        raise ValueError(f"the transform of {obj.key} must keep its namespace, name, uid and resourceVersion")
-    return kept
 
 
 def _is_older(obj: CachedObject, stored: CachedObject | None) -> bool:

@@ -35,19 +35,16 @@ import anyio
 import structlog
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.cache.watch_handler import Sink, UnmarkedInitialEventsError, WatchHandler
+from trainer.kube.cache.failures import CANNOT_STREAM, SilentWatchError, explain, is_unusable_version
+from trainer.kube.cache.watch_handler import Sink, WatchHandler
 from trainer.kube.client import WatchOptions
 from trainer.kube.errors import (
     ApiError,
     BadRequestError,
-    ForbiddenError,
     GoneError,
     InvalidError,
     KubeError,
-    MethodNotAllowedError,
-    NotAcceptableError,
     NotFoundError,
-    ServerTimeoutError,
     TransportError,
 )
 from trainer.kube.pager import collect
@@ -174,7 +171,7 @@ class Reflector:
         handler = self._handler(initial={})
         try:
             await self._receive(handler, resource_version)
-        except _CANNOT_STREAM as error:
+        except CANNOT_STREAM as error:
             if handler.resource_version:
                 return await self._after_failed_watch(handler.resource_version, error)
             self._log.info("cannot stream the initial list, listing in pages", reason=str(error))
@@ -183,11 +180,11 @@ class Reflector:
         except KubeError as error:
             if handler.resource_version:
                 return await self._after_failed_watch(handler.resource_version, error)
-            if resource_version and _is_unusable_version(error):
+            if resource_version and is_unusable_version(error):
                 return Streaming("")
             if self._may_be_missing(error):
                 return await self._wait_for_kind(error)
-            if isinstance(error, _SilentWatchError):
+            if isinstance(error, SilentWatchError):
                 # Servers that do not know streaming lists ignore the parameter and never mark the end.
                 self._streams = False
             await self._pause("could not stream the initial list", error)
@@ -210,7 +207,7 @@ class Reflector:
                 admission=self._admission,
             )
         except KubeError as error:
-            if resource_version and _is_unusable_version(error):
+            if resource_version and is_unusable_version(error):
                 return Listing("")
             if self._may_be_missing(error):
                 return await self._wait_for_kind(error)
@@ -233,7 +230,7 @@ class Reflector:
         return Watching(handler.resource_version)
 
     async def _after_failed_watch(self, resource_version: str, error: KubeError) -> State:
-        if isinstance(error, _SilentWatchError):
+        if isinstance(error, SilentWatchError):
             self._log.info("watch went silent, watching anew", seconds=IDLE)
             self._count_restart("silent")
             return Watching(resource_version)
@@ -250,7 +247,7 @@ class Reflector:
             await self._clock.sleep(RETRY.pause(0))
             return START
         await self._pause("watch broke", error)
-        if isinstance(error, NotFoundError | BadRequestError | InvalidError) or _is_unusable_version(error):
+        if isinstance(error, NotFoundError | BadRequestError | InvalidError) or is_unusable_version(error):
             # The definition was deleted, and all objects with it, which no watch event will tell; or it is made anew,
             # or the server restored from a backup, so that the version means nothing to it.
             return Streaming("")
@@ -300,7 +297,7 @@ class Reflector:
                 failure = error
             tasks.cancel_scope.cancel()
         if silent:
-            raise _SilentWatchError(f"nothing was heard for {IDLE:.0f} s")
+            raise SilentWatchError(f"nothing was heard for {IDLE:.0f} s")
         if failure is not None:
             raise failure
         if not handler.events and self._clock.monotonic() - started < SHORT_WATCH:
@@ -367,36 +364,3 @@ class Reflector:
         write = self._log.debug if is_repeated else self._log.warning
         write(what, error=explain(self._resource, error), retry_in_seconds=round(seconds, 1))
         await self._clock.sleep(seconds)
-
-
-class _SilentWatchError(TransportError):
-    """Nothing was heard for so long that the connection is taken for dead."""
-
-
-_CANNOT_STREAM = (
-    InvalidError,
-    BadRequestError,
-    MethodNotAllowedError,
-    NotAcceptableError,
-    UnmarkedInitialEventsError,
-)
-"""How a server says that it does not know streaming lists, or has them switched off."""
-
-
-def explain(resource: Resource, error: KubeError) -> str:
-    """One line about why a resource cannot be listed or watched, with the remedy where there is one."""
-    name = resource.qualified_name
-    if isinstance(error, NotFoundError):
-        return f"{name} is not served by the API server: install the {resource.kind} CRD"
-    if isinstance(error, ForbiddenError):
-        return f"{name}: {error}: grant list and watch on {name} in a Role or ClusterRole"
-    return f"{name} could not be listed or watched: {error}"
-
-
-def _is_unusable_version(error: KubeError) -> bool:
-    """Whether a quorum read would help: the version is compacted, or ahead of a server that was restored or lags."""
-    if isinstance(error, GoneError):
-        return True
-    if not isinstance(error, ServerTimeoutError):
-        return False
-    return error.has_cause("ResourceVersionTooLarge") or "Too large resource version" in error.message

@@ -186,13 +186,22 @@ class Store:
         """Number of objects of one namespace."""
         return len(self._contents.namespaces.keys(namespace))
 
-    def by_index(self, index: str, value: str) -> Iterable[CachedObject]:
+    def by_index(self, index: str, value: str) -> Sequence[CachedObject]:
         """Objects that the index function of `index` gives `value`.
 
         Raises:
             KeyError: there is no such index.
         """
-        return (self._contents.objects[key] for key in self._index(index).keys(value))
+        objects = self._contents.objects
+        return [objects[key] for key in self._index(index).keys(value)]
+
+    def keys_by_index(self, index: str, value: str) -> Collection[ObjectKey]:
+        """Their keys.
+
+        Raises:
+            KeyError: there is no such index.
+        """
+        return self._index(index).keys(value)
 
     def index_values(self, index: str, obj: CachedObject) -> Sequence[str]:
         """Under what an index finds an object, whether it is stored or not.
@@ -246,6 +255,8 @@ class Lister:
         Raises:
             KeyError: there is no such index.
         """
+        if not self._writes:
+            return set(self._store.keys_by_index(index, value))
         return {obj.key for obj in self._under(index, value)}
 
     def keys(self, namespace: str | None = None) -> set[ObjectKey]:
@@ -259,5 +270,7 @@ class Lister:
 
     def _under(self, index: str, value: str) -> Sequence[CachedObject]:
         found = self._store.by_index(index, value)
+        if not self._writes:
+            return found
         values_of = partial(self._store.index_values, index)
         return self._writes.merge(found, lambda obj: value in self._writes.index_values(index, obj, values_of))

@@ -19,8 +19,7 @@ from trainer.kube.controller.sources import Kind
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.manager.runnable_group import sole_failure
-from trainer.kube.metrics.controllers import ControllerSeries
-from trainer.kube.metrics.queues import QueueSeries
+from trainer.kube.metrics.controllers import ControllerSeries, QueueSeries
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY, RETRY, WorkQueue
 from trainer.kube.selection import EVERYTHING, Selection

@@ -80,6 +80,8 @@ class EnqueueMapped:
     def _change(self, old: CachedObject | None, new: CachedObject | None, priority: int) -> None:
         if self._predicate is not None and not self._predicate(old, new):
             return
-        states = (new,) if old is new else (old, new)
-        for key in dict.fromkeys(key for obj in states if obj is not None for key in self._map(obj)):
+        keys = dict.fromkeys(() if old is None or old is new else self._map(old))
+        if new is not None:
+            keys |= dict.fromkeys(self._map(new))
+        for key in keys:
             self._enqueue(key, priority=priority)

@@ -53,7 +53,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.election import ElectionSeries
+from trainer.kube.metrics.processes import ElectionSeries
 from trainer.kube.resource import LEASES
 
 if TYPE_CHECKING:

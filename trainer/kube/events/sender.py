@@ -30,7 +30,7 @@ from trainer.kube.errors import (
 from trainer.kube.events.correlator import CorrelationLimits, EventCorrelator
 from trainer.kube.events.fair_queue import FairQueue
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.events import EventSeries
+from trainer.kube.metrics.processes import EventSeries
 from trainer.kube.resource import EVENTS
 
 if TYPE_CHECKING:

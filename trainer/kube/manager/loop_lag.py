@@ -21,7 +21,7 @@ import structlog
 
 from trainer.kube.errors import KubeError
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.event_loop import LoopSeries
+from trainer.kube.metrics.processes import LoopSeries
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -36,10 +36,11 @@ _FRAMES = 12
 class LoopLagOptions:
     """How closely the event loop is watched."""
 
-    interval: float = 0.25
-    """Seconds between measurements. Default: 0.25, which costs an idle process a few wake-ups per second."""
+    interval: float = 1.0
+    """Seconds between measurements. Default: 1, since wake-ups are most of what an idle process takes."""
     warn_after: float = 0.5
-    """Seconds of standstill after which the log tells where the loop hangs. Default: 0.5, half a probe's timeout."""
+    """Seconds after a measurement is due at which the log says where the loop hangs. Default: 0.5, half a probe's
+    timeout."""
     unhealthy_after: float = 5.0
     """Seconds of standstill that fail the health check. Default: 5, half the renew deadline of a leader."""
     unhealthy_for: float = 30.0
@@ -60,7 +61,8 @@ class LoopLagWatch:
     def __init__(self, options: LoopLagOptions | None = None, *, metrics: Metrics | None = None) -> None:
         self._options = options or LoopLagOptions()
         self._series = (metrics or Metrics()).series(LoopSeries)
-        self._beat = time.monotonic()
+        self._due = 0.0
+        self._stood_still = 0.0
         self._unhealthy_until = 0.0
         self._worst = 0.0
         self._stop = threading.Event()
@@ -76,7 +78,7 @@ class LoopLagWatch:
 
     async def run(self) -> None:
         """Watch until cancelled; call it once."""
-        self._beat = time.monotonic()
+        self._due = time.monotonic() + self._options.interval
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_in_thread, asyncio.get_running_loop(), threading.get_ident())
             try:
@@ -91,40 +93,43 @@ class LoopLagWatch:
         await anyio.to_thread.run_sync(self._watch, loop, thread, limiter=limiter, abandon_on_cancel=True)
 
     async def _measure(self) -> None:
-        due = self._beat
         while True:
-            due += self._options.interval
-            await anyio.sleep(max(due - time.monotonic(), 0))
+            await anyio.sleep(max(self._due - time.monotonic(), 0))
             now = time.monotonic()
-            lag = max(now - due, 0.0)
+            lag = max(now - self._due, 0.0)
             self._series.lag_seconds.observe(lag)
+            if lag >= self._options.warn_after:
+                self._stood_still = lag
             if lag >= self._options.unhealthy_after:
                 self._worst = max(lag, self._worst) if now < self._unhealthy_until else lag
                 self._unhealthy_until = now + self._options.unhealthy_for
-            # Not an interval after `due`: what was missed during a standstill is not made up for.
-            self._beat = due = now
+            # Not an interval after it was due: what was missed during a standstill is not made up for.
+            self._due = now + self._options.interval
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
-        """The thread beside the loop: tells of each standstill when it lasts, and when it is over."""
-        pause = self._options.warn_after / 2
+        """The thread beside the loop: logs each standstill while it lasts, and its end."""
+        warn_after = self._options.warn_after
         stalled: float | None = None
         while True:
-            waited_from = time.monotonic()
+            due, waited_from = self._due, time.monotonic()
+            if stalled is not None and due != stalled:
+                log.warning("event loop turns again", stood_still=round(self._stood_still, 3))
+                stalled = None
+            # Until a standstill could be reported: a loop that turns takes one wake-up of this thread in each interval.
+            pause = max(due + warn_after - waited_from, 0) if stalled is None else warn_after / 2
             if self._stop.wait(pause):
                 return
             now = time.monotonic()
-            if stalled is not None and self._beat > stalled:
-                log.warning("event loop turns again", stood_still=round(self._beat - stalled, 3))
-                stalled = None
-            overdue = now - self._beat - self._options.interval
-            if stalled is None and overdue > self._options.warn_after:
-                stalled = self._beat
-                self._series.stalls.inc()
-                if now - waited_from > pause + self._options.warn_after / 2:
-                    # This thread was late itself, so it is not the loop's code that is to blame.
-                    log.warning("process stood still", seconds=round(overdue, 3))
-                else:
-                    self._tell(loop, thread, overdue)
+            overdue = now - due
+            if stalled is not None or self._due != due or overdue < warn_after:
+                continue
+            stalled = due
+            self._series.stalls.inc()
+            if now - waited_from > pause + warn_after / 2:
+                # This thread was late itself, so it is not the loop's code that is to blame.
+                log.warning("process stood still", seconds=round(overdue, 3))
+            else:
+                self._tell(loop, thread, overdue)
 
     def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, overdue: float) -> None:
         frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way, despite its name

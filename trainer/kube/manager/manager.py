@@ -30,7 +30,8 @@ from trainer.kube.selection import EVERYTHING, Selection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from trainer.kube.cache.informer import Informer, Transform
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.cache.transform import Transform
     from trainer.kube.client import Client
     from trainer.kube.election.leader_election import LeaderElectionOptions
     from trainer.kube.manager.health import Check

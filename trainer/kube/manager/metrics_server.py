@@ -27,11 +27,11 @@ from trainer.kube.access import BearerGate
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.supervisor import Group
-from trainer.kube.metrics.certificates import ExpirySeries
 from trainer.kube.metrics.exposition import Exposition
+from trainer.kube.metrics.servers import ExpirySeries
+from trainer.kube.serving.certificates import SelfSignedCertificates
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
-from trainer.kube.serving.self_signed import SelfSignedCertificates
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 
 if TYPE_CHECKING:
@@ -58,8 +58,6 @@ class MetricsServerOptions:
     authorize: bool = True
     """Whether callers must show a token and be allowed to get the path. Default: True; else everybody may who reaches
     the port."""
-    audiences: tuple[str, ...] = ()
-    """For whom tokens must be made. Default: none, those of the API server, as for the tokens that pods have."""
     tls: TlsOptions = field(default_factory=TlsOptions)
     """What is spoken with clients. Default: those of its class."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
@@ -107,8 +105,7 @@ class MetricsServer:
         self._clock = manager.clock
         self._routes = manager.routes
         self._exposition = Exposition(manager.metrics)
-        audiences = self._options.audiences
-        gate = BearerGate(manager.api_reader, clock=manager.clock, audiences=audiences)
+        gate = BearerGate(manager.api_reader, clock=manager.clock)
         self._gate = gate if self._options.authorize else None
         self._turns = anyio.CapacityLimiter(self._options.max_concurrent)
         expires = manager.metrics.series(ExpirySeries).of("metrics")

@@ -1,7 +1,7 @@
 """Prometheus metrics of the machinery, with the names and buckets of controller-runtime so that its dashboards work.
 
-Each room of `trainer.kube` has a module here with its series. A group of series is a class that takes the registry;
-`Metrics.series` makes one instance of it per registry, since Prometheus refuses a name that is registered twice.
+A group of series is a class that takes the registry; `Metrics.series` makes one instance of it per registry, since
+Prometheus refuses a name that is registered twice.
 
 Of controller-runtime's series these are missing: `controller_runtime_conversion_*`, as there are no conversion webhooks
 here, and `go_*`. `certwatcher_*` is about the files of a webhook server; the certificates with which this process shows

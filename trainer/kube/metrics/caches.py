@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge
@@ -12,37 +13,29 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 _LABELS = ("resource", "selection")
+_RESTART_REASONS = ("closed", "silent", "error", "gone")
 
 
 class CacheSeries:
     """Informers by resource and selection ("" for all objects)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.events = Counter(
-            "trainer_kube_watch_events_total", "Watch events received, bookmarks included.", _LABELS, registry=registry
-        )
+        counter = partial(Counter, labelnames=_LABELS, registry=registry)
+        gauge = partial(Gauge, labelnames=_LABELS, registry=registry)
+        self.events = counter("trainer_kube_watch_events_total", "Watch events received, bookmarks included.")
         self.restarts = Counter(
             "trainer_kube_watch_restarts_total",
             "Watches that ended, by reason: closed in order, silent, error, or too old resource version.",
             (*_LABELS, "reason"),
             registry=registry,
         )
-        self.lists = Counter(
-            "trainer_kube_lists_total",
-            "Complete lists read; only the first is no relist.",
-            _LABELS,
-            registry=registry,
-        )
-        self.event_age = Gauge(
+        self.lists = counter("trainer_kube_lists_total", "Complete lists read; only the first is no relist.")
+        self.event_age = gauge(
             "trainer_kube_watch_event_age_seconds",
             "Time since the server was last heard of; above 90 the watch is dead.",
-            _LABELS,
-            registry=registry,
         )
-        self.objects = Gauge("trainer_kube_cache_objects", "Objects in the cache.", _LABELS, registry=registry)
-        self.bytes = Gauge(
-            "trainer_kube_cache_bytes", "JSON bytes of the objects in the cache.", _LABELS, registry=registry
-        )
+        self.objects = gauge("trainer_kube_cache_objects", "Objects in the cache.")
+        self.bytes = gauge("trainer_kube_cache_bytes", "JSON bytes of the objects in the cache.")
 
     def for_informer(self, resource: str, selection: str) -> CacheMetrics:
         """The series of one informer, present from now on."""
@@ -52,7 +45,7 @@ class CacheSeries:
         """The informer has ended: its series go."""
         for series in (self.events, self.lists, self.event_age, self.objects, self.bytes):
             series.remove(resource, selection)
-        for reason in RESTART_REASONS:
+        for reason in _RESTART_REASONS:
             self.restarts.remove(resource, selection, reason)
 
 
@@ -62,7 +55,7 @@ class CacheMetrics:
     def __init__(self, series: CacheSeries, resource: str, selection: str) -> None:
         labels = (resource, selection)
         self.events = series.events.labels(*labels)
-        self.restarts = {reason: series.restarts.labels(*labels, reason) for reason in RESTART_REASONS}
+        self.restarts = {reason: series.restarts.labels(*labels, reason) for reason in _RESTART_REASONS}
         self.lists = series.lists.labels(*labels)
         self._event_age = series.event_age.labels(*labels)
         self._objects = series.objects.labels(*labels)
@@ -75,6 +68,3 @@ class CacheMetrics:
         self._event_age.set_function(event_age)
         self._objects.set_function(objects)
         self._bytes.set_function(size)
-
-
-RESTART_REASONS = ("closed", "silent", "error", "gone")

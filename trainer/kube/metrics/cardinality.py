@@ -35,8 +35,7 @@ they get. Half is then left for whoever comes."""
 class Shares:
     """Divides the label sets of one metric among namespaces: a dynamic threshold, as switches use for their buffers.
 
-    Args:
-        limit: label sets of all namespaces together.
+    `limit` is that of all namespaces together.
     """
 
     def __init__(self, limit: int) -> None:
@@ -77,10 +76,8 @@ class _Bound:
 class BoundedCounter:
     """A counter with at most so many label sets, which are bound once.
 
-    Args:
-        counter: with its labels unbound; the first is the namespace.
-        folded: for each label whether it becomes `OTHER` beyond the limit; the values of the rest must be few.
-        limit: how many label sets there may be before. Default: 2000.
+    The first label of the counter is the namespace. `folded` says for each label whether it becomes `OTHER` beyond the
+    limit; the values of the rest must be few.
     """
 
     def __init__(self, counter: Counter, folded: Sequence[bool], limit: int = LIMIT) -> None:
@@ -146,11 +143,6 @@ def bounded_counts(
     """The values of a gauge by its labels, with those beyond the limit together, as `BoundedCounter` does it.
 
     The same for the same counts in any order, so that replicas agree.
-
-    Args:
-        counts: by label values, of which the first is the namespace.
-        folded: for each label whether it becomes `OTHER` beyond the limit.
-        limit: how many label sets there may be before. Default: 2000.
     """
     shares = Shares(limit)
     bounded: dict[tuple[str, ...], int] = {}

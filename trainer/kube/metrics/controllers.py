@@ -1,60 +1,69 @@
-"""Series of controllers."""
+"""Series of controllers and of their work queues.
+
+What lies in a queue and what is being worked on is counted when it is scraped, instead of by a timer each 500 ms.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
-from trainer.kube.metrics import buckets
+from trainer.kube.metrics.histograms import RECONCILE, WORK, QuickHistogram
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from prometheus_client import CollectorRegistry
+
+MAX_PRIORITIES = 25
+"""So many values of the label `priority` per queue; keys of further ones are counted under `OTHER_PRIORITIES`."""
+
+OTHER_PRIORITIES = "exceeded_cardinality_limit"
+
+_QUEUE_LABELS = ("name", "controller")
+"""Both have the same value, as in controller-runtime, whose dashboards ask for either."""
 
 
 class ControllerSeries:
     """Reconciles and workers, by controller."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
+        prefix = "controller_runtime"
+        counter = partial(Counter, labelnames=["controller"], registry=registry)
+        gauge = partial(Gauge, labelnames=["controller"], registry=registry)
         self.reconciles = Counter(
-            "controller_runtime_reconcile_total",
-            "Reconciles by result.",
-            ["controller", "result"],
-            registry=self._registry,
+            f"{prefix}_reconcile_total", "Reconciles by result.", ["controller", "result"], registry=registry
         )
-        self.reconcile_errors = self._counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.")
-        self.terminal_errors = self._counter(
-            "controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried."
+        self.reconcile_errors = counter(f"{prefix}_reconcile_errors_total", "Reconciles that failed.")
+        self.terminal_errors = counter(
+            f"{prefix}_terminal_reconcile_errors_total", "Reconciles that failed and are not retried."
         )
-        self.panics = self._counter(
-            "controller_runtime_reconcile_panics_total",
+        self.panics = counter(
+            f"{prefix}_reconcile_panics_total",
             "Reconciles that raised what no request and no TerminalError raises: mistakes in their code.",
         )
-        self.reconcile_timeouts = self._counter(
-            "controller_runtime_reconcile_timeouts_total", "Reconciles that took longer than the reconcile timeout."
+        self.reconcile_timeouts = counter(
+            f"{prefix}_reconcile_timeouts_total", "Reconciles that took longer than the reconcile timeout."
         )
-        self.reconcile_seconds = Histogram(
-            "controller_runtime_reconcile_time_seconds",
+        self.reconcile_seconds = QuickHistogram(
+            f"{prefix}_reconcile_time_seconds",
             "Duration of reconciles.",
             ["controller"],
-            buckets=buckets.RECONCILE,
-            registry=self._registry,
+            buckets=RECONCILE,
+            registry=registry,
         )
-        self.max_concurrent_reconciles = self._gauge(
-            "controller_runtime_max_concurrent_reconciles", "Number of workers that the controller may use."
+        self.max_concurrent_reconciles = gauge(
+            f"{prefix}_max_concurrent_reconciles", "Number of workers that the controller may use."
         )
-        self.active_workers = self._gauge("controller_runtime_active_workers", "Number of workers that reconcile now.")
+        self.active_workers = gauge(f"{prefix}_active_workers", "Number of workers that reconcile now.")
 
     def for_controller(self, name: str) -> ControllerMetrics:
         """The series of one controller, present with value 0 from now on so that `rate()` sees the first increase."""
         return ControllerMetrics(self, name)
-
-    def _counter(self, name: str, text: str) -> Counter:
-        return Counter(name, text, ["controller"], registry=self._registry)
-
-    def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(name, text, ["controller"], registry=self._registry)
 
 
 class ControllerMetrics:
@@ -77,3 +86,93 @@ class ControllerMetrics:
         """One more reconcile has failed."""
         self._errors.inc()
         self._error_results.inc()
+
+
+class Observed(Protocol):
+    """What the gauges ask of a queue when they are scraped, possibly from another thread."""
+
+    def depths(self) -> Mapping[int, int]:
+        """Number of keys that are ready or to be processed again, by priority."""
+
+    def ages(self) -> Sequence[float]:
+        """For each key that is being processed, since how many seconds."""
+
+
+class QueueSeries:
+    """Work queues by name."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter = partial(Counter, labelnames=_QUEUE_LABELS, registry=registry)
+        gauge = partial(Gauge, labelnames=_QUEUE_LABELS, registry=registry)
+        histogram = partial(QuickHistogram, labels=_QUEUE_LABELS, buckets=WORK, registry=registry)
+        self.adds = counter("workqueue_adds_total", "Keys added.")
+        self.retries = counter("workqueue_retries_total", "Keys added with a delay.")
+        self.queue_seconds = histogram(
+            "workqueue_queue_duration_seconds", "Time for which a key is ready before it is handed out."
+        )
+        self.work_seconds = histogram("workqueue_work_duration_seconds", "Time for which a key is processed.")
+        self.unfinished_seconds = gauge(
+            "workqueue_unfinished_work_seconds",
+            "Sum of the times for which keys are being processed; it grows when workers are stuck.",
+        )
+        self.longest_seconds = gauge(
+            "workqueue_longest_running_processor_seconds",
+            "Time for which the key that takes longest is being processed.",
+        )
+        self.depths = _Depths(registry)
+
+    def for_queue(self, name: str) -> QueueMetrics:
+        """The series of one queue, present from now on."""
+        return QueueMetrics(self, name)
+
+
+class QueueMetrics:
+    """Series of one queue with their labels bound."""
+
+    def __init__(self, series: QueueSeries, name: str) -> None:
+        labels = (name, name)
+        self.adds = series.adds.labels(*labels)
+        self.retries = series.retries.labels(*labels)
+        self.queue_seconds = series.queue_seconds.labels(*labels)
+        self.work_seconds = series.work_seconds.labels(*labels)
+        self._unfinished_seconds = series.unfinished_seconds.labels(*labels)
+        self._longest_seconds = series.longest_seconds.labels(*labels)
+        self._depths = series.depths
+        self._name = name
+
+    def observe(self, queue: Observed) -> None:
+        """Have the gauges ask this queue."""
+        self._unfinished_seconds.set_function(lambda: sum(queue.ages()))
+        self._longest_seconds.set_function(lambda: max(queue.ages(), default=0.0))
+        self._depths.queues[self._name] = queue, {0}
+
+
+class _Depths(Collector):
+    """The gauge `workqueue_depth`, whose labels follow from what the queues hold."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.queues: dict[str, tuple[Observed, set[int]]] = {}
+        """By name, with the priorities that have a label value of their own."""
+        registry.register(self)
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        yield GaugeMetricFamily(
+            "workqueue_depth", "Keys that are ready or to be processed again.", labels=(*_QUEUE_LABELS, "priority")
+        )
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        (family,) = self.describe()
+        for name, (queue, known) in tuple(self.queues.items()):
+            for priority, count in _depths(queue, known).items():
+                family.add_metric((name, name, priority), count)
+        yield family
+
+
+def _depths(queue: Observed, known: set[int]) -> dict[str, int]:
+    depths = {str(priority): 0 for priority in sorted(known)}
+    for priority, count in sorted(queue.depths().items()):
+        if len(known) < MAX_PRIORITIES:
+            known.add(priority)
+        label = str(priority) if priority in known else OTHER_PRIORITIES
+        depths[label] = depths.get(label, 0) + count
+    return depths

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -14,11 +15,12 @@ from trainer.kube.errors import (
     ApiError,
     BadRequestError,
     ForbiddenError,
+    GoneError,
     NotFoundError,
+    TooManyRequestsError,
     TransportError,
     UnauthorizedError,
 )
-from trainer.kube.podlogs.interruption import Interruption, Pauses, interruption_of
 from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.podlogs.position import Position
 
@@ -63,7 +65,76 @@ class ContainerLogOptions:
     """
 
 
-class LogObserver(Protocol):
+LONGEST_REQUESTED_PAUSE = 60.0
+"""Seconds; a server that asks for more is asked again earlier."""
+
+
+class Interruption(StrEnum):
+    """Why the reading of a log was interrupted; few enough values for a label of a metric."""
+
+    ENDED = "ended"
+    """The server ended the stream although the container is not known to have ended for good: it is about to be
+    restarted, or its end has not become known yet, or an API server or proxy limits the time of connections."""
+    BROKEN = "broken"
+    """The connection broke, or could not be made."""
+    SILENT = "silent"
+    """Nothing was heard for the idle timeout."""
+    WAITING = "waiting"
+    """400: the container has not started."""
+    GONE = "gone"
+    """410."""
+    THROTTLED = "throttled"
+    """429."""
+    FAILED = "failed"
+    """5xx or another answer that is none of these, such as of a node that cannot be reached."""
+
+
+def interruption_of(error: TransportError | ApiError, *, was_connected: bool) -> Interruption:
+    """The kind of a failure."""
+    match error:
+        case TransportError():
+            is_timeout = isinstance(error.__cause__, TimeoutError)
+            return Interruption.SILENT if is_timeout and was_connected else Interruption.BROKEN
+        case BadRequestError():
+            return Interruption.WAITING
+        case GoneError():
+            return Interruption.GONE
+        case TooManyRequestsError():
+            return Interruption.THROTTLED
+        case _:
+            return Interruption.FAILED
+
+
+class Pauses:
+    """How long to wait before a log is asked for again: longer each time, until reading works again.
+
+    Those of `retry` are added to what the server asks for, so that its clients do not return together.
+    """
+
+    __slots__ = ("_failures", "_last", "_retry")
+
+    def __init__(self, retry: Backoff) -> None:
+        self._retry = retry
+        self._failures = 0
+        self._last = 0.0
+
+    def after(self, error: TransportError | ApiError | None, proof: float) -> float:
+        """Seconds to wait after an interruption.
+
+        `error` is None when the stream merely ended. If reading worked for longer than the last pause (`proof`, in
+        seconds), it was no failure in a row.
+        """
+        if proof > self._last:
+            self._failures = 0
+        pause = self._retry.pause(self._failures)
+        if isinstance(error, ApiError) and (requested := error.retry_after_seconds) is not None:
+            pause += min(requested, LONGEST_REQUESTED_PAUSE)
+        self._failures += 1
+        self._last = pause
+        return pause
+
+
+class LogObserver:
     """Is notified of what happens to the reading of logs, such as for metrics; one may observe many logs."""
 
     def connected(self) -> None:
@@ -82,20 +153,8 @@ class LogObserver(Protocol):
         """The log will be asked for again; the reason is an `Interruption`."""
 
 
-class _Unobserved:
-    def connected(self) -> None: ...
-
-    def disconnected(self) -> None: ...
-
-    def lines(self, count: int) -> None: ...
-
-    def skipped(self) -> None: ...
-
-    def reconnected(self, reason: str) -> None: ...
-
-
 _DEFAULT = ContainerLogOptions()
-_UNOBSERVED = _Unobserved()
+_UNOBSERVED = LogObserver()
 
 
 class ContainerLog:
@@ -110,14 +169,7 @@ class ContainerLog:
     `ContainerLogOptions.previous`), and what the node's clock dates before lines that were read, should it be set back
     while the connection is broken.
 
-    Args:
-        client: asks for the log.
-        namespace: that of the pod.
-        pod: its name.
-        container: the name of the container.
-        clock: for pauses.
-        options: what to read, and how.
-        observer: is notified of connections, lines and interruptions.
+    `clock` is for the pauses.
     """
 
     __slots__ = ("_client", "_clock", "_container", "_namespace", "_observer", "_options", "_pod", "_position")
@@ -139,7 +191,7 @@ class ContainerLog:
         self._container = container
         self._clock = clock
         self._options = options
-        self._observer: LogObserver = observer or _UNOBSERVED
+        self._observer = observer or _UNOBSERVED
         self._position = Position()
 
     @property

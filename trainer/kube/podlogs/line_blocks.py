@@ -16,10 +16,7 @@ class LineBlocks:
 
     The work per chunk does not depend on the number of its lines, and a line over many chunks is copied once.
 
-    Args:
-        receive: takes blocks of one or more whole lines, each with its newline.
-        skip: gets the first bytes of each line that is too long, once its length is known.
-        limit: bytes of a line without its newline; of longer ones nothing is kept. None: there is no limit.
+    `skip` gets the first bytes of each line that is longer than `limit` without its newline, once its length is known.
     """
 
     __slots__ = ("_is_skipping", "_limit", "_receive", "_rest", "_skip")

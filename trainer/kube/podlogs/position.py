@@ -114,10 +114,8 @@ class Position:
 class Repeats:
     """Recognises the lines at the beginning of a resumed stream that were read before.
 
-    Args:
-        count: how many there are from the first second up to that of the last line.
-        first: the second, since 1970, since which lines were asked for.
-        last: the instant of the last line that was read. None: no line had a timestamp, and all were counted.
+    There are `count` from the second `first`, since which lines were asked for, up to that of `last`, the last line
+    that was read. Without `last` no line had a timestamp, and all were counted.
     """
 
     __slots__ = ("_count", "_first", "_last")

@@ -29,7 +29,7 @@ from trainer.kube.queue.delayed_keys import DelayedKeys
 from trainer.kube.queue.ready_keys import ReadyKeys
 
 if TYPE_CHECKING:
-    from trainer.kube.metrics.queues import QueueMetrics
+    from trainer.kube.metrics.controllers import QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
 

@@ -18,16 +18,15 @@ from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.credentials import Credentials, TokenFile
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.rate_limiter import RateLimiter
-from trainer.kube.rest.server_warnings import log_warning
 from trainer.kube.rest.tls import ClientTls
-from trainer.kube.rest.transport import Endpoint
+from trainer.kube.rest.transport import Endpoint, Transport, log_warning
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.clock import Clock
     from trainer.kube.metrics import Metrics
-    from trainer.kube.rest.server_warnings import WarningHandler
+    from trainer.kube.rest.transport import WarningHandler
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds token, ca.crt and namespace (Kubernetes documentation, "Accessing the API from a Pod")."""
@@ -53,9 +52,6 @@ class ConnectionOptions:
     controller-runtime: the server's priority and fairness knows better what it can take."""
     burst: int | None = None
     """Requests that may go at once before `qps` counts. Default: twice `qps`, the proportion of client-go."""
-    detailed_metrics: bool = False
-    """Also measure sizes, retries and name look-ups of requests, and waits for `qps`. Default: False, since these are
-    some 45 series per verb."""
     warn: WarningHandler = log_warning
     """Gets what the API server wants its users to read. Default: the log, since most processes have no screen."""
 
@@ -66,29 +62,26 @@ async def connect(
 ) -> AsyncIterator[HttpClient]:
     """A client for the API server that the options or the environment name; no request is sent yet.
 
-    Args:
-        options: which server, as whom, and how hard.
-        clock: for retries, rate limit and expiries. Default: the machine's.
-        metrics: where the rest_client_* series go. Default: nowhere.
+    The clock is for retries, rate limit and expiries; the rest_client_* series go to `metrics`.
 
     Raises:
         ConfigurationError: no configuration, or one that cannot be used; one line that names the file and the remedy.
+        ValueError: a limit that makes no sense.
     """
     limiter = _rate_limiter(options, clock)
     endpoint, credentials = await _configure(options, clock)
     spare_the_collector()
-    client = HttpClient(
+    transport = Transport(
         endpoint,
         credentials,
         user_agent=options.user_agent,
         clock=clock,
         rate_limiter=limiter,
         metrics=metrics,
-        detailed_metrics=options.detailed_metrics,
         warn=options.warn,
     )
-    async with client:
-        yield client
+    async with transport:
+        yield HttpClient(transport)
 
 
 @cache
@@ -106,14 +99,9 @@ def spare_the_collector() -> None:
 
 def _rate_limiter(options: ConnectionOptions, clock: Clock | None) -> RateLimiter | None:
     if options.qps is None:
-        if options.burst is not None:
-            raise ConfigurationError("burst has no effect without qps: set qps too, or leave burst out")
         return None
     burst = options.burst if options.burst is not None else max(round(2 * options.qps), 1)
-    try:
-        return RateLimiter(options.qps, burst, clock=clock)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+    return RateLimiter(options.qps, burst, clock=clock)
 
 
 async def _configure(options: ConnectionOptions, clock: Clock | None) -> tuple[Endpoint, Credentials]:

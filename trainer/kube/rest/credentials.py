@@ -7,6 +7,7 @@ does not accept it. Whoever reads or runs something does it once for all request
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-TOKEN_FILE_SECONDS = 50.0
-"""A token file is read again after this time: each minute, ten seconds early, as in client-go. The kubelet replaces the
-file well before the old token expires."""
+TOKEN_FILE_LIFETIME = timedelta(minutes=1)
+"""How long a token is used before its file is read again, as in client-go. The kubelet replaces the file well before
+the old token expires."""
 
 SLOW_AFTER = 15.0
 """Seconds after which a line in the log says that requests wait for a plugin: it may hang, or wait for a person."""
@@ -84,56 +85,6 @@ class FixedCredentials:
     async def renew(self, rejected: Identity) -> Identity | None:  # noqa: ARG002
         """There is nothing to renew."""
         return None
-
-
-class TokenFile:
-    """Bearer token in a file that others replace, such as a projected service account token."""
-
-    def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
-        self.description = f"the token in {path}; check that something keeps replacing it before it expires"
-        self._path = path
-        self._clock = clock or SystemClock()
-        self._token: str | None = None
-        self._read_at = 0.0
-        self._lock = anyio.Lock()
-
-    async def current(self) -> Identity:
-        """The token as of at most `TOKEN_FILE_SECONDS` ago; while the file cannot be read, the last one.
-
-        Raises:
-            ConfigurationError: the file could never be read.
-        """
-        async with self._lock:
-            if self._token is None or self._clock.monotonic() - self._read_at >= TOKEN_FILE_SECONDS:
-                await self._read()
-            return self._identity()
-
-    async def renew(self, rejected: Identity) -> Identity | None:
-        """The token that the file holds now, if it is another."""
-        async with self._lock:
-            if rejected == self._identity():
-                await self._read()
-            identity = self._identity()
-        return identity if identity != rejected else None
-
-    def _identity(self) -> Identity:
-        return Identity(f"Bearer {self._token}")
-
-    async def _read(self) -> None:
-        try:
-            token = (await anyio.Path(self._path).read_text()).strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
-            if self._token is None:
-                raise ConfigurationError(
-                    f"cannot read the token file {self._path}: {reason}; restore it or correct the path"
-                ) from error
-            log.warning("could not read token file, keeping the old token", path=str(self._path), error=reason)
-        else:
-            if not token and self._token is None:
-                raise ConfigurationError(f"the token file {self._path} is empty; write a token into it")
-            self._token = token or self._token
-        self._read_at = self._clock.monotonic()
 
 
 class RenewableCredentials:
@@ -213,3 +164,32 @@ class RenewableCredentials:
         if identity.expiry is None:
             return float("inf")
         return (identity.expiry - self._clock.now()).total_seconds()
+
+
+class TokenFile(RenewableCredentials):
+    """Bearer token in a file that others replace, such as a projected service account token.
+
+    While the file cannot be read, the last token is used.
+    """
+
+    def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
+        description = f"the token in {path}; check that something keeps replacing it before it expires"
+        super().__init__(self._read, description=description, clock=clock)
+        self._path = path
+        self._token = ""
+
+    async def _read(self) -> Identity:
+        try:
+            token = (await anyio.Path(self._path).read_text()).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            if not self._token:
+                raise ConfigurationError(
+                    f"cannot read the token file {self._path}: {reason}; restore it or correct the path"
+                ) from error
+            log.warning("could not read token file, keeping the old token", path=str(self._path), error=reason)
+        else:
+            if not token and not self._token:
+                raise ConfigurationError(f"the token file {self._path} is empty; write a token into it")
+            self._token = token or self._token
+        return Identity(f"Bearer {self._token}", expiry=self._clock.now() + TOKEN_FILE_LIFETIME)

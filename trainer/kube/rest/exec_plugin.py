@@ -69,30 +69,18 @@ class ExecPlugin:
 
     command: str
     """Program: a path, or a name to look for in $PATH."""
-    api_version: str
-    """Version of the protocol that the plugin speaks."""
     origin: str
     """User and kubeconfig that name the plugin, for messages."""
-    args: tuple[str, ...] = ()
-    """Arguments. Default: none."""
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Variables beside those of this process. Default: none."""
-    cluster: Mapping[str, Any] | None = None
-    """The cluster's address and CA for the plugin. Default: None, it did not ask for them."""
-    interactive_mode: str = "IfAvailable"
-    """Whether the plugin may ask the user: Never, IfAvailable or Always. Default: IfAvailable."""
-    install_hint: str = ""
-    """How to get the plugin, for the message that it is missing. Default: none."""
+    _stanza: _Stanza = field(repr=False)
+    _cluster: Mapping[str, Any]
+    """The cluster's address and CA, for plugins that ask for it."""
 
     @classmethod
     def parse(cls, stanza: object, *, directory: Path, origin: str, cluster: Mapping[str, Any]) -> ExecPlugin:
         """From `exec` of a kubeconfig user.
 
-        Args:
-            stanza: the decoded YAML.
-            directory: that of the kubeconfig, which a command with a slash is relative to.
-            origin: user and kubeconfig, for messages.
-            cluster: what to tell a plugin that wants to know the cluster.
+        A command with a slash is relative to `directory`, that of the kubeconfig. `origin` names user and kubeconfig in
+        messages, and `cluster` is for plugins that ask for it.
 
         Raises:
             ConfigurationError: a field is missing or wrong.
@@ -106,24 +94,15 @@ class ExecPlugin:
             raise ConfigurationError(
                 f"{origin}: exec.apiVersion {parsed.api_version!r} is not supported: use {supported}"
             )
-        mode = parsed.interactive_mode or "IfAvailable"
-        if mode not in {"Never", "IfAvailable", "Always"}:
+        mode = parsed.interactive_mode
+        if mode not in {None, "", "Never", "IfAvailable", "Always"}:
             raise ConfigurationError(
                 f"{origin}: exec.interactiveMode {mode!r} is unknown: use Never, IfAvailable or Always"
             )
         command = parsed.command
         if not command:
             raise ConfigurationError(f"{origin}: exec.command is empty; name the plugin's program")
-        return cls(
-            command=str(directory / command) if "/" in command else command,
-            api_version=parsed.api_version,
-            origin=origin,
-            args=tuple(parsed.args or ()),
-            environment={variable.name: variable.value for variable in parsed.env or ()},
-            cluster=cluster if parsed.provide_cluster_info else None,
-            interactive_mode=mode,
-            install_hint=parsed.install_hint or "",
-        )
+        return cls(str(directory / command) if "/" in command else command, origin, parsed, cluster)
 
     async def run(self) -> Identity:
         """Run the plugin until it has printed credentials; cancelling ends it.
@@ -151,23 +130,24 @@ class ExecPlugin:
 
     def _is_interactive(self) -> bool:
         available = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-        if self.interactive_mode == "Always" and not available:
+        if self._stanza.interactive_mode == "Always" and not available:
             raise self._error("it needs a terminal (interactiveMode is Always): use other credentials for this process")
-        return available and self.interactive_mode != "Never"
+        return available and self._stanza.interactive_mode != "Never"
 
     async def _start(self, *, interactive: bool) -> anyio.abc.Process:
-        request = {"apiVersion": self.api_version, "kind": "ExecCredential", "spec": {"interactive": interactive}}
-        if self.cluster is not None:
-            request["spec"] = {"interactive": interactive, "cluster": dict(self.cluster)}
+        stanza = self._stanza
+        spec = {"interactive": interactive} | ({"cluster": self._cluster} if stanza.provide_cluster_info else {})
+        request = {"apiVersion": stanza.api_version, "kind": "ExecCredential", "spec": spec}
+        environment = {variable.name: variable.value for variable in stanza.env or ()}
         try:
             return await anyio.open_process(
-                [self.command, *self.args],
-                env=os.environ | dict(self.environment) | {"KUBERNETES_EXEC_INFO": json.dumps(request)},
+                [self.command, *(stanza.args or ())],
+                env=os.environ | environment | {"KUBERNETES_EXEC_INFO": json.dumps(request)},
                 stdin=None if interactive else subprocess.DEVNULL,
                 stderr=None if interactive else subprocess.PIPE,
             )
         except OSError as error:
-            hint = " ".join(self.install_hint.split()) or "install it or correct exec.command"
+            hint = " ".join((stanza.install_hint or "").split()) or "install it or correct exec.command"
             raise self._error(f"{error.strerror}; {hint}") from error
 
     async def _pass_on(self, stream: anyio.abc.ByteReceiveStream, complaint: bytearray) -> None:
@@ -180,9 +160,9 @@ class ExecPlugin:
             answer = msgspec.json.decode(output, type=_Answer)
         except msgspec.DecodeError as error:
             raise self._error(f"it did not print an ExecCredential: {error}") from error
-        if answer.kind != "ExecCredential" or answer.api_version != self.api_version:
+        if answer.kind != "ExecCredential" or answer.api_version != self._stanza.api_version:
             raise self._error(
-                f"it printed {answer.api_version} {answer.kind} instead of {self.api_version} ExecCredential"
+                f"it printed {answer.api_version} {answer.kind} instead of {self._stanza.api_version} ExecCredential"
             )
         status = answer.status
         if bool(status.client_certificate_data) != bool(status.client_key_data):

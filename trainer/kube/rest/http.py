@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
@@ -26,22 +26,15 @@ from trainer.kube.errors import TransportError
 from trainer.kube.pager import list_all
 from trainer.kube.resource import PODS
 from trainer.kube.rest.page_decoder import decode_page
-from trainer.kube.rest.server_warnings import log_warning
-from trainer.kube.rest.transport import Endpoint, Request, Transport
+from trainer.kube.rest.transport import Request, Transport
 from trainer.kube.rest.watch_stream import read_events
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-    from types import TracebackType
 
-    from trainer.kube.clock import Clock
-    from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer.kube.rest.credentials import Credentials
-    from trainer.kube.rest.rate_limiter import RateLimiter
-    from trainer.kube.rest.server_warnings import WarningHandler
 
 log = structlog.get_logger(__name__)
 
@@ -63,48 +56,16 @@ _METHODS = {
     Verb.DELETE_COLLECTION: "DELETE",
 }
 
-_T = TypeVar("_T")
-
-
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 class HttpClient(Client):
-    """Requests to an API server; use it as an async context manager, or get one from `connection.connect`."""
+    """Requests to an API server over an open connection; `connection.connect` gives one."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        credentials: Credentials,
-        *,
-        user_agent: str,
-        clock: Clock | None = None,
-        rate_limiter: RateLimiter | None = None,
-        metrics: Metrics | None = None,
-        detailed_metrics: bool = False,
-        warn: WarningHandler = log_warning,
-    ) -> None:
-        self.server = endpoint.server
-        self.namespace = endpoint.namespace
-        self._transport = Transport(
-            endpoint,
-            credentials,
-            user_agent=user_agent,
-            clock=clock,
-            rate_limiter=rate_limiter,
-            metrics=metrics,
-            detailed_metrics=detailed_metrics,
-            warn=warn,
-        )
-
-    async def __aenter__(self) -> Self:
-        await self._transport.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._transport.__aexit__(exc_type, exc, traceback)
+    def __init__(self, transport: Transport) -> None:
+        self.server = transport.endpoint.server
+        self.namespace = transport.endpoint.namespace
+        self._transport = transport
 
     async def request(
         self,
@@ -117,12 +78,8 @@ class HttpClient(Client):
     ) -> Object:
         """Send any request to the server and return its JSON answer, {} if that is empty.
 
-        Args:
-            method: HTTP method.
-            path: begins with "/", without the path of the server's base URL.
-            params: query parameters; None and "" are left out.
-            body: sent as JSON.
-            headers: further headers; a Content-Type here replaces application/json.
+        The path begins with "/" and lacks that of the server's base URL. Parameters that are None or "" are left out; a
+        Content-Type in `headers` replaces application/json.
 
         Raises:
             ApiError: the server refused.
@@ -132,7 +89,8 @@ class HttpClient(Client):
         answer = await self._transport.fetch(Request(method, path, params or {}, encoded, headers or {}))
         if not answer:
             return {}
-        return _decode(_object_decoder, answer, path)
+        with _decoding(path):
+            return _object_decoder.decode(answer)
 
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`."""
@@ -150,7 +108,8 @@ class HttpClient(Client):
             case Verb.DELETE | Verb.DELETE_COLLECTION:
                 params, body = _selectors(request.selection), _delete_options(request.options)
         if verb is Verb.DELETE_COLLECTION or (verb is Verb.CREATE and not request.subresource):
-            path = _collection_path(resource, request.namespace)
+            _check_namespace(resource, request.namespace)
+            path = resource.path(request.namespace)
         else:
             path = _object_path(resource, request.name, request.namespace, request.subresource)
         headers = {} if content_type is None else {"Content-Type": content_type}
@@ -227,11 +186,6 @@ def _object_path(resource: Resource, name: str, namespace: str | None, subresour
     return resource.path(namespace, name, subresource)
 
 
-def _collection_path(resource: Resource, namespace: str | None) -> str:
-    _check_namespace(resource, namespace)
-    return resource.path(namespace)
-
-
 def _check_namespace(resource: Resource, namespace: str | None) -> None:
     if resource.namespaced and not namespace:
         raise ValueError(f"{resource.qualified_name} are namespaced: the request needs a namespace")
@@ -268,8 +222,3 @@ def _decoding(path: str) -> Iterator[None]:
         raise TransportError(
             f"the answer to {path} is cut off, or not from a Kubernetes API server (check the URL): {error}"
         ) from error
-
-
-def _decode(decoder: msgspec.json.Decoder[_T], body: bytes, path: str) -> _T:
-    with _decoding(path):
-        return decoder.decode(body)

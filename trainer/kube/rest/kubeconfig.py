@@ -20,25 +20,28 @@ import base64
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
+import yaml
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.credentials import Credentials, FixedCredentials, Identity, RenewableCredentials, TokenFile
 from trainer.kube.rest.exec_plugin import ExecPlugin
-from trainer.kube.rest.kubeconfig_files import Merged, read_files
 from trainer.kube.rest.proxy import proxy_for
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from trainer.kube.clock import Clock
+
+Login: TypeAlias = "Callable[[Clock | None], Credentials]"
 
 _AUTH_PROVIDERS = ("oidc", "gcp")
 
@@ -46,76 +49,29 @@ _AUTH_PROVIDERS = ("oidc", "gcp")
 async def load(files: list[Path], context: str | None, *, clock: Clock | None = None) -> tuple[Endpoint, Credentials]:
     """Read kubeconfig files, of which those that do not exist are skipped.
 
-    Args:
-        files: merged as kubectl does; the first value of a name counts.
-        context: the context to use; None for the current-context.
-        clock: for the expiry of credentials.
+    They are merged as kubectl does: the first value of a name counts. Without a `context` it is the current-context.
 
     Raises:
         ConfigurationError: one line that names the files, what is wrong and the remedy.
     """
     paths = [file.expanduser() for file in files]
-    entry = await anyio.to_thread.run_sync(_read, paths, context)
-    return entry.endpoint, _credentials(entry, clock)
+    endpoint, credentials = await anyio.to_thread.run_sync(_read, paths, context)
+    return endpoint, credentials(clock)
 
 
-@dataclass(frozen=True, slots=True)
-class _AuthProvider:
-    """A user whose credentials kubernetes-asyncio fetches and writes back to the file."""
-
-    paths: list[Path]
-    context: str
-
-    async def run(self) -> Identity:
-        return await anyio.to_thread.run_sync(_ask_auth_provider, self.paths, self.context, abandon_on_cancel=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What one context says."""
-
-    endpoint: Endpoint
-    login: ExecPlugin | _AuthProvider | Path | str | None
-    """Plugin, auth provider, token file, value of the Authorization header, or nothing but a client certificate."""
-    user: str
-    """User and file, for messages."""
-
-
-def _credentials(entry: _Entry, clock: Clock | None) -> Credentials:
-    login, user = entry.login, entry.user
-    match login:
-        case Path():
-            return TokenFile(login, clock=clock)
-        case ExecPlugin():
-            description = f"those that exec plugin {login.command} gave for {user}; log in with it again"
-            return RenewableCredentials(login.run, description=description, clock=clock)
-        case _AuthProvider():
-            description = f"those of the auth provider of {user}; log in again"
-            return RenewableCredentials(login.run, description=description, clock=clock)
-        case str():
-            return FixedCredentials(
-                login, description=f"the token or password of {user}; it may have expired: put a new one there"
-            )
-        case _ if entry.endpoint.tls is not None and entry.endpoint.tls.certificate is not None:
-            return FixedCredentials(description=f"the client certificate of {user}; put a new one there")
-        case _:
-            return FixedCredentials(description=f"none: {user} has no token, client certificate or exec plugin")
-
-
-def _read(paths: list[Path], context: str | None) -> _Entry:
+def _read(paths: list[Path], context: str | None) -> tuple[Endpoint, Login]:
     with _one_clear_line(paths):
-        merged = read_files(paths)
+        merged = _Merged(paths)
         name = context or merged.current_context
-        if name is None:
+        if not name:
             raise ConfigurationError(
                 "it has no current-context; set one with `kubectl config use-context` or name a context"
             )
-        chosen = _stanza(merged, "context", name)
-        cluster = _stanza(merged, "cluster", chosen.required("cluster"))
-        user = _stanza(merged, "user", chosen.required("user"))
-        return _Entry(
-            endpoint=_endpoint(chosen, cluster, user), login=_login(paths, name, cluster, user), user=user.origin
-        )
+        chosen = merged.stanza("context", name)
+        cluster = merged.stanza("cluster", chosen.required("cluster"))
+        user = merged.stanza("user", chosen.required("user"))
+        endpoint = _endpoint(chosen, cluster, user)
+        return endpoint, _login(paths, name, endpoint, cluster, user)
 
 
 @contextmanager
@@ -137,6 +93,38 @@ def _one_clear_line(paths: list[Path]) -> Iterator[None]:
         ) from error
     except Exception as error:
         raise ConfigurationError(f"cannot use kubeconfig {names}: {one_line(error)}") from error
+
+
+class _Merged:
+    """What several files say together, as kubectl merges them: of entries of one name that of the earlier file counts.
+
+    Raises:
+        OSError, UnicodeDecodeError, yaml.YAMLError: a file cannot be read.
+        TypeError: a file is no mapping, or its entries are not.
+        KeyError: an entry has no name.
+    """
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.current_context = ""
+        self._entries: dict[str, dict[Any, tuple[Path, Any]]] = {"cluster": {}, "context": {}, "user": {}}
+        for path in filter(Path.is_file, paths):
+            # An empty file says nothing, as one that does not exist.
+            document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            for kind, entries in self._entries.items():
+                for entry in document.get(f"{kind}s") or []:
+                    entries.setdefault(entry["name"], (path, entry.get(kind)))
+            self.current_context = self.current_context or str(document.get("current-context") or "")
+
+    def stanza(self, kind: str, name: str) -> _Stanza:
+        """The `cluster`, `user` or `context` of an entry."""
+        entries = self._entries[kind]
+        if name not in entries:
+            known = ", ".join(map(repr, entries)) or "none"
+            raise ConfigurationError(f"there is no {kind} {name!r}; it has: {known}")
+        file, values = entries[name]
+        if not isinstance(values, dict):
+            raise ConfigurationError(f"{kind} {name!r} is empty")
+        return _Stanza(kind, name, file, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,19 +182,6 @@ class _Stanza:
         return path
 
 
-def _stanza(merged: Merged, kind: str, name: str) -> _Stanza:
-    entries = merged.entries[kind]
-    for entry in entries:
-        if entry.name != name:
-            continue
-        values = entry.values.get(kind)
-        if not isinstance(values, dict):
-            raise ConfigurationError(f"{kind} {name!r} is empty")
-        return _Stanza(kind, name, entry.file, values)
-    known = ", ".join(repr(entry.name) for entry in entries) or "none"
-    raise ConfigurationError(f"there is no {kind} {name!r}; it has: {known}")
-
-
 def _endpoint(context: _Stanza, cluster: _Stanza, user: _Stanza) -> Endpoint:
     server = cluster.text("server")
     if server is None:
@@ -243,28 +218,39 @@ def _tls(cluster: _Stanza, user: _Stanza) -> ClientTls:
     )
 
 
-def _login(
-    paths: list[Path], context: str, cluster: _Stanza, user: _Stanza
-) -> ExecPlugin | _AuthProvider | Path | str | None:
+def _login(paths: list[Path], context: str, endpoint: Endpoint, cluster: _Stanza, user: _Stanza) -> Login:
     for unsupported in ("as", "as-uid", "as-groups", "as-user-extra"):
         if user.values.get(unsupported):
             raise ConfigurationError(f"impersonation ({unsupported} of {user.origin}) is not supported: remove it")
     if token_file := user.path("tokenFile"):
-        return token_file
+        return lambda clock: TokenFile(token_file, clock=clock)
     if token := user.text("token"):
-        return f"Bearer {token}"
+        return _fixed(f"Bearer {token}", user)
     if (stanza := user.values.get("exec")) is not None:
         directory = user.file.absolute().parent
-        return ExecPlugin.parse(stanza, directory=directory, origin=user.origin, cluster=_information(cluster))
+        plugin = ExecPlugin.parse(stanza, directory=directory, origin=user.origin, cluster=_information(cluster))
+        description = f"those that exec plugin {plugin.command} gave for {user.origin}; log in with it again"
+        return lambda clock: RenewableCredentials(plugin.run, description=description, clock=clock)
     if provider := user.values.get("auth-provider"):
         name = provider.get("name") if isinstance(provider, dict) else None
         if name not in _AUTH_PROVIDERS:
             raise ConfigurationError(f"auth-provider {name!r} of {user.origin} is not supported: use an exec plugin")
-        return _AuthProvider(paths, context)
+        ask = partial(anyio.to_thread.run_sync, _ask_auth_provider, paths, context, abandon_on_cancel=True)
+        description = f"those of the auth provider of {user.origin}; log in again"
+        return lambda clock: RenewableCredentials(ask, description=description, clock=clock)
     if name := user.text("username"):
         password = user.text("password") or ""
-        return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
-    return None
+        return _fixed("Basic " + base64.b64encode(f"{name}:{password}".encode()).decode(), user)
+    if endpoint.tls is not None and endpoint.tls.certificate is not None:
+        description = f"the client certificate of {user.origin}; put a new one there"
+    else:
+        description = f"none: {user.origin} has no token, client certificate or exec plugin"
+    return lambda _: FixedCredentials(description=description)
+
+
+def _fixed(authorization: str, user: _Stanza) -> Login:
+    description = f"the token or password of {user.origin}; it may have expired: put a new one there"
+    return lambda _: FixedCredentials(authorization, description=description)
 
 
 def _information(cluster: _Stanza) -> dict[str, Any]:

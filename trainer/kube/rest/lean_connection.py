@@ -15,19 +15,17 @@ import asyncio
 import socket
 import ssl
 import struct
+from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import aiohttp
 from aiohappyeyeballs import start_connection
 
 from trainer.kube.rest.failures import BrokenConnectionError, ConnectError
-from trainer.kube.rest.pool import keepalive_socket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from trainer.kube.rest.fair_scheduler import FairScheduler
 
 READ_SIZE = 16 * 1024
 """Bytes that one read takes from the kernel at most: a millisecond of work."""
@@ -41,6 +39,9 @@ _SLICE = 2 * 1024
 NEXT_ADDRESS_AFTER = 0.25
 """Seconds until the next address of a host is tried besides the one before, as in aiohttp."""
 
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4))
+"""HTTP/1.1 has no ping: this finds a dead peer of an idle watch within 90 s."""
+
 _HEADER = struct.Struct("!BxxH")
 """Of a TLS record (RFC 8446, section 5.1): its kind and, after its version, its length."""
 _KINDS = range(20, 25)
@@ -48,6 +49,45 @@ _KINDS = range(20, 25)
 _BUFFER_SIZE = READ_SIZE + _HEADER.size + _LONGEST_RECORD
 _received = memoryview(bytearray(_BUFFER_SIZE))
 _decrypted = memoryview(bytearray(_BUFFER_SIZE))
+
+
+class FairScheduler:
+    """Lets a few callers go on in each round of the event loop, first come first served.
+
+    Otherwise everybody whose time has come would run in the same round, and a request or a timer that is due would wait
+    for all of them.
+    """
+
+    def __init__(self, *, per_round: int) -> None:
+        self._per_round = per_round
+        self._left = per_round
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_scheduled = False
+
+    async def next_turn(self) -> None:
+        """Wait for a turn; returns at once when there is one left in this round."""
+        loop = asyncio.get_running_loop()
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            loop.call_soon(self._next_round, loop)
+        if self._left and not self._waiting:
+            self._left -= 1
+            return
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._left = self._per_round
+        while self._waiting and self._left:
+            turn = self._waiting.popleft()
+            # A cancelled caller has left.
+            if not turn.done():
+                turn.set_result(None)
+                self._left -= 1
+        self._is_scheduled = bool(self._waiting) or self._left < self._per_round
+        if self._is_scheduled:
+            loop.call_soon(self._next_round, loop)
 
 
 class LeanConnection:
@@ -223,13 +263,7 @@ async def open_connection(
 ) -> LeanConnection:
     """A connection to an address of the host, the next one being tried when one does not answer soon (RFC 8305).
 
-    Args:
-        host: name or address.
-        port: TCP port.
-        context: for TLS; None for none.
-        server_hostname: name in the certificate; None: the host's.
-        scheduler: shares the event loop among the handshakes of several connections.
-        timeout: seconds for all addresses together, TLS included.
+    `timeout` is for all addresses together, TLS included.
 
     Raises:
         ConnectError: there is no connection.
@@ -261,3 +295,13 @@ async def _connected_socket(host: str, port: int) -> socket.socket:
         loop=loop,
         socket_factory=keepalive_socket,
     )
+
+
+def keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket for this result of `getaddrinfo` that finds out when its peer is dead."""
+    family, kind, protocol, *_ = address
+    sock = socket.socket(family, kind, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    return sock

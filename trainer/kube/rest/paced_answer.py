@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from aiohttp import StreamReader
 
     from trainer.kube.clock import Clock
-    from trainer.kube.rest.fair_scheduler import FairScheduler
-    from trainer.kube.rest.lean_connection import LeanConnection
+    from trainer.kube.rest.lean_connection import FairScheduler, LeanConnection
 
 HURRY = 128
 """How many times as often a stream is read of which more arrives than one read takes.
@@ -186,17 +185,8 @@ async def open_paced(
 ) -> PacedAnswer:
     """Send a request on a new connection and wait for the head of the answer, which the caller must release.
 
-    Args:
-        method: HTTP method.
-        url: the whole URL.
-        headers: sent besides Host, Connection and Content-Length.
-        body: sent with the request.
-        context: TLS; None for an http:// URL.
-        server_hostname: name in the certificate where it differs from the URL.
-        clock: measures the pauses; timeouts of the network are measured by the event loop.
-        scheduler: shares the event loop among the streams that are opened and read.
-        connect_timeout: seconds until the connection stands.
-        idle_timeout: seconds without a byte, from now on; None waits forever.
+    `clock` measures the pauses between reads, the event loop the timeouts. `headers` are sent besides Host, Connection
+    and Content-Length.
 
     Raises:
         aiohttp.ClientError: no connection, or no HTTP on it.

@@ -39,10 +39,7 @@ UNASKED = Backoff(initial=0.1, maximum=10.0, jitter=0.5)
 def pause_before_retry(method: str, error: TransportError | ApiError, failures: int) -> float | None:
     """Seconds to wait before the request is sent again; None when that is for the caller to decide.
 
-    Args:
-        method: HTTP method.
-        error: how the last attempt failed.
-        failures: attempts that failed before it.
+    `failures` is the number of attempts that failed before the last one.
     """
     if isinstance(error, ApiError):
         requested = _requested_pause(error)

@@ -82,8 +82,7 @@ class ReloadingTls:
     async def context(self, certificate: ClientCertificate | None = None) -> ssl.SSLContext:
         """The context for the next request; the same object as long as nothing has changed.
 
-        Args:
-            certificate: shown to the server instead of the one in the options; from an exec plugin.
+        The certificate, which comes from an exec plugin, is shown instead of the one in the options.
 
         Raises:
             ConfigurationError: nothing usable was ever there. Later failures are logged, and the old context kept.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -17,12 +18,10 @@ from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ApiError, ConfigurationError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
-from trainer.kube.rest.failures import answer_error, transport_error
-from trainer.kube.rest.fair_scheduler import FairScheduler
+from trainer.kube.rest.failures import BrokenConnectionError, answer_error, transport_error
+from trainer.kube.rest.lean_connection import FairScheduler, keepalive_socket
 from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
-from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
-from trainer.kube.rest.server_warnings import log_warning, server_warnings
 from trainer.kube.rest.tls import ClientTls, ReloadingTls
 
 if TYPE_CHECKING:
@@ -32,7 +31,9 @@ if TYPE_CHECKING:
 
     from trainer.kube.rest.credentials import Credentials, Identity
     from trainer.kube.rest.rate_limiter import RateLimiter
-    from trainer.kube.rest.server_warnings import WarningHandler
+
+    WarningHandler: TypeAlias = Callable[[str, str], None]
+    """Gets the path of a request and a warning beside its answer, such as that an API version is deprecated."""
 
 log = structlog.get_logger(__name__)
 
@@ -41,8 +42,13 @@ _T = TypeVar("_T")
 Answer: TypeAlias = aiohttp.ClientResponse | PacedAnswer
 """An answer whose head has come; whoever gets it must release it."""
 
-Send: TypeAlias = "Callable[[Request, yarl.URL, dict[str, str], ssl.SSLContext | None], Awaitable[Answer]]"
-"""One of the ways to send a request: on a connection of a pool, or on one of its own."""
+
+class _Stream(NamedTuple):
+    """How an answer is read that lasts for minutes."""
+
+    idle_timeout: float | None
+    pace: float
+
 
 CONNECT_TIMEOUT = 30.0
 READ_TIMEOUT = 70.0
@@ -50,6 +56,10 @@ READ_TIMEOUT = 70.0
 
 REQUEST_CONNECTIONS = 100
 """Requests that are under way at once; further ones wait. Streams have no limit."""
+
+IDLE = 45.0
+"""Seconds that an unused connection is kept: longer than pauses between attempts to find an optional kind (36 s), of
+which each would begin with a TLS handshake, and shorter than the 90 s after which API servers close it."""
 
 LONG_WAIT = 1.0
 """Seconds that are worth a line in the log: of the client's own rate limit, or of a pause before a retry."""
@@ -59,6 +69,15 @@ STREAMS_PER_ROUND = 4
 
 A write takes ten rounds or more, so what a round takes is what a write takes tenfold.
 """
+
+
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+"""The text of a Warning header (RFC 9111); others than those of code 299 are not for users."""
+
+
+def log_warning(path: str, warning: str) -> None:
+    """Write a warning of the API server into the log."""
+    log.warning("the API server warns", path=path, warning=warning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +126,15 @@ class Transport:
         clock: Clock | None = None,
         rate_limiter: RateLimiter | None = None,
         metrics: Metrics | None = None,
-        detailed_metrics: bool = False,
         warn: WarningHandler = log_warning,
     ) -> None:
         self.endpoint = endpoint
         self._base = endpoint.server.rstrip("/")
         self._credentials = credentials
-        self._user_agent = user_agent
+        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._clock = clock or SystemClock()
         self._rate_limiter = rate_limiter
-        self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc, detailed=detailed_metrics)
+        self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc)
         self._warn = warn
         self._scheduler = FairScheduler(per_round=STREAMS_PER_ROUND)
         self._tls: ReloadingTls | None = None
@@ -133,15 +151,8 @@ class Transport:
         self._check(identity)
         if self._tls is not None:
             await self._tls.context(identity.certificate)
-        open_one = partial(
-            open_pool,
-            user_agent=self._user_agent,
-            proxy=self.endpoint.proxy,
-            clock=self._clock,
-            resolved=self._metrics.resolved if self._metrics.is_detailed else None,
-        )
-        self._requests = open_one(limit=REQUEST_CONNECTIONS)
-        self._streams = open_one(limit=0)
+        self._requests = open_pool(limit=REQUEST_CONNECTIONS, proxy=self.endpoint.proxy)
+        self._streams = open_pool(limit=0, proxy=self.endpoint.proxy)
         return self
 
     async def __aexit__(
@@ -163,36 +174,22 @@ class Transport:
     async def read(self, request: Request, consume: Callable[[AsyncIterator[bytes]], Awaitable[_T]]) -> _T:
         """Send a request and return what `consume` makes of the chunks of a 2xx answer.
 
-        Args:
-            request: the request.
-            consume: is called anew when the connection breaks and the request is repeated.
+        `consume` is called anew when the connection breaks and the request is repeated.
 
         Raises:
             ApiError: any other answer.
             TransportError: no answer, or one that ends early.
         """
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
-        size = 0
-
-        async def counted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-            nonlocal size
-            size = 0
-            async for chunk in chunks:
-                size += len(chunk)
-                yield chunk
 
         async def attempt() -> _T:
-            response = await self._open(partial(self._send_pooled, self._requests, timeout), request)
+            response = await self._open(request)
             try:
                 async with aclosing(self._chunks(request, response)) as chunks:
-                    return await consume(counted(chunks))
+                    return await consume(chunks)
             finally:
                 response.release()
 
-        consumed = await self._retrying(request, attempt)
-        if verb := self._metrics.verb(request.method):
-            verb.response_bytes.observe(size)
-        return consumed
+        return await self._retrying(request, attempt)
 
     @asynccontextmanager
     async def stream(
@@ -200,19 +197,11 @@ class Transport:
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and read the body of a 2xx answer in chunks as they arrive.
 
-        Args:
-            request: the request.
-            idle_timeout: seconds without a byte after which `TransportError` is raised; default None: wait forever.
-            pace: seconds between two reads; what arrives meanwhile waits with the kernel. A paced stream also takes far
-                less memory, unless a proxy leads to the server. Default 0: read what arrives at once.
+        `TransportError` is raised after `idle_timeout` seconds without a byte. With a `pace` there are so many seconds
+        between two reads, and what arrives meanwhile waits with the kernel; such a stream also takes far less memory,
+        unless a proxy leads to the server.
         """
-        send: Send
-        if pace and self.endpoint.proxy is None:
-            send = partial(self._send_alone, idle_timeout)
-        else:
-            timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=idle_timeout)
-            send = partial(self._send_pooled, self._streams, timeout)
-        response = await self._retrying(request, partial(self._open, send, request))
+        response = await self._retrying(request, partial(self._open, request, _Stream(idle_timeout, pace)))
         try:
             async with aclosing(self._chunks(request, response, pace)) as chunks:
                 yield chunks
@@ -231,7 +220,6 @@ class Transport:
                     pause = pause_before_retry(request.method, error, failures)
                     if pause is None:
                         raise
-                    self._metrics.retried(request.method, error.code if isinstance(error, ApiError) else None)
                     tell = log.info if pause > LONG_WAIT else log.debug
                     tell("retrying request", method=request.method, path=request.path, error=str(error), pause=pause)
                 failures += 1
@@ -239,20 +227,22 @@ class Transport:
         finally:
             self._metrics.took(request.method, self._clock.monotonic() - began)
 
-    async def _open(self, send: Send, request: Request) -> Answer:
+    async def _open(self, request: Request, stream: _Stream | None = None) -> Answer:
         """A 2xx answer, which the caller must release; a 401 leads to one more attempt with renewed credentials."""
         identity = await self._credentials.current()
-        response = await self._send(send, request, identity)
+        response = await self._send(request, stream, identity)
         if response.status == 401 and (renewed := await self._renewed(identity)) is not None:
             response.release()
-            response = await self._send(send, request, renewed)
-        for warning in server_warnings(response.headers.getall("Warning", ())):
-            self._warn(request.path, warning)
+            response = await self._send(request, stream, renewed)
+        for header in response.headers.getall("Warning", ()):
+            for warning in _WARNING.findall(header):
+                self._warn(request.path, re.sub(r"\\(.)", r"\1", warning))
         if response.status < 300:
             return response
         headers = response.headers
         try:
-            body = await self._read(request, response)
+            with self._transport_errors(request):
+                body = await response.read()
         finally:
             response.release()
         error = answer_error(response.status, headers, body, self._name(request))
@@ -282,10 +272,6 @@ class Transport:
         )
         return UnauthorizedError(error.code, text, reason=error.status_reason, status=error.status)
 
-    async def _read(self, request: Request, response: Answer) -> bytes:
-        with self._transport_errors(request):
-            return await response.read()
-
     async def _chunks(self, request: Request, response: Answer, pace: float = 0) -> AsyncGenerator[bytes, None]:
         with self._transport_errors(request):
             if isinstance(response, PacedAnswer):
@@ -300,74 +286,64 @@ class Transport:
                 if pace:
                     await self._clock.sleep(pace)
 
-    async def _send_pooled(  # noqa: PLR0917 - the first two are bound
-        self,
-        session: aiohttp.ClientSession,
-        timeout: aiohttp.ClientTimeout,
-        request: Request,
-        url: yarl.URL,
-        headers: dict[str, str],
-        context: ssl.SSLContext | None,
-    ) -> aiohttp.ClientResponse:
-        return await session.request(
-            request.method,
-            url,
-            data=request.body,
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            ssl=True if context is None else context,
-            server_hostname=self.endpoint.server_hostname,
-        )
-
-    async def _send_alone(
-        self,
-        idle_timeout: float | None,
-        request: Request,
-        url: yarl.URL,
-        headers: dict[str, str],
-        context: ssl.SSLContext | None,
-    ) -> PacedAnswer:
-        return await open_paced(
-            request.method,
-            url,
-            {"User-Agent": self._user_agent, "Accept": "application/json"} | headers,
-            request.body,
-            context=context,
-            server_hostname=self.endpoint.server_hostname,
-            clock=self._clock,
-            scheduler=self._scheduler,
-            connect_timeout=CONNECT_TIMEOUT,
-            idle_timeout=idle_timeout,
-        )
-
-    async def _send(self, send: Send, request: Request, identity: Identity) -> Answer:
+    async def _send(self, request: Request, stream: _Stream | None, identity: Identity) -> Answer:
         self._check(identity)
         await self._take_turn(request)
-        headers = {"Content-Type": "application/json"} if request.body is not None else {}
-        headers |= request.headers
+        content_type = {"Content-Type": "application/json"} if request.body is not None else {}
+        headers = {**self._headers, **content_type, **request.headers}
         if identity.authorization:
             headers["Authorization"] = identity.authorization
-        if verb := self._metrics.verb(request.method):
-            verb.request_bytes.observe(len(request.body or b""))
         context = await self._tls.context(identity.certificate) if self._tls is not None else None
         params = {name: _text(value) for name, value in request.params.items() if value not in {None, ""}}
         url = yarl.URL(self._base + request.path).update_query(params)
         try:
             with self._transport_errors(request):
-                response = await send(request, url, headers, context)
+                response = await self._dispatch(request, stream, url, headers, context)
         except TransportError:
             self._metrics.answered(request.method, None)
             raise
         self._metrics.answered(request.method, response.status)
         return response
 
+    async def _dispatch(
+        self,
+        request: Request,
+        stream: _Stream | None,
+        url: yarl.URL,
+        headers: dict[str, str],
+        context: ssl.SSLContext | None,
+    ) -> Answer:
+        """Send a request on a connection of a pool, or on one of its own."""
+        hostname = self.endpoint.server_hostname
+        if stream is not None and stream.pace and self.endpoint.proxy is None:
+            return await open_paced(
+                request.method,
+                url,
+                headers,
+                request.body,
+                context=context,
+                server_hostname=hostname,
+                clock=self._clock,
+                scheduler=self._scheduler,
+                connect_timeout=CONNECT_TIMEOUT,
+                idle_timeout=stream.idle_timeout,
+            )
+        pool, read_timeout = (self._requests, READ_TIMEOUT) if stream is None else (self._streams, stream.idle_timeout)
+        return await pool.request(
+            request.method,
+            url,
+            data=request.body,
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout),
+            allow_redirects=False,
+            ssl=True if context is None else context,
+            server_hostname=hostname,
+        )
+
     async def _take_turn(self, request: Request) -> None:
         if self._rate_limiter is None:
             return
         seconds = await self._rate_limiter.wait()
-        if verb := self._metrics.verb(request.method):
-            verb.limited_seconds.observe(seconds)
         if seconds > LONG_WAIT:
             log.info("waited for the client's rate limit", method=request.method, path=request.path, seconds=seconds)
 
@@ -388,3 +364,23 @@ async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
 
 def _text(value: str | int | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def open_pool(*, limit: int, proxy: str | None) -> aiohttp.ClientSession:
+    """Connections, at most so many unless it is 0, that take each request once, by its TLS context."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=IDLE, socket_factory=keepalive_socket),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        proxy=proxy,
+        middlewares=(_send_once,),
+    )
+
+
+async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keeps aiohttp from repeating a request by itself; see `BrokenConnectionError`."""
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise BrokenConnectionError(str(error)) from error

@@ -38,9 +38,7 @@ _PREFIXES = {
 async def read_events(chunks: AsyncIterator[bytes], path: str) -> AsyncGenerator[WatchEvent, None]:
     """The events, each as soon as its line is complete; events of unknown types are logged and left out.
 
-    Args:
-        chunks: the body, cut anywhere.
-        path: names the watch in errors.
+    `path` names the watch in errors.
 
     Raises:
         ApiError: what an ERROR event says.

@@ -1,29 +1,34 @@
-"""Certificates of servers: where they come from while servers run, and files as one such source."""
+"""Certificates of servers: where they come from while servers run; as files, or made in memory."""
 
 from __future__ import annotations
 
+import socket
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import anyio
 import anyio.to_thread
 import structlog
 
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.errors import ConfigurationError
+from trainer.kube.errors import ConfigurationError, KubeError
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.certificates import CertificateSeries
+from trainer.kube.metrics.servers import CertificateSeries
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from datetime import datetime
     from pathlib import Path
 
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 10.0
 """Pause between two looks at the files, as in controller-runtime's certificate watcher."""
+
+SELF_SIGNED_LIFETIME = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +69,68 @@ class CaBundle:
         return self._pem
 
 
-class CertificateUsers:
-    """The servers that show the certificates of one source, each of which gets every certificate once."""
+class CertificateSource(ABC):
+    """Gives servers their certificate, and the next one in time; several servers may show those of one source.
 
-    def __init__(self) -> None:
+    `problem` says why there is none before the first look.
+    """
+
+    def __init__(self, problem: str, clock: Clock | None) -> None:
+        self.ca = CaBundle()
+        """What a `CaInjector` puts into webhook configurations; stays empty if the source does not know."""
+        self.problem = problem
+        """Why there is no certificate, or no newer one, with the remedy; "" while all is well."""
+        self._clock = clock or SystemClock()
         self._given: dict[Use, ServingCertificate | None] = {}
         self._latest: ServingCertificate | None = None
-        self.turn = anyio.Lock()
-        """Held by that `CertificateSource.run` which does the work for all of them."""
+        self._looking = anyio.Lock()
+        self._turn = anyio.Lock()
+        """Held by that `run` which looks for all of them."""
 
-    @asynccontextmanager
-    async def joined(self, use: Use) -> AsyncIterator[None]:
-        """Be one of them within the context; what the others show is shown at once, whatever the source says now."""
+    async def run(self, use: Use) -> None:
+        """Give the certificate, and each later one, to `use`, until cancelled; called by each server that shows it."""
         self._given[use] = None
         try:
             if self._latest is not None:
-                with suppress(ConfigurationError):  # as it does again when the source is looked at
-                    await self.show(self._latest)
-            yield
+                # At once, whatever the source says now; a failure comes again when it is looked at.
+                with suppress(ConfigurationError):
+                    await self._show(self._latest)
+            await self.refresh()
+            async with self._turn:
+                while True:
+                    await self._clock.sleep(self._pause())
+                    await self.refresh()
         finally:
             del self._given[use]
 
-    async def show(self, certificate: ServingCertificate) -> bool:
-        """Give a certificate to those that do not have it yet; whether there was any.
+    async def refresh(self) -> None:
+        """Look for a newer certificate and CA bundle now; failures show in `problem` and are not raised."""
+        async with self._looking:
+            problem = ""
+            try:
+                await self._look()
+            except KubeError as error:
+                problem = str(error)
+            if problem and problem != self.problem:
+                then = "waiting for it" if self._latest is None else "keeping the old one"
+                log.warning("could not get serving certificate", error=problem, then=then)
+            self.problem = problem
+
+    @abstractmethod
+    async def _look(self) -> None:
+        """Show the present certificate; raises `KubeError` when there is none, or it cannot be used."""
+
+    @abstractmethod
+    def _pause(self) -> float:
+        """Seconds until the next look."""
+
+    async def _show(self, certificate: ServingCertificate) -> bool:
+        """Give a certificate to the servers that do not have it yet; whether there was any.
 
         Raises:
             ConfigurationError: that of the first one that cannot use it; the others have it.
         """
         failures: list[ConfigurationError] = []
-        self._latest = certificate
         lacking = [use for use, given in self._given.items() if given != certificate]
         for use in lacking:
             try:
@@ -100,6 +138,7 @@ class CertificateUsers:
             except ConfigurationError as error:
                 failures.append(error)
             else:
+                self._latest = certificate
                 if use in self._given:
                     self._given[use] = certificate
         if failures:
@@ -107,25 +146,7 @@ class CertificateUsers:
         return bool(lacking)
 
 
-class CertificateSource(Protocol):
-    """Gives servers their certificate, and the next one in time."""
-
-    @property
-    def ca(self) -> CaBundle:
-        """What a `CaInjector` puts into webhook configurations; stays empty if the source does not know."""
-
-    @property
-    def problem(self) -> str:
-        """Why there is no certificate, or no newer one, with the remedy; "" while all is well."""
-
-    async def run(self, use: Use) -> None:
-        """Give the certificate, and each later one, to `use`, until cancelled; called by each server that shows it."""
-
-    async def refresh(self) -> None:
-        """Look for a newer certificate and CA bundle now; failures show in `problem` and are not raised."""
-
-
-class FileCertificates:
+class FileCertificates(CertificateSource):
     """Certificates in a directory, as cert-manager or a mounted Secret keeps them; read again when they change.
 
     While new files cannot be used, the old ones stay in use, and a log line says why.
@@ -137,58 +158,29 @@ class FileCertificates:
     """
 
     def __init__(self, directory: Path, *, clock: Clock | None = None, metrics: Metrics | None = None) -> None:
-        self.ca = CaBundle()
+        super().__init__(f"the certificate in {directory} has not been read yet", clock)
         self._directory = directory
-        self._clock = clock or SystemClock()
         self._series = (metrics or Metrics()).series(CertificateSeries)
-        self._lock = anyio.Lock()
-        self._users = CertificateUsers()
-        self._has_any = False
-        self._problem = f"the certificate in {directory} has not been read yet"
 
-    @property
-    def problem(self) -> str:
-        """Why the files cannot be used; "" while they can."""
-        return self._problem
-
-    async def run(self, use: Use) -> None:
-        """See `CertificateSource.run`."""
-        async with self._users.joined(use):
-            await self.refresh()
-            async with self._users.turn:
-                while True:
-                    await self._clock.sleep(POLL_SECONDS)
-                    await self.refresh()
-
-    async def refresh(self) -> None:
-        """See `CertificateSource.refresh`."""
-        async with self._lock:
-            self._series.reads.inc()
-            try:
-                await self._read()
-            except ConfigurationError as error:
-                self._series.errors.inc()
-                self._complain(str(error))
-            else:
-                self._problem = ""
+    async def _look(self) -> None:
+        self._series.reads.inc()
+        try:
+            await self._read()
+        except ConfigurationError:
+            self._series.errors.inc()
+            raise
 
     async def _read(self) -> None:
         files = await anyio.to_thread.run_sync(_read_files, self._directory)
-        certificate = ServingCertificate(files.chain, files.key)
         try:
-            is_new = await self._users.show(certificate)
+            if await self._show(ServingCertificate(files.chain, files.key)):
+                log.info("read serving certificate", directory=str(self._directory))
         except ConfigurationError as error:
             raise ConfigurationError(f"tls.crt and tls.key in {self._directory} {error}") from error
-        if is_new:
-            log.info("read serving certificate", directory=str(self._directory), is_first=not self._has_any)
-            self._has_any = True
         self.ca.set(files.ca)
 
-    def _complain(self, problem: str) -> None:
-        if problem != self._problem:
-            self._problem = problem
-            what = "keeping the old one" if self._has_any else "waiting for it"
-            log.warning("could not use serving certificate", error=problem, then=what)
+    def _pause(self) -> float:
+        return POLL_SECONDS
 
 
 class _Files(NamedTuple):
@@ -213,3 +205,40 @@ def _read_files(directory: Path) -> _Files:
             f"cannot read {error.filename}: {error.strerror}; put tls.crt and tls.key into {directory}, "
             "or mount the Secret that holds them there"
         ) from error
+
+
+class SelfSignedCertificates(CertificateSource):
+    """Certificates that are made in memory, each with an authority of its own, for a year, renewed after eight months.
+
+    It is what controller-runtime serves metrics with when it is given no certificate: nobody can listen in, but clients
+    cannot tell it from others (`insecure_skip_verify` in Prometheus).
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        super().__init__("", clock)
+        self._present: ServingCertificate | None = None
+        self._renewal = self._clock.now()
+
+    async def _look(self) -> None:
+        now = self._clock.now()
+        if self._present is None or now >= self._renewal:
+            made, authority = await anyio.to_thread.run_sync(_make, now)
+            self._present = made
+            self._renewal = now + SELF_SIGNED_LIFETIME * 2 / 3
+            self.ca.set(authority)
+            log.info("made self-signed certificate")
+        try:
+            await self._show(self._present)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"the self-signed certificate: {error}") from error
+
+    def _pause(self) -> float:
+        return max((self._renewal - self._clock.now()).total_seconds(), 1)
+
+
+def _make(now: datetime) -> tuple[ServingCertificate, bytes]:
+    from trainer.kube.serving.keyring import CA_CERTIFICATES, CERTIFICATE, KEY, new_keyring  # noqa: PLC0415 - slow
+
+    names = {"localhost", "127.0.0.1", "::1", socket.gethostname()}
+    data = new_keyring("self-signed", 3 * SELF_SIGNED_LIFETIME, names, SELF_SIGNED_LIFETIME, now).to_data()
+    return ServingCertificate(data[CERTIFICATE], data[KEY]), data[CA_CERTIFICATES]

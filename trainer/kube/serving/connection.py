@@ -8,7 +8,7 @@ protocol stands between the transport and aiohttp's, passes everything on, and f
                              `-> remainder (of a body that nobody wanted), and the end
 
 Each phase has its deadline. The server looks at the deadlines, and drops a connection by cancelling its scope, whatever
-it is at; `reason` says why, one of `trainer.kube.metrics.http_servers.DROP_REASONS`.
+it is at; `reason` says why, one of `trainer.kube.metrics.servers.DROP_REASONS`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
 
+HANDSHAKE_TIMEOUT = HEAD_TIMEOUT = 10.0
+"""Seconds for a TLS handshake; from the opening of the connection, or the first byte of a later request, until its head
+is complete. It is a third of what controller-runtime allows; nobody who means it takes one."""
+
+REQUEST_TIMEOUT = 60.0
+"""Seconds from the head until the answer is made: twice what any request to this process may take."""
+
+MAX_HEAD_BYTES = 32 * 1024
+"""Size of a request line with all its headers; also what may be sent beyond a request before it is answered."""
+
 LINGER = 2.0
 """Seconds for which the rest of a body that nobody wants is read, so that the client sees the answer."""
 
@@ -43,34 +53,14 @@ _TOO_LARGE = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What a server puts up with."""
+    """How many connections a server keeps, and for how long."""
 
     max_connections: int = 100
     """Open connections, TLS handshakes included. When there are as many, the one is dropped that has been without a
     complete request for longest; while all of them are being answered, new ones wait with the kernel. Default: 100,
     plenty for probes and scrapers."""
-    handshake_timeout: float = 10.0
-    """Seconds for a TLS handshake. Default: 10, as for the head."""
-    head_timeout: float = 10.0
-    """Seconds from the opening of the connection, or the first byte of a later request, until its head is complete.
-    Default: 10, a third of what controller-runtime allows; nobody who means it takes one."""
-    request_timeout: float = 60.0
-    """Seconds from the head until the answer is made. Default: 60, twice what any request to this process may take."""
     idle_timeout: float = 90.0
     """Seconds that a connection may be unused, or may take to read an answer. Default: 90, as in controller-runtime."""
-    max_head_bytes: int = 32 * 1024
-    """Size of a request line with all its headers; also what may be sent beyond a request before it is answered.
-    Default: 32 KiB; tokens have some 1 to 8 KiB."""
-
-    def __post_init__(self) -> None:
-        """Refuse what no server could work with.
-
-        Raises:
-            ValueError: names the field.
-        """
-        for name in ConnectionLimits.__slots__:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be more than 0, got {getattr(self, name)}")
 
 
 class Phase(Enum):
@@ -98,11 +88,7 @@ _OVERDUE = {
 class Connection(asyncio.Protocol):
     """One connection.
 
-    Args:
-        http: aiohttp's side of it.
-        clock: for deadlines.
-        limits: see its class.
-        changed: called when it can be dropped for another one from now on.
+    `http` is aiohttp's side of it; `changed` is called when it can be dropped for another one from now on.
     """
 
     def __init__(
@@ -126,7 +112,7 @@ class Connection(asyncio.Protocol):
         self._request: web.BaseRequest | None = None
         self._tail = b""
         self._head_bytes = self._unread_bytes = 0
-        self._enter(Phase.HANDSHAKE, limits.handshake_timeout)
+        self._enter(Phase.HANDSHAKE, HANDSHAKE_TIMEOUT)
 
     @property
     def can_give_way(self) -> bool:
@@ -140,7 +126,7 @@ class Connection(asyncio.Protocol):
 
     def begin(self, request: web.BaseRequest) -> None:
         """A handler is called."""
-        self._enter(Phase.REQUEST, self._limits.request_timeout)
+        self._enter(Phase.REQUEST, REQUEST_TIMEOUT)
         self._request = request
         self._unread_bytes = 0
 
@@ -163,7 +149,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         self._transport = cast("asyncio.Transport", transport)
-        self._enter(Phase.HEAD, self._limits.head_timeout)
+        self._enter(Phase.HEAD, HEAD_TIMEOUT)
         self._http.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -188,7 +174,7 @@ class Connection(asyncio.Protocol):
         if self.reason is not None:
             return
         if self._phase is Phase.IDLE:
-            self._enter(Phase.HEAD, self._limits.head_timeout)
+            self._enter(Phase.HEAD, HEAD_TIMEOUT)
         if self._phase is Phase.HEAD:
             self._follow_head(data)
         elif self._phase is Phase.REQUEST:
@@ -201,19 +187,19 @@ class Connection(asyncio.Protocol):
         """See whether the head is complete; of what comes with it, aiohttp takes care."""
         end = (self._tail + data).find(_END_OF_HEAD)
         self._head_bytes += len(data) if end < 0 else end
-        if self._head_bytes > self._limits.max_head_bytes:
+        if self._head_bytes > MAX_HEAD_BYTES:
             assert self._transport is not None
             self._transport.write(_TOO_LARGE)
             self.drop("large_head")
         elif end >= 0:
-            self._enter(Phase.REQUEST, self._limits.request_timeout)
+            self._enter(Phase.REQUEST, REQUEST_TIMEOUT)
 
     def _count_unread(self, data: bytes) -> None:
         """Bound what comes after a request before its answer: only a body is expected, whose reader sets the pace."""
         if self._request is not None and not self._request.content.is_eof():
             return
         self._unread_bytes += len(data)
-        if self._unread_bytes > (_UNREAD_BYTES if self._request is None else self._limits.max_head_bytes):
+        if self._unread_bytes > (_UNREAD_BYTES if self._request is None else MAX_HEAD_BYTES):
             self.drop("pipelining")
 
     def _enter(self, phase: Phase, timeout: float) -> None:

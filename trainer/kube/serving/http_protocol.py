@@ -45,11 +45,11 @@ class HttpProtocol(web.RequestHandler):
 
 
 class HttpProtocols(web.Server):
-    """Makes a protocol for each connection; arguments as for `web.Server`."""
+    """Makes a protocol for each connection; options as for `web.RequestHandler`."""
 
     def __init__(self, handler: Callable[[Any], Awaitable[web.StreamResponse]], **options: Any) -> None:
-        handler_cancellation = options.pop("handler_cancellation", False)
-        super().__init__(handler, handler_cancellation=handler_cancellation)
+        # When the peer has gone, or was dropped, nobody waits for what a handler does.
+        super().__init__(handler, handler_cancellation=True)
         self._options = options
 
     def __call__(self) -> HttpProtocol:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,16 +19,15 @@ import anyio
 import anyio.lowlevel
 import structlog
 from aiohttp import web
+from anyio.abc import SocketAttribute
 
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.metrics.http_servers import HttpServerSeries
-from trainer.kube.serving.connection import LINGER, Connection, ConnectionLimits
+from trainer.kube.metrics.servers import HttpServerSeries
+from trainer.kube.serving.connection import HEAD_TIMEOUT, LINGER, Connection, ConnectionLimits
 from trainer.kube.serving.http_protocol import HttpProtocols, name_server
-from trainer.kube.serving.listening import listen
 from trainer.kube.serving.sparse_log import PeerLog
 
 if TYPE_CHECKING:
-    import socket
     import ssl
 
     from anyio.abc import TaskGroup
@@ -42,6 +42,8 @@ Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 _ANSWERS = 1.0
 """Seconds that written answers have to leave when the server stops."""
+_BACKLOG = 128
+"""Connections that wait with the kernel while there is no room."""
 _AT_ONCE = 0.01
 """Seconds that requests have to end when the server is cancelled; aiohttp takes 0 for no limit."""
 _BATCH = 100
@@ -59,7 +61,7 @@ _MAX_HEADERS = 64
 
 @dataclass(frozen=True, slots=True)
 class HttpServerOptions:
-    """Where an HTTP server listens, and what it puts up with."""
+    """Where an HTTP server listens, and its limits."""
 
     host: str
     """Address or name to listen on; "" is all addresses of IPv4 and IPv6."""
@@ -74,12 +76,7 @@ class HttpServerOptions:
 class HttpServer:
     """Serves HTTP/1.1 while `run` does.
 
-    Args:
-        name: what is served, such as `webhooks`: label `server` of the metrics, and part of messages.
-        answer: see `Answer`.
-        options: see its class.
-        clock: for limits of time.
-        metrics: where the series of `HttpServerSeries` go.
+    The name, such as `webhooks`, is the label `server` of the metrics, and part of messages.
     """
 
     def __init__(
@@ -96,26 +93,22 @@ class HttpServer:
         self._clock = clock
         self._metrics = metrics.series(HttpServerSeries).for_server(name)
         self._connections: dict[object, Connection] = {}
-        self._metrics.observe(self._connections.__len__)
+        self._metrics.connections.set_function(self._connections.__len__)
         self._listeners: list[socket.socket] = []
         self._active = 0
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
         self._peers = PeerLog(name, clock=clock, malformed=self._metrics.dropped["malformed"].inc)
 
     async def run(self, until: Callable[[], Awaitable[object]], *, grace: float = 0.0) -> None:
         """Serve until `until` returns, and answer then what has been asked; or until cancelled.
 
-        Args:
-            until: such as `Event.wait`.
-            grace: seconds that requests under way have to be answered when it is cancelled. Default: none.
+        Requests under way have `grace` seconds to be answered when it is cancelled.
 
         Raises:
             ConfigurationError: the address is in use or not ours; says so, with the remedy.
         """
         http = HttpProtocols(
             self._serve,
-            # When the peer has gone, or was dropped, nobody waits for what a handler does.
-            handler_cancellation=True,
             access_log=None,
             keepalive_timeout=_NO_LIMIT,
             lingering_time=LINGER,
@@ -153,7 +146,7 @@ class HttpServer:
     async def _listen(self) -> list[socket.socket]:
         host, port = self._options.host, self._options.port
         try:
-            return await listen(host, port)
+            return await _sockets(host, port)
         except OSError as error:
             where = f"{host or 'all addresses'}, port {port}"
             reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
@@ -241,8 +234,7 @@ class HttpServer:
             self._note_change()
 
     async def _keep_deadlines(self) -> None:
-        limits = self._limits
-        soonest = min(limits.handshake_timeout, limits.head_timeout, limits.request_timeout, limits.idle_timeout)
+        soonest = min(HEAD_TIMEOUT, self._limits.idle_timeout)
         while True:
             while not self._connections:
                 await self._change()
@@ -274,8 +266,22 @@ class HttpServer:
         return response
 
     def _note_change(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     async def _change(self) -> None:
+        self._changed = self._changed or anyio.Event()
         await self._changed.wait()
+
+
+async def _sockets(host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen on all addresses of a host, or of this machine if it is ""."""
+    try:
+        listener = await anyio.create_tcp_listener(local_host=host or None, local_port=port, backlog=_BACKLOG)
+    except OSError as error:
+        if host or error.errno == errno.EADDRINUSE:
+            raise
+        # IPv6 is switched off, which the resolver does not always know.
+        listener = await anyio.create_tcp_listener(local_port=port, family=socket.AF_INET, backlog=_BACKLOG)
+    return [each.extra(SocketAttribute.raw_socket) for each in listener.listeners]  # noqa: S610 - no Django

@@ -14,17 +14,26 @@ be trusted any more, or lacks a name, is replaced at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from trainer.kube.serving.keyring import SKEW, Keyring, new_keyring
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from cryptography import x509
 
-    from trainer.kube.serving.lifetimes import RotationOptions
+NAME = "webhook"
+"""Begin of the authority's common name, for those who look at it."""
+AUTHORITY_LIFETIME = timedelta(days=3650)
+"""An authority is renewed after six years and eight months."""
+LIFETIME = timedelta(days=365)
+"""A serving certificate is renewed after eight months."""
+SETTLING_TIME = timedelta(hours=1)
+"""How long a change of the authority may take to reach all replicas and API servers; it takes little more than a minute
+while all of them run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,45 +45,39 @@ class Renewal:
     """What was done, step by step, for the log."""
 
 
-def renew(present: Keyring | None, names: AbstractSet[str], options: RotationOptions, now: datetime) -> Renewal | None:
+def renew(present: Keyring | None, names: AbstractSet[str], now: datetime) -> Renewal | None:
     """What the keyring becomes; None as long as it may stay as it is.
 
-    Args:
-        present: None: there is none.
-        names: DNS names and IP addresses that the certificate must have; a certificate that replaces one for others
-            has those as well, so that replicas of two versions do not renew it forever.
-        options: names and lifetimes.
-        now: the time.
+    A certificate that replaces one for other names than these has those as well, so that replicas of two versions do
+    not renew it forever.
     """
     keyring, reasons = present, []
-    while step := _step(keyring, names, options, now):
+    while step := _step(keyring, names, now):
         keyring, reason = step
         reasons.append(reason)
     return Renewal(keyring, tuple(reasons)) if keyring is not None and reasons else None
 
 
-def _step(
-    keyring: Keyring | None, names: AbstractSet[str], options: RotationOptions, now: datetime
-) -> tuple[Keyring, str] | None:
+def _step(keyring: Keyring | None, names: AbstractSet[str], now: datetime) -> tuple[Keyring, str] | None:
     if keyring is None:
-        made = new_keyring(options.name, options.authority_lifetime, names, options.lifetime, now)
+        made = new_keyring(NAME, AUTHORITY_LIFETIME, names, LIFETIME, now)
         return made, "made a certificate authority and a serving certificate"
     authority, certificate = keyring.authorities[0], keyring.certificate
     if _has_expired(authority, now):
-        made = new_keyring(options.name, options.authority_lifetime, names, options.lifetime, now)
+        made = new_keyring(NAME, AUTHORITY_LIFETIME, names, LIFETIME, now)
         return made, "replaced the certificate authority, which had expired"
     signer = keyring.signer
     if signer is None or _has_expired(signer, now) or _has_expired(certificate, now):
-        return keyring.with_certificate(names, options.lifetime, now), "replaced an unusable serving certificate"
+        return keyring.with_certificate(names, LIFETIME, now), "replaced an unusable serving certificate"
     if not names <= keyring.names:
-        wider = keyring.with_certificate(names | keyring.names, options.lifetime, now)
+        wider = keyring.with_certificate(names | keyring.names, LIFETIME, now)
         return wider, "issued a serving certificate for further names"
     if _is_due(authority, now):
-        return keyring.with_authority(options.name, options.authority_lifetime, now), "made a new certificate authority"
+        return keyring.with_authority(NAME, AUTHORITY_LIFETIME, now), "made a new certificate authority"
     is_of_old = signer != authority
-    if (is_of_old or _is_due(certificate, now)) and _age(authority, now) >= options.settling_time:
-        return keyring.with_certificate(names, options.lifetime, now), "renewed the serving certificate"
-    if len(keyring.authorities) > 1 and not is_of_old and _age(certificate, now) >= options.settling_time:
+    if (is_of_old or _is_due(certificate, now)) and _age(authority, now) >= SETTLING_TIME:
+        return keyring.with_certificate(names, LIFETIME, now), "renewed the serving certificate"
+    if len(keyring.authorities) > 1 and not is_of_old and _age(certificate, now) >= SETTLING_TIME:
         return keyring.without_old_authorities(), "ended the trust in the old certificate authority"
     return None
 

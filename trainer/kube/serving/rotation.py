@@ -18,7 +18,7 @@ import anyio.to_thread
 import structlog
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import (
     AlreadyExistsError,
     ConfigurationError,
@@ -29,20 +29,20 @@ from trainer.kube.errors import (
 )
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import SECRETS
-from trainer.kube.serving.certificates import CaBundle, CertificateUsers, ServingCertificate
-from trainer.kube.serving.lifetimes import RotationOptions
+from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.kube.serving.certificates import Use
     from trainer.kube.serving.keyring import Keyring
     from trainer.kube.serving.renewal import Renewal
 
 log = structlog.get_logger(__name__)
 
+POLL_SECONDS = 60.0
+"""Seconds between two looks at the Secret: one small request."""
 _REQUEST_TIMEOUT = 30.0
 """Seconds that one attempt may take, with all its requests."""
 _WRITERS = 10
@@ -54,16 +54,14 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
     return f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}"
 
 
-class CertificateRotator:
-    """A `CertificateSource` that makes its own authority and certificates, keeps them in a Secret and renews them.
+class CertificateRotator(CertificateSource):
+    """Makes its own authority and certificates, keeps them in a Secret and renews them.
 
     Args:
         client: not one whose writes depend on leadership: `Manager.api_reader`.
         secret: the Secret; its keys are `ca.crt`, `ca.key`, `tls.crt` and `tls.key`.
-        dns_names: names under which clients reach the server; see `service_names`.
-        ip_addresses: addresses under which they do.
+        dns_names: names and IP addresses under which clients reach the server; see `service_names`.
         clock: default: that of the machine.
-        options: see its class.
         remedy: what people can do when the Secret may not be read or written; part of messages. Default: the rights.
 
     Raises:
@@ -76,60 +74,37 @@ class CertificateRotator:
         secret: ObjectKey,
         *,
         dns_names: Sequence[str] = (),
-        ip_addresses: Sequence[str] = (),
         clock: Clock | None = None,
-        options: RotationOptions | None = None,
         remedy: str = "grant get and update on it, and create on secrets or make an empty one",
     ) -> None:
-        self._names = frozenset(dns_names).union(ip_addresses)
+        self._names = frozenset(dns_names)
         if not self._names:
             raise ValueError("a serving certificate needs at least one DNS name or IP address")
         if not secret.namespace or not secret.name:
             raise ValueError(f"the Secret needs a namespace and a name, got {str(secret)!r}")
-        self.ca = CaBundle()
+        super().__init__(f"the Secret {secret} has not been read yet", clock)
         self._client = client
         self._secret = secret
-        self._clock = clock or SystemClock()
-        self._options = options or RotationOptions()
         self._remedy = remedy
-        self._lock = anyio.Lock()
-        self._users = CertificateUsers()
         self._data: Mapping[str, bytes] = {}
-        self._problem = f"the Secret {secret} has not been read yet"
+        self._failures = 0
 
-    @property
-    def problem(self) -> str:
-        """Why the Secret cannot be read or written; "" while it can."""
-        return self._problem
+    def _pause(self) -> float:
+        pause = Backoff(initial=1, maximum=POLL_SECONDS, jitter=0.5).pause(self._failures)
+        if self.problem:
+            self._failures += 1
+            return pause
+        self._failures = 0
+        return POLL_SECONDS
 
-    async def run(self, use: Use) -> None:
-        """See `CertificateSource.run`."""
-        backoff = Backoff(initial=1, maximum=self._options.poll, jitter=0.5)
-        failures = 0
-        async with self._users.joined(use):
-            await self.refresh()
-            async with self._users.turn:
-                while True:
-                    pause = backoff.pause(failures) if self._problem else self._options.poll
-                    failures = failures + 1 if self._problem else 0
-                    await self._clock.sleep(pause)
-                    await self.refresh()
-
-    async def refresh(self) -> None:
-        """See `CertificateSource.refresh`."""
-        async with self._lock:
-            problem = f"no answer about the Secret {self._secret} within {_REQUEST_TIMEOUT:g} s"
-            try:
-                async with move_on_after(self._clock, _REQUEST_TIMEOUT):
-                    await self._follow()
-                    problem = ""
-            except ForbiddenError as error:
-                problem = f"{error}; {self._remedy}"
-            except KubeError as error:
-                problem = str(error)
-            if problem and problem != self._problem:
-                log.warning("could not keep certificates, will retry", secret=str(self._secret), error=problem)
-            self._problem = problem
+    async def _look(self) -> None:
+        try:
+            async with move_on_after(self._clock, _REQUEST_TIMEOUT):
+                await self._follow()
+                return
+        except ForbiddenError as error:
+            raise KubeError(f"{error}; {self._remedy}") from error
+        raise KubeError(f"no answer about the Secret {self._secret} within {_REQUEST_TIMEOUT:g} s")
 
     async def _follow(self) -> None:
         """Do what is due, or find that another replica has done it, and use what is in the Secret then."""
@@ -177,10 +152,10 @@ class CertificateRotator:
 
         present = self._keyring(data)
         if present is not None or not self._data:
-            return renew(present, self._names, self._options, self._clock.now())
+            return renew(present, self._names, self._clock.now())
         # Somebody has deleted or broken the Secret: what all replicas show and API servers trust goes on to be used.
         kept = Keyring.parse(self._data)
-        renewal = renew(kept, self._names, self._options, self._clock.now())
+        renewal = renew(kept, self._names, self._clock.now())
         return renewal or Renewal(kept, ("restored the Secret",))
 
     def _keyring(self, data: Mapping[str, bytes]) -> Keyring | None:
@@ -204,7 +179,7 @@ class CertificateRotator:
         self.ca.set(data["ca.crt"])
         certificate = ServingCertificate(data["tls.crt"], data["tls.key"])
         try:
-            is_new = await self._users.show(certificate)
+            is_new = await self._show(certificate)
         except ConfigurationError as error:
             raise ConfigurationError(f"tls.crt and tls.key in the Secret {self._secret} {error}") from error
         if is_new:

@@ -24,10 +24,7 @@ LONGEST = 200
 class SparseLog:
     """Writes one kind of warning; a line says how many there have been since the line before, as `times`.
 
-    Args:
-        event: the text of the warning.
-        clock: for the pauses between lines.
-        fields: part of every line.
+    `fields` are part of every line.
     """
 
     def __init__(self, event: str, *, clock: Clock, **fields: str) -> None:
@@ -50,10 +47,7 @@ class SparseLog:
 class PeerLog(logging.LoggerAdapter[logging.Logger]):
     """The logger that aiohttp is given; what it logs with an exception is what peers have sent.
 
-    Args:
-        server: name of the server, for the lines.
-        clock: for the pauses between lines.
-        malformed: called for each request that could not be read.
+    `malformed` is called for each request that could not be read.
     """
 
     def __init__(self, server: str, *, clock: Clock, malformed: Callable[[], None]) -> None:

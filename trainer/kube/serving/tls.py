@@ -83,10 +83,8 @@ class TlsOptions:
 class ServingTls:
     """The context for the listening socket, and the certificate that it shows.
 
-    Args:
-        client_ca: file with the authorities of clients, which must show a certificate then; None: they need none.
-        options: see its class.
-        expires: called with the time when the certificate in use expires, in seconds since 1970. Default: nothing is.
+    With `client_ca`, a file with authorities, clients must show a certificate. `expires` is called with the time when
+    the certificate in use expires, in seconds since 1970.
     """
 
     def __init__(

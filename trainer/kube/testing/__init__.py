@@ -15,8 +15,7 @@ from trainer.kube.api_semantics import statuses
 from trainer.kube.testing.client import FakeClient
 from trainer.kube.testing.clock import ManualClock, settle
 from trainer.kube.testing.container_logs import FakeLog
-from trainer.kube.testing.fault import Fault, Hold
-from trainer.kube.testing.faults import Faults
+from trainer.kube.testing.faults import Fault, Faults, Hold
 from trainer.kube.testing.recorded import WRITES, RecordedEvents, RecordedRequest
 from trainer.kube.testing.waiting import eventually, no_stray_tasks
 from trainer.kube.testing.watches import StreamingLists

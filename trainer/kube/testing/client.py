@@ -193,7 +193,7 @@ class FakeClient(Client):
         """See `Client.watch`."""
         request = self._request("watch", resource, _all_in(selection), body=options, selection=selection)
         watch = await self._answer(request, lambda: self._open_watch(resource, selection, options))
-        with self.faults.watching(watch):
+        with self.faults.reaching(watch):
             async with aclosing(watch.events()) as events:
                 yield events
 
@@ -205,7 +205,7 @@ class FakeClient(Client):
         key = ObjectKey(namespace, pod)
         request = self._request("log", builtin.PODS, key, "log", options)
         stream = await self._answer(request, lambda: self._open_log(key, options))
-        with self.faults.reading(stream):
+        with self.faults.reaching(stream):
             async with aclosing(stream.chunks()) as chunks:
                 yield chunks
 

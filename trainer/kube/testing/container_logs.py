@@ -163,6 +163,8 @@ class LogStream:
         self, run: _Run, options: LogOptions, since: Instant | None, delivery: LogDelivery, clock: Clock
     ) -> None:
         self._run = run
+        self.wakers = run.wakers
+        """What is called when something may be due."""
         self._options = options
         self._since = Instant(since.seconds) if since is not None else None
         self._delivery = delivery
@@ -183,7 +185,7 @@ class LogStream:
             self._is_torn = True
         else:
             self._cut = Cut(self._sent + len(self._due(look=True)), error)
-        self._wake()
+        self.wake()
 
     def silence(self) -> None:
         """Send nothing from now on, like a connection whose other end is lost."""
@@ -195,30 +197,26 @@ class LogStream:
         Raises:
             TransportError: the connection was made to break, or nothing came for the idle timeout.
         """
-        self._run.wakers[self._wake] = None
-        try:
-            while True:
-                while self._is_silent:
-                    await self._wait()
-                is_last = self._run.is_over or not self._options.follow
-                due = self._due()
-                if due and self._is_torn:
-                    self._cut = Cut(self._sent + (len(due) + 1) // 2, TransportError("connection reset"))
-                for chunk in self._delivery.fragments(due[: self._left]):
-                    self._sent += len(chunk)
-                    yield chunk
-                    if not is_last:
-                        await self._clock.sleep(self._options.pace)
-                if self._cut is not None and not self._left:
-                    if self._cut.error is not None:
-                        raise self._cut.error.with_traceback(None)
-                    return
-                if is_last:
-                    return
-                if not due:
-                    await self._wait()
-        finally:
-            del self._run.wakers[self._wake]
+        while True:
+            while self._is_silent:
+                await self._wait()
+            is_last = self._run.is_over or not self._options.follow
+            due = self._due()
+            if due and self._is_torn:
+                self._cut = Cut(self._sent + (len(due) + 1) // 2, TransportError("connection reset"))
+            for chunk in self._delivery.fragments(due[: self._left]):
+                self._sent += len(chunk)
+                yield chunk
+                if not is_last:
+                    await self._clock.sleep(self._options.pace)
+            if self._cut is not None and not self._left:
+                if self._cut.error is not None:
+                    raise self._cut.error.with_traceback(None)
+                return
+            if is_last:
+                return
+            if not due:
+                await self._wait()
 
     @property
     def _left(self) -> int | None:
@@ -250,7 +248,8 @@ class LogStream:
         if scope.cancelled_caught:
             raise TransportError("timed out: the server sent nothing for too long") from TimeoutError()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Send what has become due."""
         if not self._is_silent:
             self._woken.set()
 

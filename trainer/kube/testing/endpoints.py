@@ -53,7 +53,7 @@ LISTS: Final = {
 
 
 class _AnyKind(Typing):
-    """The type of every object: any fields, and the lists of `LISTS`."""
+    """The type of every object of a fake, which knows no schemas: any fields, and the lists of `LISTS`."""
 
     def declares(self, name: str) -> bool:  # noqa: ARG002
         """All fields count as named ones."""
@@ -61,7 +61,7 @@ class _AnyKind(Typing):
 
     def field(self, name: str) -> Typing:
         """A known list, or anything."""
-        return _KNOWN_LISTS.get(name, _ANY_KIND)
+        return _KnownList(LISTS[name]) if name in LISTS else _ANY_KIND
 
     @property
     def item(self) -> Typing:
@@ -69,12 +69,24 @@ class _AnyKind(Typing):
         return _ANY_KIND
 
 
-_ANY_KIND: Final = _AnyKind({})
-"""For all objects of a fake, which knows no schemas."""
-_KNOWN_LISTS = {
-    name: _AnyKind({"x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": key or None})
-    for name, key in LISTS.items()
-}
+class _KnownList(_AnyKind):
+    """A list that merges item by item; a set without a key."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    @property
+    def merge_key(self) -> str | None:
+        """The key."""
+        return self._key or None
+
+    @property
+    def patch_strategies(self) -> frozenset[str]:
+        """Merge."""
+        return frozenset({"merge"})
+
+
+_ANY_KIND: Final = _AnyKind()
 
 _SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp")
 """Metadata that a client cannot choose."""
@@ -238,15 +250,8 @@ class Endpoints:
         """Delete an object, or mark it as being deleted while it has finalizers; then the answer shows it."""
         stored = self.storage.get(resource, key)
         metadata = metadata_of(stored.obj)
-        if options.uid is not None and options.uid != metadata["uid"]:
-            why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-            raise statuses.conflict(resource, key.name, why)
-        if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
-            why = (
-                f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
-                f"ResourceVersion in object meta: {metadata['resourceVersion']}"
-            )
-            raise statuses.conflict(resource, key.name, why)
+        _require(resource, key.name, "UID", options.uid, metadata["uid"])
+        _require(resource, key.name, "ResourceVersion", options.resource_version, metadata["resourceVersion"])
         finalizers = list(metadata.get("finalizers") or [])
         if options.propagation is not None:
             finalizers = [name for name in finalizers if name not in _COLLECTOR_FINALIZERS.values()]
@@ -362,14 +367,18 @@ def _check_preconditions(resource: Resource, before: Object, after: Object) -> N
     name = str(before.get("name"))
     if (version := after.get("resourceVersion")) and version != before["resourceVersion"]:
         raise statuses.conflict(resource, name)
-    if (uid := after.get("uid")) and uid != before["uid"]:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}"
-        raise statuses.conflict(resource, name, why)
+    _require(resource, name, "UID", after.get("uid") or None, before["uid"])
     if before.get("deletionTimestamp"):
         added = set(after.get("finalizers") or []) - set(before.get("finalizers") or [])
         if added:
             problem = "no new finalizers can be added if the object is being deleted, found"
             raise _invalid(resource, name, forbidden("metadata.finalizers", f"{problem} {', '.join(sorted(added))}"))
+
+
+def _require(resource: Resource, name: str, what: str, wanted: str | None, present: str) -> None:
+    if wanted is not None and wanted != present:
+        why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {present}"
+        raise statuses.conflict(resource, name, why)
 
 
 def _invalid(resource: Resource, name: str, problem: FieldError) -> ApiError:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import anyio
 
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import TransportError
 from trainer.kube.testing.container_logs import Cut, LogDelivery, LogStream
-from trainer.kube.testing.fault import Fault, Hold, Match
 from trainer.kube.testing.recorded import WRITES
 from trainer.kube.testing.watches import Delivery, End, Mishap, StreamingLists, Watch, bookmark
 
@@ -37,6 +37,95 @@ _FAILURES: tuple[Callable[[], KubeError], ...] = (
 )
 
 
+class Match(TypedDict, total=False):
+    """Which requests are meant: those that agree with all that is given."""
+
+    verb: str | AbstractSet[str]
+    """A verb of `RecordedRequest`, or several, such as `WRITES`."""
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str
+
+
+class Fault:
+    """An instruction about requests to come; `Faults` makes them."""
+
+    def __init__(self, match: Match, error: Exception | None, *, answers: bool, times: int | None, skip: int) -> None:
+        self._match = match
+        self._error = error
+        self._left = times
+        self._skip = skip
+        self.answers = answers
+        """Whether the request is carried out first, so that only its answer is concerned."""
+        self.hits = 0
+        """How many requests it has met."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it concerns no request any more."""
+        return self._left == 0
+
+    def end(self) -> None:
+        """Let all further requests pass."""
+        self._left = 0
+
+    def takes(self, request: RecordedRequest) -> bool:
+        """Whether the request is concerned; counts it."""
+        if self.is_over or not _is_meant(self._match, request):
+            return False
+        if self._skip:
+            self._skip -= 1
+            return False
+        self.hits += 1
+        if self._left is not None:
+            self._left -= 1
+        return True
+
+    async def strike(self) -> None:
+        """Do to a request what the test wants."""
+        if self._error is not None:
+            # The same error may be raised many times: without this, its traceback would grow.
+            raise self._error.with_traceback(None)
+
+
+class Hold(Fault):
+    """An instruction to make requests wait until the test releases them."""
+
+    def __init__(self, match: Match, *, answers: bool) -> None:
+        super().__init__(match, None, answers=answers, times=None, skip=0)
+        self._waiting: deque[anyio.Event] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are held."""
+        return len(self._waiting)
+
+    def release(self, count: int | None = None) -> None:
+        """Let the longest waiting requests go on; by default all, those to come included."""
+        if count is None:
+            self.end()
+        for _ in range(self.waiting if count is None else min(count, self.waiting)):
+            self._waiting.popleft().set()
+
+    async def strike(self) -> None:
+        """Wait for the release."""
+        event = anyio.Event()
+        self._waiting.append(event)
+        try:
+            await event.wait()
+        finally:
+            if event in self._waiting:
+                self._waiting.remove(event)
+
+
+def _is_meant(match: Match, request: RecordedRequest) -> bool:
+    return all(
+        getattr(request, name) in wanted if isinstance(wanted, AbstractSet) else getattr(request, name) == wanted
+        for name, wanted in match.items()
+    )
+
+
 class Faults:
     """A script of failures for one client of a fake; nothing goes wrong until a method says so.
 
@@ -56,10 +145,9 @@ class Faults:
         self._storage = storage
         self._compact = compact
         self._script: list[Fault] = []
-        self._watches: dict[Watch, None] = {}
+        self._streams: dict[Watch | LogStream, None] = {}
         self.delivery = Delivery(self._next_mishap)
         """How events come through at present."""
-        self._logs: dict[LogStream, None] = {}
         self.log_delivery = LogDelivery()
         """How logs come through at present."""
         self._random: Random | None = None
@@ -103,8 +191,8 @@ class Faults:
         """Be out of reach without a word: no answers until `heal`, and open watches and logs never say more."""
         if self._partition is None:
             self._partition = anyio.Event()
-        self.silence_watches()
-        self.silence_logs()
+        for stream in self._streams:
+            stream.silence()
 
     def heal(self) -> None:
         """End the partition; the requests that still wait are carried out now, as delayed packets are."""
@@ -115,9 +203,8 @@ class Faults:
     def drop_watches(self, error: KubeError | None = None) -> int:
         """End the open watches after the events that are due; returns how many.
 
-        Args:
-            error: an `ApiError` comes as an ERROR event, a `TransportError` as a broken connection. Default: a clean
-                end, as after the timeout of a watch.
+        An `ApiError` comes as an ERROR event, a `TransportError` as a broken connection; by default it is a clean end,
+        as after the timeout of a watch.
         """
         for watch in self._watches:
             watch.order(End(error))
@@ -167,9 +254,8 @@ class Faults:
     def drop_logs(self, error: TransportError | None = None, *, torn: bool = False) -> int:
         """End the open streams of logs after the text that is due; returns how many.
 
-        Args:
-            error: breaks the connections. Default: a clean end, as when an API server stops.
-            torn: break the connections in the middle of the text that comes next instead.
+        By default it is a clean end, as when an API server stops; `torn` breaks the connections in the middle of the
+        text that comes next instead.
         """
         for stream in self._logs:
             stream.drop(error, torn=torn)
@@ -178,9 +264,7 @@ class Faults:
     def cut_logs(self, *after: int, error: TransportError | None = None) -> None:
         """End each of the next streams of logs to be opened after so many bytes, in the middle of whatever is there.
 
-        Args:
-            after: numbers of bytes, timestamps included, for one stream each; 0 ends it before it says anything.
-            error: breaks the connections. Default: a clean end.
+        Timestamps count; 0 ends a stream before it says anything. An `error` breaks the connections.
         """
         self.log_delivery.cuts.extend(Cut(size, error) for size in after)
 
@@ -192,8 +276,7 @@ class Faults:
     def fragment_logs(self, random: Random | None) -> None:
         """Send logs in chunks of random sizes that end anywhere, also in the middle of a character.
 
-        Args:
-            random: where the sizes come from; None for chunks as they were written again.
+        None: in chunks as they were written again.
         """
         self.log_delivery.fragmenting = random
 
@@ -204,9 +287,8 @@ class Faults:
         out; watches end, break, expire, fall silent or repeat an event; the history is compacted. A silent
         watch stays silent, so something must move the clock for its client to notice.
 
-        Args:
-            random: a generator of the test's own, made with a seed that a failure can be repeated with.
-            rate: probability for each request and each event.
+        `random` is a generator of the test's own, made with a seed that a failure can be repeated with; `rate` is the
+        probability for each request and each event.
         """
         self._random, self._rate = random, rate
 
@@ -255,24 +337,21 @@ class Faults:
             raise TransportError("connection reset before the answer")
 
     @contextmanager
-    def watching(self, watch: Watch) -> Iterator[None]:
-        """Have the watch within reach of the script while it is open."""
-        self._watches[watch] = None
-        watch.collection.listeners[watch.wake] = None
+    def reaching(self, stream: Watch | LogStream) -> Iterator[None]:
+        """Have a watch or the stream of a log within reach of the script while it is open."""
+        self._streams[stream] = stream.wakers[stream.wake] = None
         try:
             yield
         finally:
-            del self._watches[watch]
-            del watch.collection.listeners[watch.wake]
+            del self._streams[stream], stream.wakers[stream.wake]
 
-    @contextmanager
-    def reading(self, stream: LogStream) -> Iterator[None]:
-        """Have the stream of a log within reach of the script while it is open."""
-        self._logs[stream] = None
-        try:
-            yield
-        finally:
-            del self._logs[stream]
+    @property
+    def _watches(self) -> list[Watch]:
+        return [stream for stream in self._streams if isinstance(stream, Watch)]
+
+    @property
+    def _logs(self) -> list[LogStream]:
+        return [stream for stream in self._streams if isinstance(stream, LogStream)]
 
     async def _strike(self, request: RecordedRequest, *, answers: bool) -> None:
         self._script = [fault for fault in self._script if not fault.is_over]

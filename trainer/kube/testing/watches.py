@@ -84,6 +84,8 @@ class Watch:
 
     def __init__(self, collection: Collection, selection: Selection, start: WatchStart, delivery: Delivery) -> None:
         self.collection = collection
+        self.wakers = collection.listeners
+        """What is called when something may be due."""
         self._selection = selection
         self._matcher = Matcher(selection)
         self._initial = deque(start.initial)

@@ -1,11 +1,12 @@
-"""Admission: what a webhook is asked about one request to the API server, and what it answers."""
+"""Admission: the request and the response of a webhook, for one request to the API server."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from trainer.kube.webhook.refusal_texts import shown_errors
 
@@ -26,9 +27,8 @@ class Operation(StrEnum):
     """A request to a subresource such as `exec` or `proxy`."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionRequest:
-    """The question (admission.k8s.io/v1 AdmissionRequest)."""
+class AdmissionRequest(msgspec.Struct, frozen=True):
+    """What the API server sends (admission.k8s.io/v1 AdmissionRequest)."""
 
     uid: str
     """Of this one call of this webhook, not of the object; log events carry it as `request_id`."""
@@ -54,9 +54,8 @@ class AdmissionRequest:
     """CreateOptions, UpdateOptions, PatchOptions or DeleteOptions of the request. Default: none were sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionResponse:
-    """The answer; make it with `allow`, `mutate`, `deny` or `fail`."""
+class AdmissionResponse(msgspec.Struct, frozen=True):
+    """What the webhook answers; make it with `allow`, `mutate`, `deny` or `fail`."""
 
     allowed: bool
     status_code: int = 200
@@ -71,7 +70,7 @@ class AdmissionResponse:
     """For the client, whether allowed or not; 120 characters or less are shown whole everywhere. Default: none."""
     object: Object | None = None
     """What the object becomes; the server computes the patch. Default: None, it stays as it is."""
-    audit_annotations: Mapping[str, str] = field(default_factory=dict)
+    audit_annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Added to the audit event under the name of the webhook. Default: none."""
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,11 +10,12 @@ from aiohttp import web
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError
-from trainer.kube.webhook.memory_budget import MemoryBudget
+from trainer.kube.webhook.budget import Budget
 from trainer.kube.webhook.review import status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Coroutine
+    from types import TracebackType
 
     from trainer.kube.clock import Clock
 
@@ -70,27 +71,28 @@ class BodyReader:
         self._clock = clock
         self._content = content
         self._max_bytes = max_bytes
-        self._buffers = MemoryBudget(max(max_buffered_bytes, max_bytes))
+        self._buffers = Budget(max(max_buffered_bytes, max_bytes))
         self._timeout = timeout
 
-    @asynccontextmanager
-    async def reading(self, request: web.BaseRequest) -> AsyncIterator[bytearray]:
+    def reading(self, request: web.BaseRequest) -> AbstractAsyncContextManager[bytearray]:
         """The whole body of a JSON request, which counts as buffered within the context.
 
         Raises:
-            HttpError: it is no JSON, too large, or does not arrive in time.
+            HttpError: it is too large, no JSON, or does not arrive in time.
         """
         self._check_head(request)
         # One that does not say how large it is may be as large as allowed.
         length = request.content_length
         size = self._max_bytes if length is None else length
-        counted = size if size > SMALL else 0
-        await self._buffer(counted)
+        return self._buffered(request, size) if size > SMALL else _Small(self._body(request))
+
+    @asynccontextmanager
+    async def _buffered(self, request: web.BaseRequest, size: int) -> AsyncIterator[bytearray]:
+        await self._buffer(size)
         try:
-            await self._invite(request)
-            yield await self._read(request)
+            yield await self._body(request)
         finally:
-            self._buffers.release(counted)
+            self._buffers.release(size)
 
     async def _buffer(self, size: int) -> None:
         try:
@@ -112,7 +114,8 @@ class BodyReader:
             raise HttpError(415, "UnsupportedMediaType", f"Content-Encoding is {encoding!r}: send it as it is")
         self._check_size(request.content_length or 0)
 
-    async def _read(self, request: web.BaseRequest) -> bytearray:
+    async def _body(self, request: web.BaseRequest) -> bytearray:
+        await self._invite(request)
         body = bytearray()
         if request.content.is_eof():  # most bodies come with their head
             await self._read_all(request, body)
@@ -147,8 +150,25 @@ class BodyReader:
             )
 
 
+class _Small:
+    """The context of a body that counts as nothing, which most reviews have."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: Coroutine[object, object, bytearray]) -> None:
+        self._body = body
+
+    async def __aenter__(self) -> bytearray:
+        return await self._body
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
+
+
 def failure(error: HttpError, *, headers: dict[str, str] | None = None) -> web.Response:
-    """The answer that tells of an error; the connection is not used again, since there may be more on it."""
+    """The answer for an error; the connection is closed, since the rest of the body may follow."""
     body = msgspec.json.encode(status(error.code, error.reason, str(error)))
     if error.retry_after is not None:
         headers = (headers or {}) | {"Retry-After": str(error.retry_after)}

@@ -1,9 +1,9 @@
 """CA injection: keeps the CA bundle of a certificate source in webhook configurations, so that API servers trust it.
 
 Needed: get, list, watch and patch on the configurations, by their names. Each one is watched, so that a bundle that
-somebody has applied away is back at once. All replicas do this, without leadership, and find most of the time that
-another has done it. Who sees a difference first asks the source for news: the bundle of another replica may be newer.
-Who gets no news only fills in what is missing, and two that do not agree wait longer after each write.
+an apply has removed is back at once. All replicas inject, without leadership, and mostly find that another has done it.
+A replica that sees a difference refreshes its source first, since the bundle of another replica may be newer; if it
+cannot, it only adds missing bundles. Replicas that disagree wait longer after each write.
 
 The caBundle of *all* webhooks in a configuration is written, as they are all taken to lead to this server, and of a
 CustomResourceDefinition that of its conversion webhook.

@@ -9,7 +9,7 @@
 | the request makes no sense, or its body does not come | 4xx | follows the webhook's failurePolicy |
 | too many requests are being answered | 503, Retry-After | tries again, then follows the webhook's failurePolicy |
 
-So a handler that fails closes the door, also where failurePolicy is Ignore, as in controller-runtime.
+So a handler that fails refuses the request, also where failurePolicy is Ignore, as in controller-runtime.
 
 Log events of a handler carry `webhook`, `request_id` (the uid of the review), `operation`, `resource`, `namespace`,
 `name` and `user`.
@@ -20,9 +20,9 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-import anyio
 import structlog
 from aiohttp import web
 
@@ -31,15 +31,16 @@ from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.body import JSON, HttpError, failure, overloaded
-from trainer.kube.webhook.memory_budget import LIGHT, MemoryBudget, weight_of
+from trainer.kube.webhook.budget import LIGHT, weight_of
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.kube.webhook.steps import Steps, at_once, with_pauses
 
 if TYPE_CHECKING:
     from trainer.kube.clock import Clock
-    from trainer.kube.metrics.webhooks import WebhookMetrics
+    from trainer.kube.metrics.servers import WebhookMetrics
     from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
     from trainer.kube.webhook.body import BodyReader
+    from trainer.kube.webhook.budget import Budget
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +49,8 @@ _T = TypeVar("_T")
 LONGEST_TIMEOUT = 30.0
 """Seconds; the API server accepts no longer ones in a webhook configuration."""
 
+_NO_PLACE = "{0.total} requests are being answered (max_concurrent)"
+_NO_MEMORY = "reviews of {0.used} of {0.total} bytes are being answered (max_decoded_bytes)"
 _DURATION = re.compile(r"(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+(?:\.\d+)?)s)?(?:(?P<milliseconds>\d+)ms)?")
 
 
@@ -57,9 +60,9 @@ class Limits:
 
     reader: BodyReader
     """Reads the bodies."""
-    concurrency: anyio.CapacityLimiter
+    concurrency: Budget
     """Lets so many requests be answered at a time."""
-    memory: MemoryBudget
+    memory: Budget
     """Lets so many bytes be decoded at a time."""
     timeout: float
     """Seconds for a request that does not say how long the API server waits."""
@@ -89,68 +92,59 @@ class AdmissionEndpoint:
     async def answer(self, request: web.BaseRequest) -> web.Response:
         """Answer one request, whatever it is."""
         started = self._clock.monotonic()
-        with self._metrics.in_flight.track_inprogress():
-            try:
-                code, response = await self._answer(request)
-            except HttpError as error:
-                self._refused.warning(code=error.code, error=str(error))
-                code, response = error.code, failure(error)
+        self._metrics.in_flight += 1
+        try:
+            code, response = await self._answer(request, started)
+        except HttpError as error:
+            self._refused.warning(code=error.code, error=str(error))
+            code, response = error.code, failure(error)
+        finally:
+            self._metrics.in_flight -= 1
         self._metrics.answered(code)
         self._metrics.latency_seconds.observe(self._clock.monotonic() - started)
         return response
 
-    async def _answer(self, request: web.BaseRequest) -> tuple[int, web.Response]:
-        budget = time_budget(request.query.get("timeout", ""), self._limits.timeout)
-        deadline = self._clock.monotonic() + budget
+    async def _answer(self, request: web.BaseRequest, started: float) -> tuple[int, web.Response]:
+        seconds = time_budget(request.query.get("timeout", ""), self._limits.timeout)
+        deadline, memory, concurrency = started + seconds, self._limits.memory, self._limits.concurrency
         async with self._limits.reader.reading(request) as body:
             weight = weight_of(body)
-            # A body that does not come takes nobody's place, nor does one that waits for memory.
-            await self._acquire_memory(weight, deadline - self._clock.monotonic())
+            if weight > memory.total:
+                text = f"the review may take {weight} bytes of memory, more than {memory.total} (max_decoded_bytes)"
+                raise HttpError(413, "RequestEntityTooLarge", text)
+            # Neither a body that does not arrive nor one that waits for memory takes a place among those answered.
+            await self._acquire(memory, weight, deadline, _NO_MEMORY)
             try:
-                await self._acquire_slot(deadline - self._clock.monotonic())
+                await self._acquire(concurrency, 1, deadline, _NO_PLACE)
                 try:
-                    return await self._decide(body, budget, deadline, is_heavy=weight > LIGHT)
+                    return await self._decide(body, seconds, deadline, is_heavy=weight > LIGHT)
                 finally:
-                    self._limits.concurrency.release()
+                    concurrency.release(1)
             finally:
-                self._limits.memory.release(weight)
+                memory.release(weight)
+
+    async def _acquire(self, budget: Budget, amount: int, deadline: float, reason: str) -> None:
+        """Have a share of what the reviews under way have together, or give up waiting for it."""
+        try:
+            await budget.acquire(amount, self._clock, deadline - self._clock.monotonic())
+        except TimeoutError:
+            raise overloaded(reason.format(budget)) from None
 
     async def _decide(
-        self, body: bytearray, budget: float, deadline: float, *, is_heavy: bool
+        self, body: bytearray, seconds: float, deadline: float, *, is_heavy: bool
     ) -> tuple[int, web.Response]:
         review = await self._decode(body, is_heavy=is_heavy)
-        with structlog.contextvars.bound_contextvars(**self._identity(review.request)):
+        bound = structlog.contextvars.bind_contextvars(**self._identity(review.request))
+        try:
             async with move_on_after(self._clock, deadline - self._clock.monotonic()) as limit:
                 code, response = await self._ask(review.request)
             if limit.cancelled_caught:
-                log.warning("webhook took too long", seconds=budget)
-                text = f"webhook {self.name} did not decide within {budget:g} s"
+                log.warning("webhook took too long", seconds=seconds)
+                text = f"webhook {self.name} did not decide within {seconds:g} s"
                 code, response = 504, AdmissionResponse.fail(504, "Timeout", text)
             return await self._encode(review, code, response, is_heavy=is_heavy)
-
-    async def _acquire_slot(self, seconds: float) -> None:
-        """Be one of the requests that are answered at a time, or give up waiting for it."""
-        concurrency = self._limits.concurrency
-        try:
-            concurrency.acquire_nowait()
-        except anyio.WouldBlock:
-            async with move_on_after(self._clock, seconds) as limit:
-                await concurrency.acquire()
-            if limit.cancelled_caught:
-                text = f"{concurrency.total_tokens} requests are being answered (max_concurrent)"
-                raise overloaded(text) from None
-
-    async def _acquire_memory(self, weight: int, seconds: float) -> None:
-        """Have room for a review with all that is decoded from it, or give up waiting for it."""
-        memory = self._limits.memory
-        if weight > memory.total:
-            text = f"the review may take {weight} bytes of memory, more than {memory.total} (max_decoded_bytes)"
-            raise HttpError(413, "RequestEntityTooLarge", text)
-        try:
-            await memory.acquire(weight, self._clock, seconds)
-        except TimeoutError:
-            text = f"reviews of {memory.used} of {memory.total} bytes are being answered (max_decoded_bytes)"
-            raise overloaded(text) from None
+        finally:
+            structlog.contextvars.reset_contextvars(**bound)
 
     async def _take(self, steps: Steps[_T], *, is_heavy: bool) -> _T:
         return await with_pauses(steps, self._clock) if is_heavy else at_once(steps)
@@ -208,6 +202,7 @@ class AdmissionEndpoint:
         return code, web.Response(body=body, content_type=JSON)
 
 
+@lru_cache(64)
 def time_budget(text: str, default: float) -> float:
     """Seconds in which a request must be answered so that the answer still reaches the API server.
 

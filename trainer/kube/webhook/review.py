@@ -7,6 +7,7 @@ Unknown fields are left alone, since newer API servers add some.
 from __future__ import annotations
 
 import base64
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -82,6 +83,8 @@ _envelopes = msgspec.json.Decoder(_Envelope)
 _requests = msgspec.json.Decoder(_Request)
 _objects = msgspec.json.Decoder(dict[str, Any] | None)
 
+_known_resource = lru_cache(64)(Resource)
+_OPERATIONS = {operation.value: operation for operation in Operation}
 _NEEDS_OBJECT = {Operation.CREATE, Operation.UPDATE}
 _NEEDS_OLD_OBJECT = {Operation.UPDATE, Operation.DELETE}
 
@@ -187,7 +190,7 @@ class AdmissionReview:
 
 
 def status(code: int, reason: str, message: str, *, details: Object | None = None) -> Object:
-    """A metav1.Status that tells of a failure; its message, which may repeat what was sent, is cut."""
+    """A metav1.Status for a failure; its message, which may repeat what was sent, is cut."""
     failure: Object = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -249,19 +252,14 @@ def _check_names(raw: _Request) -> None:
 
 
 def _operation(text: str) -> Operation:
-    try:
-        return Operation(text)
-    except ValueError as error:
-        raise ReviewError(str(not_supported("request.operation", text, map(str, Operation)))) from error
+    operation = _OPERATIONS.get(text)
+    if operation is None:
+        raise ReviewError(str(not_supported("request.operation", text, map(str, Operation))))
+    return operation
 
 
 def _resource(raw: _Request) -> Resource:
     # The API server says of a Namespace that it is in the namespace of its name.
     is_namespace = (raw.kind.group, raw.kind.kind) == ("", "Namespace")
-    return Resource(
-        raw.resource.group,
-        raw.resource.version,
-        raw.resource.resource,
-        raw.kind.kind,
-        namespaced=bool(raw.namespace) and not is_namespace,
-    )
+    named = raw.resource.group, raw.resource.version, raw.resource.resource, raw.kind.kind
+    return _known_resource(*named, namespaced=bool(raw.namespace) and not is_namespace)

@@ -11,15 +11,14 @@ import structlog
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConfigurationError, KubeError
 from trainer.kube.manager.supervisor import Group
-from trainer.kube.metrics.certificates import ExpirySeries
-from trainer.kube.metrics.webhooks import WebhookSeries
+from trainer.kube.metrics.servers import ExpirySeries, WebhookSeries
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import BodyReader, HttpError, failure
+from trainer.kube.webhook.budget import LIGHT, Budget
 from trainer.kube.webhook.endpoint import AdmissionEndpoint, Limits
-from trainer.kube.webhook.memory_budget import LIGHT, MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +40,7 @@ _POSITIVE = (
 
 @dataclass(frozen=True, slots=True)
 class WebhookServerOptions:
-    """Where a webhook server listens, and what it puts up with."""
+    """Address and limits of a webhook server."""
 
     host: str = ""
     """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since the API server comes from elsewhere."""
@@ -56,7 +55,7 @@ class WebhookServerOptions:
     """Size of all bodies that are read or answered at a time, except for those of up to 64 KiB; others wait before they
     are read. Default: 64 MiB, nine of the largest."""
     max_decoded_bytes: int = 64 * 1024 * 1024
-    """Memory of all reviews that are decoded at a time, see `memory_budget.weight_of`; others wait as long as they can,
+    """Memory of all reviews that are decoded at a time, see `budget.weight_of`; others wait as long as they can,
     the smallest in front, and one that weighs more is refused. Of those that weigh more than 1 MiB one is answered at a
     time. Default: 64 MiB, which are decoded within a tenth of a second; JSON that people write weighs about ten times
     its size, so that an object and an old object of 3 MiB each have room."""
@@ -125,12 +124,11 @@ class WebhookServer:
             max_buffered_bytes=self._options.max_buffered_bytes,
             timeout=self._options.read_timeout,
         )
-        concurrency = anyio.CapacityLimiter(self._options.max_concurrent)
-        memory = MemoryBudget(self._options.max_decoded_bytes, light=LIGHT)
+        concurrency, memory = Budget(self._options.max_concurrent), Budget(self._options.max_decoded_bytes, light=LIGHT)
         self._limits = Limits(reader, concurrency, memory, self._options.request_timeout)
         expires = manager.metrics.series(ExpirySeries).of("webhooks")
         self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
-        self._strangers = SparseLog("refused client certificate", clock=self._clock)
+        self._refused_clients = SparseLog("refused client certificate", clock=self._clock)
         self._server = self._make_server(manager)
         self._preparing = anyio.CancelScope()
         self._stopping = anyio.Event()
@@ -217,7 +215,7 @@ class WebhookServer:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         allowed, shown = self._options.client_names, _common_names(request)
         if allowed and allowed.isdisjoint(shown):
-            self._strangers.warning(common_names=", ".join(shown))
+            self._refused_clients.warning(common_names=", ".join(shown))
             text = "the certificate of the client has another common name than those that may ask"
             return failure(HttpError(403, "Forbidden", text))
         endpoint = self._endpoints.get(request.path)

@@ -2,7 +2,7 @@
 
 An init container installs Flux, whatever the image of the training has. The first pod leads: its broker waits for those
 of the others, runs the command with `flux run`, and ends all of them with its exit code. Without a command the brokers
-wait for whoever comes with `kubectl exec`. Flux starts processes of MPI by itself, without SSH.
+wait for a user who comes with `kubectl exec`. Flux starts processes of MPI by itself, without SSH.
 
 Variables of the container that trains choose what the API has no field for: FLUX_VIEW_IMAGE, FLUX_NETWORK_DEVICE and
 FLUX_QUEUE_POLICY.
@@ -14,35 +14,32 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from trainer.framework import (
+    PROCESSES,
     AdmissionWarning,
     Container,
-    Watch,
     by_name,
+    check_processes,
     devices_of,
     stated_processes,
     trainer_env,
     upsert,
 )
 from trainer.kube.field_errors import FieldError, invalid
-from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.flux.curve import CERTIFICATES, certificate_mount, certificate_secret, certificate_volume
 from trainer.plugins.flux.scripts import (
     INSTALL,
     SCRIPTS,
     START,
-    Layout,
     scripts_config_map,
     scripts_mount,
-    scripts_name,
     scripts_volume,
 )
-from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo
+    from trainer.framework import Component, Finding, Reader, RuntimeInfo, Watch
     from trainer.kube.objects import Object
 
 INSTALLER = "flux-installer"
@@ -66,7 +63,6 @@ _SOFTWARE: Final = {"name": "spack-install", "mountPath": "/opt/software"}
 _MEMORY: Final = {"name": "shared-memory", "mountPath": "/dev/shm"}  # noqa: S108 where MPI shares memory
 
 _NAME_LIMIT: Final = 63
-_PROCESSES: Final = "spec.trainer.numProcPerNode"
 
 
 class Flux:
@@ -80,20 +76,14 @@ class Flux:
 
     def watches(self) -> Iterator[Watch]:
         """The scripts, their JobSets, and the events of a lost certificate; no certificate is cached."""
-        yield Watch(CONFIG_MAPS, SCRIPTS)
-        yield Watch(JOBSETS, triggers=False)
+        yield from SCRIPTS.watches()
         yield from CERTIFICATES.watches()
 
-    def validate(
-        self,
-        info: RuntimeInfo,
-        old: TrainJob | None,  # noqa: ARG002
-        new: TrainJob,
-    ) -> Iterator[FieldError | AdmissionWarning]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse names that are taken or too long, and processes that cannot share GPUs; warn of pods that hang."""
         if info.ml_policy.flux is None:
             return
-        volume = scripts_name(info)
+        volume = SCRIPTS.name(info.job_name)
         excess = len(volume) - _NAME_LIMIT
         if excess > 0:
             rule = f"is too long by {excess}: pods get the volume {volume}, of at most {_NAME_LIMIT} characters"
@@ -139,14 +129,16 @@ class Flux:
         if info.ml_policy.flux is None:
             return
         settings = _settings(info, train_job)
-        layout = Layout(
+        yield certificate_secret(train_job, self._reader)
+        yield scripts_config_map(
+            info,
+            train_job,
+            self._reader,
             processes=_processes_per_node(info, train_job),
             gpus=devices_of(info.main_container).count,
             device=settings[NETWORK_DEVICE],
             queue_policy=settings[QUEUE_POLICY],
         )
-        yield certificate_secret(train_job, self._reader)
-        yield scripts_config_map(info, train_job, layout, self._reader)
 
 
 def _settings(info: RuntimeInfo, train_job: TrainJob) -> dict[str, str]:
@@ -163,25 +155,20 @@ def _handed_on(words: list[str]) -> list[str]:
 
 
 def _processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
-    """The TrainJob's number, or one for each GPU where it says so; else the runtime's."""
-    wish = stated_processes(train_job)
-    if wish is not None and str(wish).isdigit():
-        return int(wish)
-    policy = info.ml_policy.flux
-    assert policy is not None, "asked only about runtimes of Flux"
-    gpus = 0 if wish is None else devices_of(info.main_container).count
+    """The TrainJob's number, or one for each GPU where it asks for that; else the runtime's."""
+    stated, policy = stated_processes(train_job), info.ml_policy.flux
+    if isinstance(stated, int):
+        return stated
+    assert policy is not None, "only runtimes of Flux get here"
+    gpus = 0 if stated is None else devices_of(info.main_container).count
     return gpus or policy.num_proc_per_node
 
 
 def _check_processes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    wish, gpus = stated_processes(train_job), devices_of(info.main_container).count
-    if wish == "cpu":
-        yield invalid(_PROCESSES, wish, "must be an integer, gpu or auto: a Flux runtime does not count CPUs")
-        return
-    if wish == "gpu" and not gpus:
-        yield invalid(_PROCESSES, wish, "the nodes have no GPUs; ask for some in resourcesPerNode, or write an integer")
-        return
+    stated, gpus = stated_processes(train_job), devices_of(info.main_container).count
+    wrong = list(check_processes(stated, gpus, "a Flux runtime does not count CPUs"))
+    yield from wrong
     processes = _processes_per_node(info, train_job)
-    if gpus and gpus % processes:
-        field = _PROCESSES if wish is not None else f"{info.runtime} spec.mlPolicy.flux.numProcPerNode"
+    if not wrong and gpus % processes:
+        field = PROCESSES if stated is not None else f"{info.runtime} spec.mlPolicy.flux.numProcPerNode"
         yield invalid(field, processes, f"must divide {gpus}, the GPUs of a node: Flux gives each process as many")

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from trainer.framework import Component, revise_while_suspended
-from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.selection import Selection
+from trainer.framework import PodConfigMap
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Reader, RuntimeInfo
+    from trainer.framework import Component, Reader, RuntimeInfo
     from trainer.kube.objects import Object
 
 ENTRYPOINT_LABEL = "trainer.kubeflow.org/flux-entrypoint"
 """Label of all scripts that start Flux; only ConfigMaps with it are cached."""
 
-SCRIPTS = Selection(label_selector=ENTRYPOINT_LABEL, metadata_only=True)
-"""Watch of all scripts, metadata only, since tenants can label large ConfigMaps."""
+SCRIPTS = PodConfigMap("flux-entrypoint", ENTRYPOINT_LABEL)
+"""The ConfigMaps with the scripts; the volumes with them have the same names."""
 
 DIRECTORY: Final = "/etc/flux-config"
 """Where containers find the scripts."""
@@ -61,56 +58,46 @@ queue-policy = {policy}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What Flux has to know about the nodes."""
+def scripts_config_map(
+    info: RuntimeInfo,
+    train_job: TrainJob,
+    reader: Reader,
+    *,
+    processes: int,
+    gpus: int,
+    device: str,
+    queue_policy: str,
+) -> Component:
+    """The ConfigMap `<job>-flux-entrypoint`; once the JobSet runs, it stays as it is.
 
-    processes: int
-    """On every node."""
-    gpus: int
-    """Of every node."""
-    device: str
-    """Name of the network device of the pods."""
-    queue_policy: str
-    """In which order Flux starts what it is asked to run."""
-
-
-def scripts_name(info: RuntimeInfo) -> str:
-    """Name of the ConfigMap and of the volume with it."""
-    return f"{info.job_name}-flux-entrypoint"
-
-
-def scripts_config_map(info: RuntimeInfo, train_job: TrainJob, layout: Layout, reader: Reader) -> Component:
-    """The ConfigMap `<job>-flux-entrypoint`; once the JobSet runs, it stays as it is."""
+    Every node has these processes and GPUs; `device` is the network device of the pods.
+    """
     hosts = f"{_prefix(info)}-[{_range(info.trainer.count)}]"
-    config_map: Object = {
-        "apiVersion": CONFIG_MAPS.api_version,
-        "kind": CONFIG_MAPS.kind,
-        "metadata": {
-            "name": scripts_name(info),
-            "namespace": train_job.metadata.namespace,
-            "labels": {ENTRYPOINT_LABEL: info.job_name},
-        },
-        "data": {
-            _START: _script(
-                _START, lead=f"{_prefix(info)}-0", resources=_resources(layout), options=_options(info, layout)
-            ),
-            _INSTALL: _script(_INSTALL, hosts=hosts, broker_toml=_broker(info, hosts, layout)),
-        },
+    broker = _BROKER.format(
+        bind=_toml(f"tcp://{device}:%p"),
+        connect=_toml(f"tcp://%h.{info.endpoints_of(info.trainer).domain}:%p"),
+        hosts=_toml(hosts),
+        policy=_toml(queue_policy),
+    )
+    # A core for each process, and GPUs.
+    resources = f"--cores={_range(processes)}" + (f" --gpu={_range(gpus)}" if gpus else "")
+    options = _options(info.trainer.count, processes, gpus)
+    scripts = {
+        _START: _script(_START, lead=f"{_prefix(info)}-0", resources=resources, options=options),
+        _INSTALL: _script(_INSTALL, hosts=hosts, broker_toml=broker),
     }
-    revise = revise_while_suspended(reader, train_job, config_map)
-    return Component(CONFIG_MAPS, config_map, revise=revise, metadata_only=True)
+    return SCRIPTS.component(train_job, scripts, reader)
 
 
 def scripts_volume(info: RuntimeInfo) -> Object:
     """The volume with the scripts."""
-    name = scripts_name(info)
+    name = SCRIPTS.name(info.job_name)
     return {"name": name, "configMap": {"name": name, "defaultMode": _MODE}}
 
 
 def scripts_mount(info: RuntimeInfo) -> Object:
     """The mount of the volume in a container."""
-    return {"name": scripts_name(info), "mountPath": DIRECTORY, "readOnly": True}
+    return {"name": SCRIPTS.name(info.job_name), "mountPath": DIRECTORY, "readOnly": True}
 
 
 def _script(name: str, **values: str) -> str:
@@ -123,35 +110,18 @@ def _prefix(info: RuntimeInfo) -> str:
     return f"{info.endpoints_of(info.trainer).prefix}-0"
 
 
-def _broker(info: RuntimeInfo, hosts: str, layout: Layout) -> str:
-    domain = info.endpoints_of(info.trainer).domain
-    return _BROKER.format(
-        bind=_toml(f"tcp://{layout.device}:%p"),
-        connect=_toml(f"tcp://%h.{domain}:%p"),
-        hosts=_toml(hosts),
-        policy=_toml(layout.queue_policy),
-    )
-
-
 def _toml(text: str) -> str:
     """A basic string of TOML, which escapes as JSON does, but for one character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _resources(layout: Layout) -> str:
-    """What every node has, for Flux: a core for each process, and GPUs."""
-    gpus = [f"--gpu={_range(layout.gpus)}"] if layout.gpus else []
-    return " ".join([f"--cores={_range(layout.processes)}", *gpus])
-
-
-def _options(info: RuntimeInfo, layout: Layout) -> str:
+def _options(nodes: int, processes: int, gpus: int) -> str:
     """Options of `flux run`.
 
     Processes are not bound to cores: Flux counts those of the machine, and would bind all pods there to the same ones.
     """
-    nodes = info.trainer.count
-    gpus = ["-g", str(max(1, layout.gpus // layout.processes))] if layout.gpus else []
-    return " ".join(["-N", str(nodes), "-n", str(nodes * layout.processes), *gpus, "-o", "cpu-affinity=off"])
+    share = ["-g", str(max(1, gpus // processes))] if gpus else []
+    return " ".join(["-N", str(nodes), "-n", str(nodes * processes), *share, "-o", "cpu-affinity=off"])
 
 
 def _range(count: int) -> str:

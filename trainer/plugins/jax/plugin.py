@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.framework import (
     NODE_RANK,
+    PROCESSES,
+    check_processes,
     check_reserved_env,
     container_overrides,
     devices_of,
@@ -14,7 +17,6 @@ from trainer.framework import (
     trainer_env,
 )
 from trainer.kube.field_errors import FieldError, invalid, required
-from trainer.plugins.jax.launcher import launched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,10 +41,15 @@ COORDINATOR_BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
 """Bind address of process 0 as `host:port`; JAX reads it."""
 
 
+# Read here, because no file may keep the event loop waiting.
+SCRIPT = resources.files(__package__).joinpath("launcher.sh").read_text("utf-8").partition("\n\n")[2]
+"""The program that starts several processes on a node, for any shell; images without one cannot."""
+
+
 def defaults_of(info: RuntimeInfo) -> dict[str, str]:
     """Variables that runtimes and TrainJobs may set, and their values where these do not, which are those of JAX.
 
-    Processes wait five minutes for each other, at all addresses of the pod, be they IPv4 or IPv6.
+    Processes wait five minutes for each other, at all addresses of the pod, IPv4 and IPv6.
     """
     if not info.conventions.has_extras:
         return {}
@@ -50,7 +57,6 @@ def defaults_of(info: RuntimeInfo) -> dict[str, str]:
 
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):(?P<port>[0-9]+)")
-_PATH = "spec.trainer.numProcPerNode"
 _TPU = "google.com/tpu"
 
 
@@ -68,7 +74,7 @@ class Jax:
     name = "jax"
     ml_policy_sources = frozenset({"jax"})
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
         """Refuse reserved variables, values that JAX cannot use, and nodes whose devices cannot be split."""
         if info.ml_policy.jax is None:
             return
@@ -97,6 +103,12 @@ class Jax:
         container.expose(info.conventions.rendezvous_port)
         if split.processes > 1:
             container.command = launched(container.command, split.processes, split.devices)
+
+
+def launched(command: list[str], processes: int, devices: int) -> list[str]:
+    """The command of a container whose node runs several processes of `command`, which needs no quoting so."""
+    # Kubernetes would take $( for the beginning of a reference to a variable.
+    return ["/bin/sh", "-c", SCRIPT.replace("$(", "$$("), "jax-launcher", str(processes), str(devices), *command]
 
 
 def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
@@ -157,8 +169,8 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
     gpus = devices_of(info.main_container).count
-    wish = _stated_processes(info, train_job)
-    processes = gpus if wish == "gpu" else 1 if wish in {None, "auto"} else int(wish)
+    stated = _stated_processes(info, train_job)
+    processes = stated if isinstance(stated, int) else gpus if stated == "gpu" else 1
     return Split(processes, gpus // processes)
 
 
@@ -168,26 +180,20 @@ def _stated_processes(info: RuntimeInfo, train_job: TrainJob) -> int | str | Non
 
 def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse processes that cannot share the devices of a node, and several processes of an unknown command."""
-    wish, container = _stated_processes(info, train_job), info.main_container
-    gpus = devices_of(container).count
-    if wish == "cpu":
-        rule = "must be a number, gpu or auto: one JAX process uses all CPUs of a node"
-        yield invalid(_PATH, wish, rule)
-    elif wish == "gpu" and not gpus:
-        rule = "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode"
-        yield invalid(_PATH, wish, rule)
-    else:
-        processes = split_of(info, train_job).processes
-        if processes > 1:
-            yield from _check_several(processes, gpus, container)
+    container, gpus = info.main_container, devices_of(info.main_container).count
+    reason = "one JAX process uses all CPUs of a node"
+    wrong = list(check_processes(_stated_processes(info, train_job), gpus, reason))
+    yield from wrong
+    if not wrong and (processes := split_of(info, train_job).processes) > 1:
+        yield from _check_several(processes, gpus, container)
 
 
 def _check_several(processes: int, gpus: int, container: Container) -> Iterator[FieldError]:
     if gpus % processes:
         divisors = ", ".join(str(number) for number in range(1, gpus + 1) if gpus % number == 0)
-        yield invalid(_PATH, processes, f"must divide the {gpus} GPUs of a node: one of {divisors}")
+        yield invalid(PROCESSES, processes, f"must divide the {gpus} GPUs of a node: one of {divisors}")
     if any(_TPU in amounts for amounts in container.resources.values() if isinstance(amounts, dict)):
-        yield invalid(_PATH, processes, "must be 1 or absent on nodes with TPUs, which one JAX process drives")
+        yield invalid(PROCESSES, processes, "must be 1 or absent on nodes with TPUs, which one JAX process drives")
     if not container.command:
         rule = f"must be set to start {processes} processes on a node: that of the image is not known here"
         yield required("spec.trainer.command", rule)

@@ -2,71 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from trainer.api.jobset import JobSet
-from trainer.api.metadata import ObjectMetadata, TemplateMetadata
-from trainer.framework import Ancestor, pod_spec_of, private_copy
+import msgspec
+
+from trainer.framework import Ancestor
 from trainer.plugins.jobset.revision import FROM_CREATION, NODE_RANGE, SUSPEND, node_range
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from trainer.api.jobset import JobSpec, ReplicatedJob
     from trainer.api.trainjob import TrainJob
     from trainer.framework import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
 
 def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
     """The JobSet of the TrainJob; fields that RuntimeInfo lacks come from the runtime unchanged."""
-    spec = private_copy(info.template)
-    spec.suspend = train_job.spec.suspend
-    for job, pod_set in zip(spec.replicated_jobs or [], info.pod_sets, strict=True):
-        job.replicas = pod_set.replicas
-        _set_size(job.template.spec, pod_set)
-        _set_metadata(job, pod_set, info)
-        _set_pod_spec(pod_spec_of(job), pod_set)
+    spec = info.template.to_object() | {"suspend": train_job.spec.suspend}
+    for job, pod_set in zip(spec.get("replicatedJobs") or [], info.pod_sets, strict=True):
+        job["replicas"] = pod_set.replicas
+        _set_size(job["template"]["spec"], pod_set)
+        _set_metadata(job["template"], pod_set, info)
+        _set_pod_spec(job["template"]["spec"]["template"]["spec"], pod_set)
     annotations = info.annotations | info.train_job_annotations
     annotations.pop(NODE_RANGE, None)  # only a plugin makes a training elastic
     annotations.pop(SUSPEND, None)
-    if spec.suspend:
+    if spec["suspend"]:
         annotations[SUSPEND] = FROM_CREATION
     nodes = node_range(info)
     if nodes is not None:
         annotations[NODE_RANGE] = nodes
-    return JobSet(
-        metadata=ObjectMetadata(
-            name=info.job_name,
-            namespace=train_job.metadata.namespace,
-            labels=info.labels | info.train_job_labels or None,
-            annotations=annotations or None,
-        ),
-        spec=spec,
-    ).to_object()
+    metadata: Object = {"name": info.job_name}
+    if train_job.metadata.namespace is not None:
+        metadata["namespace"] = train_job.metadata.namespace
+    _merge(metadata, info.labels | info.train_job_labels, annotations)
+    jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, "metadata": metadata, "spec": spec}
+    # Nothing is shared with `info` and with constants of plugins.
+    return _decoder.decode(_encoder.encode(jobset))
 
 
-def _set_size(job: JobSpec, pod_set: PodSet) -> None:
+def _set_size(job: Object, pod_set: PodSet) -> None:
     """The trainer has one pod for each node; other Jobs keep their size, and indexed Jobs need `completions`."""
-    if pod_set.ancestor == Ancestor.TRAINER or job.completions is None:
-        job.parallelism = job.completions = pod_set.count
+    if pod_set.ancestor == Ancestor.TRAINER or job.get("completions") is None:
+        job["parallelism"] = job["completions"] = pod_set.count
 
 
-def _set_metadata(job: ReplicatedJob, pod_set: PodSet, info: RuntimeInfo) -> None:
+def _set_metadata(job_template: Object, pod_set: PodSet, info: RuntimeInfo) -> None:
     labels, annotations = info.train_job_labels, info.train_job_annotations
-    metadata = job.template.metadata or TemplateMetadata()
-    metadata.labels = (metadata.labels or {}) | labels or None
-    metadata.annotations = (metadata.annotations or {}) | annotations or None
-    if metadata.labels or metadata.annotations:
-        job.template.metadata = metadata
-    pod_template = job.template.spec.template
-    pod_metadata: Object = dict(pod_template.get("metadata") or {})
-    for name, additions in (
-        ("labels", labels | pod_set.labels),
-        ("annotations", annotations | pod_set.annotations),
-    ):
+    _merge_into(job_template, labels, annotations)
+    _merge_into(job_template["spec"]["template"], labels | pod_set.labels, annotations | pod_set.annotations)
+
+
+def _merge_into(template: Object, labels: dict[str, str], annotations: dict[str, str]) -> None:
+    metadata = template.get("metadata") or {}
+    _merge(metadata, labels, annotations)
+    if metadata:
+        template["metadata"] = metadata
+
+
+def _merge(metadata: Object, labels: dict[str, str], annotations: dict[str, str]) -> None:
+    for name, additions in (("labels", labels), ("annotations", annotations)):
         if additions:
-            pod_metadata[name] = (pod_metadata.get(name) or {}) | additions
-    if pod_metadata:
-        pod_template["metadata"] = pod_metadata
+            metadata[name] = (metadata.get(name) or {}) | additions
 
 
 def _set_pod_spec(spec: Object, pod_set: PodSet) -> None:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES, check_request
-from trainer.framework import ANCESTOR_LABEL, Ancestor, is_exclusive, pod_spec_of
+from trainer.framework import ANCESTOR_LABEL, Ancestor, container_overrides, is_exclusive, pod_spec_of
 from trainer.kube.field_errors import OMITTED, FieldError, duplicate, forbidden, invalid, listed, required
 from trainer.kube.quantity import parse_quantity
 
@@ -254,7 +254,7 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
         for key in labels:
             if key in _OTHERS_LABELS or key.startswith(_OTHERS_DOMAINS):
                 yield forbidden(f"{path}[{key}]", "is for JobSet and Kubernetes to set on Jobs and pods; remove it")
-    claims, own_mounts, own_resources = _claims(info), _Mounts(train_job), _own_resources(train_job)
+    claims, own_resources = _claims(info), _own_resources(train_job)
     for pod_set in info.pod_sets:
         volumes = {volume.get("name") for volume in pod_set.volumes} | claims
         for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
@@ -264,14 +264,20 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
                 if not container.image:
                     field = "spec.trainer.image" if is_main else f"{path}.image"
                     yield required(field, f"container {container.name} of {info.runtime} has no image")
-                for position, mount in enumerate(container.volume_mounts):
-                    if mount.get("name") not in volumes:
-                        own = own_mounts.field(pod_set, kind, container, mount["mountPath"])
-                        detail = f"is not a volume of the pods of {pod_set.name}"
-                        field = f"{own or f'{path}.volumeMounts[{position}]'}.name"
-                        yield invalid(field, mount.get("name"), detail)
+                if any(mount.get("name") not in volumes for mount in container.volume_mounts):
+                    own = _own_mounts(train_job, pod_set, container, kind)
+                    yield from _unknown_volumes(container, volumes, own, f"{path}.volumeMounts", pod_set.name)
                 yield from _requests(own_resources if is_main else frozenset(), container, f"{path}.resources")
         yield from _unknown_claims(info, pod_set)
+
+
+def _unknown_volumes(
+    container: Container, volumes: set[object], own: Mapping[str, str], path: str, pods: str
+) -> Iterator[FieldError]:
+    for position, mount in enumerate(container.volume_mounts):
+        if mount.get("name") not in volumes:
+            field = own.get(mount["mountPath"], f"{path}[{position}]")
+            yield invalid(f"{field}.name", mount.get("name"), f"is not a volume of the pods of {pods}")
 
 
 def _labels(train_job: TrainJob) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -297,26 +303,13 @@ def _claims(info: RuntimeInfo) -> set[str]:
     return {(template.get("metadata") or {}).get("name") or "" for policy in policies for template in policy.templates}
 
 
-class _Mounts:
-    """Volume mounts in the overrides of a TrainJob."""
-
-    def __init__(self, train_job: TrainJob) -> None:
-        self._fields: dict[tuple[str, str], list[tuple[frozenset[str], dict[str, str]]]] = {}
-        for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
-            targets = frozenset(target.name.lower() for target in override.target_jobs)
-            for kind, changes in (("containers", override.containers), ("initContainers", override.init_containers)):
-                for place, change in enumerate(changes or []):
-                    path = f"spec.podSpecOverrides[{index}].{kind}[{place}].volumeMounts"
-                    mounts = enumerate(change.volume_mounts or [])
-                    fields = {mount.mount_path: f"{path}[{position}]" for position, mount in mounts}
-                    self._fields.setdefault((kind, change.name), []).append((targets, fields))
-
-    def field(self, pod_set: PodSet, kind: str, container: Container, mount_path: str) -> str | None:
-        """The last override of a mount; None for a mount of the runtime or a plugin."""
-        for targets, fields in reversed(self._fields.get((kind, container.name), [])):
-            if pod_set.name in targets and mount_path in fields:
-                return fields[mount_path]
-        return None
+def _own_mounts(train_job: TrainJob, pod_set: PodSet, container: Container, kind: str) -> dict[str, str]:
+    """The fields of the mounts that a TrainJob gives a container, by mount path; the last override counts."""
+    return {
+        mount.mount_path: f"{path}.volumeMounts[{position}]"
+        for path, change in container_overrides(train_job, pod_set, container, kind)
+        for position, mount in enumerate(change.volume_mounts or [])
+    }
 
 
 def _own_resources(train_job: TrainJob) -> frozenset[str]:
@@ -329,10 +322,7 @@ def _own_resources(train_job: TrainJob) -> frozenset[str]:
 def _requests(own: frozenset[str], container: Container, path: str) -> Iterator[FieldError]:
     """Errors of requests above their limit, and of devices such as GPUs without a limit of the same amount.
 
-    Args:
-        own: resources whose amounts the TrainJob sets in this container.
-        container: as it is going to be.
-        path: of its resources in the runtime.
+    The TrainJob sets the amounts of the resources `own`; `path` is that of the others, in the runtime.
     """
     requests, limits = container.resources.get("requests") or {}, container.resources.get("limits") or {}
     named = {*requests, *limits}

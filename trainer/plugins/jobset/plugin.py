@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework import Ancestor, BuildError, Component, Outcome, StatusReport, Watch, first_failure, nodes_field
@@ -25,18 +26,17 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.jobset.checks import check_jobs, check_pods, check_references
-from trainer.plugins.jobset.complaints import CLAIMS, claims_of_jobset, complaints
-from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
-from trainer.plugins.jobset.pod_troubles import (
+from trainer.plugins.jobset.events import CLAIMS, claims_of_jobset, event_watches
+from trainer.plugins.jobset.pod_index import (
     ACTIVE,
-    TROUBLES,
-    Attention,
-    GonePods,
-    Troubles,
+    POD_PROBLEMS,
+    DeletedPods,
+    PodIndex,
+    WaitingJobSets,
     active_jobsets,
-    owner_of,
-    troubles_of,
+    problems_of,
 )
+from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.workloads import JOBSETS
 
@@ -74,8 +74,8 @@ class JobSetPlugin:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._gone = GonePods()
-        self._attention = Attention(reader)
+        self._gone = DeletedPods()
+        self._waiting = WaitingJobSets(reader)
 
     def watches(self) -> Iterator[Watch]:
         """JobSets, their pods that get or lose a problem, and events about the objects below a JobSet."""
@@ -88,14 +88,14 @@ class JobSetPlugin:
         yield Watch(
             PODS,
             Selection(label_selector=JOBSET_NAME),
-            train_jobs=owner_of,
-            predicate=any_of(self._gone.trouble_changed, self._attention.is_due),
+            train_jobs=jobset_keys,
+            predicate=any_of(self._gone.problem_changed, self._waiting.is_due),
             delay=_POD_DELAY,
-            indexes={TROUBLES: troubles_of},
+            indexes={POD_PROBLEMS: problems_of},
         )
-        yield from complaints(self._reader)
+        yield from event_watches(self._reader)
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
         """Refuse what JobSet and Kubernetes would refuse: contradictions, too many pods, names too long for pods."""
         yield from check_references(info)
         yield from check_jobs(info)
@@ -103,11 +103,7 @@ class JobSetPlugin:
         yield from _check_sizes(info, new)
 
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain.
-
-        Raises:
-            BuildError: a plugin has changed the number of pods to one that cannot be.
-        """
+        """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain."""
         errors = tuple(_check_sizes(info, train_job))
         if errors:
             raise BuildError(*errors)
@@ -139,8 +135,9 @@ class JobSetPlugin:
                 reason, message = condition.get("reason") or ended, condition.get("message") or f"JobSet is {ended}"
                 if condition_type is ConditionType.COMPLETE:
                     return Outcome(condition_type, reason, message)
-                culprit = first_failure(Troubles(self._reader, jobset).failed())
-                return Outcome(condition_type, reason, message, culprit, jobs=_selection(jobset))
+                culprit = first_failure(PodIndex(self._reader, jobset).failed())
+                jobs = Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
+                return Outcome(condition_type, reason, message, culprit, jobs)
         return None
 
     def train_job_status(self, train_job: TrainJob) -> StatusReport:
@@ -162,11 +159,11 @@ class JobSetPlugin:
         if (jobset.get("spec") or {}).get("suspend"):
             yield from suspended_by_others(jobset)
             return
-        troubles = Troubles(self._reader, jobset)
-        present = waits(troubles, train_job)
-        self._attention.pay(key_of(jobset), waits=bool(present))
+        index = PodIndex(self._reader, jobset)
+        present = waits(index, train_job)
+        self._waiting.note(key_of(jobset), waits=bool(present))
         yield from present
-        yield from restarts(troubles, self._gone)
+        yield from restarts(index, self._gone)
 
     def _jobset(self, train_job: TrainJob) -> Object | None:
         """The JobSet that this TrainJob controls; one of the same name may have another owner."""
@@ -189,11 +186,6 @@ def _train_jobs_of(jobset: CachedObject) -> Iterable[ObjectKey]:
 def _says_something(jobset: CachedObject) -> bool:
     """Predicate: drops the creation of a JobSet, which is our own write; its first status passes."""
     return bool(jobset.get("status"))
-
-
-def _selection(jobset: Object) -> Selection:
-    """Jobs and pods of a JobSet."""
-    return Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
 
 
 def _check_sizes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:

@@ -4,9 +4,9 @@ JobSet's admission webhook refuses all changes of replicated Jobs, except, while
 annotations, node selector, tolerations and scheduling gates of their pods; and the size of an elastic training, where
 the cluster allows that.
 
-`suspend` has several writers: the TrainJob, and whoever suspends and resumes JobSets themselves, such as Kueue. We
+`suspend` has several writers: the TrainJob, and those that suspend and resume JobSets themselves, such as Kueue. We
 write it when the TrainJob changes it, and note that in an annotation; otherwise the JobSet stays as others left it.
-The same annotation tells of a JobSet that has been suspended since it was created, so that it has run nothing: such a
+The same annotation marks a JobSet that has been suspended since it was created, so that it has run nothing: such a
 JobSet may be deleted and created again when the TrainJob asks for another number of nodes. For less it is not, since it
 would lose its place in a queue when a later version of the manager builds JobSets differently.
 """
@@ -60,12 +60,7 @@ def elastic_job(jobset: Object) -> ElasticJob | None:
 
 
 def resize(spec: Object, desired: Object) -> Object | None:
-    """A copy of a JobSet's spec with the desired size of its elastic Job; None if it has that size.
-
-    Args:
-        spec: as it exists, or as it is to become.
-        desired: the JobSet that is asked for.
-    """
+    """A copy of a JobSet's spec with the desired size of its elastic Job; None if it has that size."""
     elastic = elastic_job(desired)
     wanted = _job_spec(desired["spec"], elastic) if elastic is not None else None
     present = _job_spec(spec, elastic) if elastic is not None else None
@@ -195,8 +190,8 @@ def resuspend_jobset(existing: Object, *, suspend: bool) -> Revision | None:
 def is_decided(existing: Object, *, suspend: bool) -> bool:
     """Whether the TrainJob has changed its `suspend` since it was applied to the JobSet.
 
-    If it has not, whoever else suspends or resumes the JobSet has the say: Kueue, or an administrator. The released
-    manager, whose JobSets have no annotations of ours, undoes what others do: there the JobSet shows what was applied.
+    If it has not, others decide: Kueue, or an administrator. The released manager, whose JobSets have no annotations of
+    ours, undoes what others do: there the JobSet shows what was applied.
     """
     annotations = annotations_of(existing)
     is_ours = SUSPEND in annotations or APPLIED_HASH in annotations

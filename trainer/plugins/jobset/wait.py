@@ -61,12 +61,7 @@ def missing_object(message: str) -> Named | None:
 
 
 def fields_naming(wanted: Named, spec: Object) -> list[str]:
-    """Paths of the fields that name an object.
-
-    Args:
-        wanted: the object.
-        spec: of a TrainJob or JobSet.
-    """
+    """Paths of the fields in the spec of a TrainJob or JobSet that name an object."""
     fields = _FIELDS[wanted.kind]
     return [
         path
@@ -99,14 +94,9 @@ _KINDS = ("requests", "limits")
 
 
 def fields_asking(message: str, replicated_job: str, pods: Object, spec: Object, runtime: str) -> list[str]:
-    """The fields with their values; empty if the message names no such request.
+    """The fields that request what a message of the scheduler or of admission says is lacking, with their values.
 
-    Args:
-        message: of the scheduler, or of the admission of pods.
-        replicated_job: name of that of the pods.
-        pods: spec of the pods.
-        spec: of the TrainJob.
-        runtime: path of the pods' spec in the runtime.
+    `pods` is the spec of the pods, which is at the path `runtime` of the runtime, and `spec` that of the TrainJob.
     """
     resources = _resources(message)
     if resources:
@@ -121,11 +111,6 @@ def fields_asking(message: str, replicated_job: str, pods: Object, spec: Object,
         in_runtime = [f"{runtime}.tolerations"] if pods.get("tolerations") else []
         return own or in_runtime or ["spec.podSpecOverrides[].tolerations: not set"]
     return []
-
-
-def replicated_job_of(pod: Object) -> str:
-    """Name of the replicated Job of a pod, or of a Job."""
-    return labels_of(pod).get(REPLICATED_JOB, "")
 
 
 def _resources(message: str) -> Sequence[str]:
@@ -234,7 +219,7 @@ def cannot_start(
 ) -> Waiting:  # fmt: skip
     """Pods that exist and do not start, of which one is the example; see `Waiting`."""
     shown = f"{'' if len(pods) == 1 else 'for example '}pod {name_of(example)}"
-    job = replicated_job_of(example)
+    job = labels_of(example).get(REPLICATED_JOB, "")
     return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, debounce)
 
 
@@ -245,6 +230,6 @@ def pod_specs(jobset: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:
         yield job.get("name") or "", template.get("spec") or {}
 
 
-def about(count: int, thing: str = "pod") -> str:
-    """The count rounded down to a power of two, so that the message seldom changes."""
-    return f"1 {thing}" if count == 1 else f"at least {1 << (count.bit_length() - 1)} {thing}s"
+def about(count: int) -> str:
+    """A number of pods rounded down to a power of two, so that the message seldom changes."""
+    return "1 pod" if count == 1 else f"at least {1 << (count.bit_length() - 1)} pods"

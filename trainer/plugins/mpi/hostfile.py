@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.framework import BuildError, Component, nodes_field, revise_while_suspended
+from trainer.framework import BuildError, PodConfigMap, nodes_field
 from trainer.kube.field_errors import invalid
-from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Reader, RuntimeInfo
+    from trainer.framework import Component, Reader, RuntimeInfo
     from trainer.kube.objects import Object
 
 
@@ -109,8 +107,8 @@ def implementation_of(info: RuntimeInfo, ssh_port: int | None) -> Implementation
 HOSTFILE_LABEL = "trainer.kubeflow.org/mpi-hostfile"
 """Label of all hostfiles; only ConfigMaps with it are cached."""
 
-HOSTFILES = Selection(label_selector=HOSTFILE_LABEL, metadata_only=True)
-"""Watch of all hostfiles, metadata only, since tenants can label large ConfigMaps."""
+HOSTFILES = PodConfigMap("mpi-hostfile", HOSTFILE_LABEL)
+"""The ConfigMaps with the hostfiles."""
 
 VOLUME = "mpi-hostfile"
 """Name of the volume with the hostfile."""
@@ -141,26 +139,16 @@ def hostfile_config_map(
         length += len(line)
         if length > _LIMIT:
             rule = f"must be at most {len(lines)}: a ConfigMap has no room for the hostfile of more nodes"
-            raise BuildError(invalid(nodes_field(info, train_job), _nodes(info), rule))
+            nodes = info.trainer.replicas * info.trainer.count + _launcher_trains(info)
+            raise BuildError(invalid(nodes_field(info, train_job), nodes, rule))
         lines.append(line)
-    config_map: Object = {
-        "apiVersion": CONFIG_MAPS.api_version,
-        "kind": CONFIG_MAPS.kind,
-        "metadata": {
-            "name": _config_map_name(info),
-            "namespace": train_job.metadata.namespace,
-            "labels": {HOSTFILE_LABEL: info.job_name},
-        },
-        "data": {_KEY: "".join(lines)},
-    }
-    revise = revise_while_suspended(reader, train_job, config_map)
-    return Component(CONFIG_MAPS, config_map, revise=revise, metadata_only=True)
+    return HOSTFILES.component(train_job, {_KEY: "".join(lines)}, reader)
 
 
 def hostfile_volume(info: RuntimeInfo) -> Object:
     """The volume with the hostfile."""
     items = [{"key": _KEY, "path": _KEY, "mode": 0o444}]
-    return {"name": VOLUME, "configMap": {"name": _config_map_name(info), "items": items}}
+    return {"name": VOLUME, "configMap": {"name": HOSTFILES.name(info.job_name), "items": items}}
 
 
 def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
@@ -177,13 +165,5 @@ def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
         yield from (name if is_known else name.partition(".")[0] for name in info.endpoints_of(pod_set))
 
 
-def _nodes(info: RuntimeInfo) -> int:
-    return info.trainer.replicas * info.trainer.count + _launcher_trains(info)
-
-
 def _launcher_trains(info: RuntimeInfo) -> bool:
     return info.ml_policy.mpi is not None and info.ml_policy.mpi.run_launcher_as_node
-
-
-def _config_map_name(info: RuntimeInfo) -> str:
-    return f"{info.job_name}-mpi-hostfile"

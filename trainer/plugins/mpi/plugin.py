@@ -13,8 +13,8 @@ from trainer.api.jobset import DependsOn, SuccessPolicy
 from trainer.api.progress import PRIMARY_POD
 from trainer.framework import (
     Ancestor,
-    Watch,
     by_name,
+    check_processes,
     check_reserved_env,
     devices_of,
     pod_spec_of,
@@ -22,25 +22,20 @@ from trainer.framework import (
     stated_processes,
     upsert,
 )
-from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import annotations_of
-from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.mpi import hostfile, ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, hostfile_config_map, hostfile_volume, implementation_of
 from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
 from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
-from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import AdmissionWarning, Component, PodSet, Reader, RuntimeInfo
+    from trainer.framework import Component, Finding, PodSet, Reader, RuntimeInfo, Watch
 
 SSH_PORT = "ssh"
 """Name of the container port of the nodes' sshd; without it the images' ssh configuration must have the port."""
-
-_FIELD = "spec.trainer.numProcPerNode"
 
 
 class MPI:
@@ -54,22 +49,17 @@ class MPI:
 
     def watches(self) -> Iterator[Watch]:
         """The hostfiles, their JobSets, and the events of a lost key; no key is cached."""
-        yield Watch(CONFIG_MAPS, HOSTFILES)
-        yield Watch(JOBSETS, triggers=False)
+        yield from HOSTFILES.watches()
         yield from ssh_keys.KEYS.watches()
 
-    def validate(
-        self,
-        info: RuntimeInfo,
-        old: TrainJob | None,  # noqa: ARG002
-        new: TrainJob,
-    ) -> Iterator[FieldError | AdmissionWarning]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse runtimes that cannot be launched, reserved variables, and wrong numbers of processes."""
         policy = info.ml_policy.mpi
         if policy is None:
             return
         yield from check_launcher(info)
-        yield from check_slots(info, new)
+        gpus = devices_of(info.trainer.main_container).count
+        yield from check_processes(stated_processes(new), gpus, "an MPI runtime does not count CPUs")
         yield from check_reserved_env(info, new, implementation_of(info, _ssh_port(info)).reserved.keys(), self.name)
         if info.launcher is not None:
             yield from check_order(info, info.launcher)
@@ -87,7 +77,7 @@ class MPI:
                 count_as_node(info)
             start_after_nodes(info, launcher)
             end_with_launcher(info)
-            speak_for_nodes(info, launcher)
+            report_for_nodes(info, launcher)
         else:
             keep_one_node(info, train_job, launcher)
         style = KeyStyle.of(info.conventions)
@@ -126,10 +116,7 @@ def _ssh_port(info: RuntimeInfo) -> int | None:
 
 
 def count_as_node(info: RuntimeInfo) -> None:
-    """Reduce the other nodes by one, as the launcher is a node; a single node leaves none.
-
-    There is then no Job for them at all: a Job without pods would be one more object that says nothing.
-    """
+    """Reduce the other nodes by one, as the launcher is a node; after a single node there is no Job for others."""
     nodes = info.trainer
     if nodes.count == 1:
         nodes.replicas = 0
@@ -153,10 +140,7 @@ def keep_one_node(info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> N
 
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Start the launcher after its nodes are ready, and after the runtime's own dependencies.
-
-    JobSet wants it behind them for that.
-    """
+    """Start the launcher, which JobSet wants behind them for that, after its nodes and the runtime's dependencies."""
     job, nodes = info.job_of(launcher), info.trainer
     dependencies = job.depends_on or []
     if any(dependency.name == nodes.name for dependency in dependencies):
@@ -170,11 +154,8 @@ def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
         jobs.sort(key=lambda job: order[job.name])
 
 
-def speak_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Make the launcher the primary pod, since its log has the nodes' output, unless the runtime names another.
-
-    That is, unless pods of any template have the annotation (KEP-2779).
-    """
+def report_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
+    """Make the launcher the primary pod (KEP-2779), since its log has the nodes' output, unless a template has one."""
     if not any(
         PRIMARY_POD in annotations_of(job.template.spec.template) for job in info.template.replicated_jobs or []
     ):
@@ -193,27 +174,12 @@ def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
 
     `auto` and `gpu` of the TrainJob stand for the GPUs, whatever the runtime says.
     """
-    wish = _wish(train_job)
-    if wish is not None and wish.isdigit():
-        return int(wish)
-    policy = info.ml_policy.mpi
-    if wish is None and policy is not None and policy.num_proc_per_node is not None:
+    stated, policy = stated_processes(train_job), info.ml_policy.mpi
+    if isinstance(stated, int):
+        return stated
+    if stated is None and policy is not None and policy.num_proc_per_node is not None:
         return policy.num_proc_per_node
     gpus = devices_of(info.trainer.main_container).count
     if not info.conventions.has_extras:
         gpus = gpus or devices_of(info.main_container).count  # resourcesPerNode may be the launcher's alone
     return gpus or 1
-
-
-def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse a number of processes that a hostfile cannot have."""
-    wish = _wish(train_job)
-    if wish == "cpu":
-        yield invalid(_FIELD, wish, "must be an integer, gpu or auto: an MPI runtime does not count CPUs")
-    if wish == "gpu" and not devices_of(info.trainer.main_container).count:
-        yield invalid(_FIELD, wish, "the nodes have no GPUs; ask for some in resourcesPerNode, or write an integer")
-
-
-def _wish(train_job: TrainJob) -> str | None:
-    wish = stated_processes(train_job)
-    return None if wish is None else str(wish)

@@ -61,7 +61,7 @@ class KeyStyle:
     group_mode: int = _PRIVATE_MODE
     """Of the private key where a group may read it, see `private_mode_in`."""
     read_only: bool = True
-    """Whether mounts say that nobody writes there, as nobody can."""
+    """Whether mounts are read-only."""
 
     @classmethod
     def of(cls, conventions: Conventions) -> KeyStyle:
@@ -71,8 +71,7 @@ class KeyStyle:
     def private_mode_in(self, pod: Object, *, names_port: bool) -> int:
         """Mode of the private key in pods: 0600, but for those that have a fsGroup and do not name sshd's port.
 
-        Kubernetes lets the members of a fsGroup read the key in any case. Without one the pods run as root, whose ssh
-        refuses a key that a group may read.
+        Without a fsGroup pods run as root, whose ssh refuses a key that a group may read.
         """
         has_group = (pod.get("securityContext") or {}).get("fsGroup") is not None
         return self.group_mode if has_group and not names_port else _PRIVATE_MODE
@@ -115,12 +114,7 @@ def mount(volume: str, directory: str, style: KeyStyle) -> Object:
 
 
 def ssh_options(directory: str, port: int | None) -> str:
-    """Options of ssh with which it needs no configuration in the image.
-
-    Args:
-        directory: where the keys are.
-        port: of sshd; None for what the configuration of ssh says.
-    """
+    """Options of ssh with which it needs no configuration in the image; without a port that configuration says it."""
     options = [
         "-o BatchMode=yes",
         "-o ConnectionAttempts=10",

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:
-    """Errors of a launcher that is missing or has several pods.
-
-    Raises:
-        BuildError: there are no nodes.
-    """
+    """Errors of a launcher that is missing or has several pods; without nodes it raises a BuildError."""
     jobs = f"{info.runtime} spec.template.spec.replicatedJobs"
     launcher, _ = info.launcher, info.trainer
     if launcher is None:

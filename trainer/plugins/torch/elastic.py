@@ -22,7 +22,7 @@
   node the store is gone: the agents of all others fail, too, and when that is more than the Job endures JobSet starts
   everything again, likewise `maxRestarts` times.
 * **Success**: the training is complete when any node is, as it was for a PyTorchJob: agents whose workers are done wait
-  for each other, and a node that comes when the others have done their work only finds the door closed. But they wait
+  for each other, and a node that comes when the others have done their work is turned away. But they wait
   no longer than five minutes, and rank 0 may take longer to write what was learned: a `successPolicy` of the runtime
   counts instead. That of the runtime that we ship waits for the first node, which has rank 0.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainingruntime import TorchElasticPolicy
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
+    from trainer.framework import Finding, RuntimeInfo
     from trainer.kube.objects import Object
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})
@@ -58,13 +58,8 @@ RENDEZVOUS_CONFIGURATION = (
 less than it may take to pull an image."""
 
 
-def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
-    """Refuse a number of nodes out of bounds and two values of restarts; warn of a training that survives no failure.
-
-    Args:
-        info: the runtime; does nothing if it is not elastic.
-        train_job: may say how many nodes it starts with.
-    """
+def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
+    """Refuse a number of nodes out of bounds and two values of restarts; warn where no failure is survived."""
     policy = info.ml_policy.torch and info.ml_policy.torch.elastic_policy
     if not policy:
         return
@@ -89,16 +84,7 @@ def node_range(policy: TorchElasticPolicy, train_job: TrainJob) -> NodeRange:
 
 
 def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> NodeRange:
-    """Set the size, the restarts and the success policy of an elastic training.
-
-    Args:
-        info: the runtime; of its failurePolicy and successPolicy all stays that the elastic policy does not speak of.
-        train_job: may say how many nodes there are; the fewest otherwise.
-        policy: the bounds.
-
-    Returns:
-        The bounds, as they are in `info` now.
-    """
+    """Set the size, the restarts and the success policy of an elastic training; returns the bounds of its size."""
     nodes = info.trainer
     nodes.elastic = bounds = node_range(policy, train_job)
     nodes.count = _nodes(train_job) or bounds.least
@@ -112,10 +98,9 @@ def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) 
 
 
 def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> list[Object]:
-    """The variables of the rendezvous.
+    """The variables of the rendezvous; its id is the uid, which keeps out pods of a deleted TrainJob of the same name.
 
-    The id is that of the TrainJob: pods that linger of a deleted one of the same name are turned away. It may stay when
-    JobSet starts everything again, since the store that knows it goes with the first node.
+    It may stay when JobSet starts everything again, since the store that knows it goes with the first node.
     """
     variables = {
         "PET_RDZV_BACKEND": "c10d",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework import Ancestor
-from trainer.kube.field_errors import FieldError, forbidden, listed
+from trainer.kube.field_errors import FieldError, forbidden, listed, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _ADVICE = frozenset({"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"})
 """Variables whose value in a container is kept."""
 
 
-def tell(container: Container, variables: Sequence[Object]) -> None:
+def inject(container: Container, variables: Sequence[Object]) -> None:
     """Set the variables of a container; recommended ones only where it has no value."""
     known = _ADVICE & {variable["name"] for variable in container.env}
     container.set_env(variable for variable in variables if variable["name"] not in known)
@@ -40,14 +40,14 @@ def validate(info: RuntimeInfo) -> Iterator[FieldError]:
         job = jobs.get(job_name)
         if job is None:
             rule = f"the runtime has no such replicated Job; it has {listed([*jobs])}"
-            yield _not_found(f"{field}.jobName", job_name, rule)
+            yield not_found(f"{field}.jobName", job_name, rule)
         elif job.ancestor == Ancestor.TRAINER and container_name == job.main_container.name:
             rule = f"must not name {container_name}, which trains and has the variables anyway"
             yield forbidden(f"{field}.containerNames", rule)
         elif _find(info, job_name, container_name) is None:
             present = [container.name for container in (*job.init_containers, *job.containers)]
             rule = f"replicated Job {job_name} has no such container; it has {listed(present)}"
-            yield _not_found(f"{field}.containerNames", container_name, rule)
+            yield not_found(f"{field}.containerNames", container_name, rule)
 
 
 def _named(info: RuntimeInfo) -> Iterator[tuple[str, str, str]]:
@@ -67,7 +67,3 @@ def _find(info: RuntimeInfo, job_name: str, container_name: str) -> Container | 
         for container in (*pod_set.containers, *pod_set.init_containers)
     )
     return next((container for container in containers if container.name == container_name), None)
-
-
-def _not_found(field: str, name: str, detail: str) -> FieldError:
-    return FieldError(field, f'Not found: "{name}": {detail}', "FieldValueNotFound")

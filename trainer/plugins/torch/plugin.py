@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import AdmissionWarning, Component, RuntimeInfo, Watch
-    from trainer.kube.field_errors import FieldError
+    from trainer.framework import Component, Finding, RuntimeInfo, Watch
     from trainer.kube.objects import Object
 
 RESERVED = frozenset(
@@ -42,12 +41,7 @@ class Torch:
         """The autoscalers of elastic trainings."""
         yield elastic.WATCH
 
-    def validate(
-        self,
-        info: RuntimeInfo,
-        old: TrainJob | None,  # noqa: ARG002
-        new: TrainJob,
-    ) -> Iterator[FieldError | AdmissionWarning]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse reserved variables, sizes out of bounds and unknown containers; warn of GPUs that would idle."""
         policy = info.ml_policy.torch
         if policy is None:
@@ -76,14 +70,14 @@ class Torch:
             *rendezvous,
         ]
         for container in env_injection.targets(info):
-            env_injection.tell(container, variables)
+            env_injection.inject(container, variables)
         if not info.gets_variables(train_job):
             return
         if info.conventions.has_extras:
             torchtune.complete(info, train_job)
         else:
             variables = released_torchtune.complete(info, train_job, variables)
-        env_injection.tell(info.main_container, variables)
+        env_injection.inject(info.main_container, variables)
         info.main_container.expose(info.conventions.rendezvous_port)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
@@ -97,12 +91,7 @@ _MEETING_POINT_OPTION = re.compile(r"--(rdzv|master)[-_]")
 
 
 def _rendezvous(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
-    """The variables of the rendezvous.
-
-    Args:
-        info: how many nodes there are, and what they run.
-        train_job: may say where they meet, with variables of its own.
-    """
+    """The variables of the rendezvous of a fixed number of nodes."""
     variables: list[Object] = [
         {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
         {"name": "PET_MASTER_ADDR", "value": info.head_address()},

@@ -20,25 +20,23 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone. It
     does not find other devices, such as TPUs, so it gets their number.
     """
-    wish = stated_processes(train_job)
-    if wish is None:
-        wish = info.ml_policy.torch.num_proc_per_node if info.ml_policy.torch else None
-    if wish is None:
-        wish = "auto"
-    devices, cpus = devices_of(info.main_container), cpus_of(sizing_container(info, train_job))
-    if wish == "auto" and not devices.count:
-        return str(cpus or 1)
-    if wish in {"auto", "gpu"} and not devices.seen_by_torchrun:
-        return str(devices.count)
-    if wish == "cpu":
-        return str(cpus or wish)
-    return str(wish)
+    stated = stated_processes(train_job)
+    if stated is None:
+        stated = (info.ml_policy.torch and info.ml_policy.torch.num_proc_per_node) or "auto"
+    if stated == "cpu":
+        return str(cpus_of(sizing_container(info, train_job)) or stated)
+    if stated not in {"auto", "gpu"}:
+        return str(stated)
+    devices = devices_of(info.main_container)
+    if stated == "auto" and not devices.count:
+        return str(cpus_of(sizing_container(info, train_job)) or 1)
+    return str(stated if devices.seen_by_torchrun else devices.count)
 
 
 def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
     """Warn when the number of processes differs from the number of GPUs."""
-    gpus, processes = devices_of(info.main_container).count, processes_per_node(info, train_job)
-    if not gpus or processes in {"auto", "gpu", str(gpus)}:
+    gpus = devices_of(info.main_container).count
+    if not gpus or (processes := processes_per_node(info, train_job)) in {"auto", "gpu", str(gpus)}:
         return
     trainer = train_job.spec.trainer
     is_own = trainer is not None and (trainer.num_proc_per_node is not None or trainer.resources_per_node is not None)

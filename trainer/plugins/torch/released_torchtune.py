@@ -25,16 +25,7 @@ _OF_COMMAND = frozenset({"PET_MASTER_ADDR", "PET_MASTER_PORT"})
 
 
 def complete(info: RuntimeInfo, train_job: TrainJob, variables: list[Object]) -> list[Object]:
-    """Complete the command of the training container.
-
-    Args:
-        info: the runtime with the settings of the TrainJob.
-        train_job: nothing happens unless its command is `tune run`.
-        variables: those of torchrun.
-
-    Returns:
-        The variables that the training container gets.
-    """
+    """Complete the command `tune run` of a TrainJob; returns those of the variables that the container still needs."""
     trainer = train_job.spec.trainer
     if trainer is None or trainer.command != COMMAND:
         return variables

@@ -68,12 +68,7 @@ _OVERRIDE_RULE = (
 
 
 def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse a choice that torchtune lacks, and words that it does not understand.
-
-    Args:
-        info: the runtime with the settings of the TrainJob; nothing happens unless its command is `tune run`.
-        train_job: whose it is.
-    """
+    """Refuse a choice that torchtune lacks, and words that it does not understand, if the command is `tune run`."""
     container = info.main_container
     if not is_tune_run(container.command, container.args):
         return
@@ -91,15 +86,7 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def complete(info: RuntimeInfo, train_job: TrainJob) -> None:
-    """Complete the command of the training container; idempotent.
-
-    Args:
-        info: the runtime with the settings of the TrainJob; nothing happens unless its command is `tune run`.
-        train_job: whose it is.
-
-    Raises:
-        BuildError: torchtune has nothing that fits.
-    """
+    """Complete the command of the training container if it is `tune run`; idempotent."""
     container = info.main_container
     if not is_tune_run(container.command, container.args):
         return

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.framework import BuildError, devices_of, nodes_field, stated_processes
@@ -16,13 +15,13 @@ from trainer.plugins.torch.processes import processes_per_node
 from trainer.plugins.torch.torchtune_recipes import (
     MODELS,
     SINGLE_DEVICE_RECIPES,
+    VARIANTS,
     Devices,
     Method,
     find_variant,
     model_named,
     model_of,
     variant_of,
-    variants_of,
 )
 
 if TYPE_CHECKING:
@@ -57,8 +56,9 @@ class TuneRun:
 
 def is_tune_run(command: Sequence[str], args: Sequence[str]) -> bool:
     """Whether a container runs torchtune, wherever its command is installed."""
-    words = [*command, *args]
-    return bool(command) and PurePosixPath(words[0]).name == "tune" and words[1:2] == ["run"]
+    if not command or command[0].rpartition("/")[2] != "tune":
+        return False
+    return [*command, *args][1:2] == ["run"]
 
 
 def parse(words: Sequence[str]) -> TuneRun:
@@ -104,24 +104,16 @@ def option_of(word: str) -> str:
 
 
 class Choice(NamedTuple):
-    """Recipe, configuration and options of `tune run`."""
+    """Recipe and configuration of `tune run`."""
 
     recipe: str
     config: str
 
 
 def choose(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, blueprint: TuneRun, path: str) -> Choice:
-    """Choose recipe and configuration.
+    """Choose recipe and configuration, or raise a BuildError where torchtune has nothing that fits.
 
-    Args:
-        info: how many devices there are.
-        train_job: whose training it is.
-        given: what the command of the container says.
-        blueprint: what that of the runtime says; empty if it does not run torchtune.
-        path: of the command, for messages.
-
-    Raises:
-        BuildError: torchtune has nothing that fits.
+    `given` is the command of the container, whose path is for messages, `blueprint` that of the runtime.
     """
     stated, known = (given.recipe, given.config), (blueprint.recipe, blueprint.config)
     if stated != (None, None) and not (stated == known and variant_of(*known)):
@@ -150,11 +142,7 @@ def _stated(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, path: str) -
 
 
 def _model(train_job: TrainJob, blueprint: TuneRun) -> str:
-    """The model of the runtime: that of its configuration, else that of its name.
-
-    Raises:
-        BuildError: torchtune has no such model.
-    """
+    """The model of the runtime: that of its configuration, else that of its name, if torchtune has it."""
     name = train_job.spec.runtime_ref.name
     model = model_of(blueprint.config) if blueprint.config is not None else None
     model = model or model_named(name)
@@ -191,7 +179,7 @@ def _devices(info: RuntimeInfo, train_job: TrainJob) -> Devices:
 
 def _refusals(info: RuntimeInfo, train_job: TrainJob, model: str, method: Method) -> Iterator[FieldError]:
     """The error for a missing variant, at the field that can change it."""
-    devices, variants = _devices(info, train_job), variants_of(model)
+    devices, variants = _devices(info, train_job), VARIANTS[model]
     if devices is Devices.NODES:
         yield invalid(nodes_field(info, train_job), info.trainer.count, _nodes_rule(model, method))
         return
@@ -220,10 +208,10 @@ def _nodes_rule(model: str, method: Method) -> str:
 def _misfit(info: RuntimeInfo, train_job: TrainJob, of_processes: str, of_gpus: str) -> FieldError:
     """The error for a wrong number of devices, at the field of the processes or the GPUs."""
     own, policy = stated_processes(train_job), info.ml_policy.torch
-    wish = own if own is not None else policy and policy.num_proc_per_node
-    if wish not in {None, "auto", "gpu"}:
+    stated = own if own is not None else policy and policy.num_proc_per_node
+    if stated not in {None, "auto", "gpu"}:
         path = (
             "spec.trainer.numProcPerNode" if own is not None else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
         )
-        return invalid(path, wish, of_processes)
+        return invalid(path, stated, of_processes)
     return invalid("spec.trainer.resourcesPerNode", info.main_container.resources, of_gpus)

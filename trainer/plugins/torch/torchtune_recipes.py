@@ -28,98 +28,65 @@ class Devices(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A recipe with its configurations for a list of models."""
+    """A recipe with its configurations, one for each model that has it."""
 
     method: Method
     devices: Devices
     recipe: str
     suffix: str
     """The end of the configurations' names, after the model."""
-    models: tuple[str, ...]
-    """Models that have such a configuration."""
 
     def config_of(self, model: str) -> str:
         """Name of the configuration of one of the models."""
         return model + self.suffix
 
 
-VARIANTS = (
-    Variant(
-        Method.FULL,
-        Devices.ONE,
-        "full_finetune_single_device",
-        "_full_single_device",
-        (
-            *("llama3/8B", "llama3_1/8B", "llama3_2/1B", "llama3_2/3B", "llama3_2_vision/11B"),
-            *("qwen2/0.5B", "qwen2/1.5B", "qwen2/7B", "qwen2_5/0.5B", "qwen2_5/1.5B", "qwen2_5/3B", "qwen2_5/7B"),
-        ),
-    ),
-    Variant(
-        Method.FULL,
-        Devices.ONE,
-        "full_finetune_single_device",
-        "_full_low_memory",
-        ("llama2/7B", "code_llama2/7B", "mistral/7B", "phi3/mini", "phi4/14B"),
-    ),
-    Variant(
-        Method.FULL,
-        Devices.SEVERAL,
-        "full_finetune_distributed",
-        "_full",
-        (
-            *("llama2/7B", "llama2/13B", "llama3/8B", "llama3/70B", "llama3_1/8B", "llama3_1/70B", "llama3_2/1B"),
-            *("llama3_2/3B", "llama3_2_vision/11B", "llama3_2_vision/90B", "llama3_3/70B", "mistral/7B"),
-            *("gemma/2B", "gemma/7B", "gemma2/2B", "gemma2/9B", "gemma2/27B", "phi3/mini", "phi4/14B"),
-            *("qwen2/0.5B", "qwen2/1.5B", "qwen2/7B", "qwen2_5/0.5B", "qwen2_5/1.5B", "qwen2_5/3B", "qwen2_5/7B"),
-        ),
-    ),
-    Variant(Method.FULL, Devices.NODES, "full_finetune_distributed", "_full_multinode", ("llama3_3/70B",)),
-    Variant(
-        Method.LORA,
-        Devices.ONE,
-        "lora_finetune_single_device",
-        "_lora_single_device",
-        (
-            *("llama2/7B", "code_llama2/7B", "llama3/8B", "llama3_1/8B", "llama3_2/1B", "llama3_2/3B"),
-            *("llama3_2_vision/11B", "mistral/7B", "gemma/2B", "gemma/7B", "gemma2/2B", "gemma2/9B", "gemma2/27B"),
-            *("phi3/mini", "phi4/14B", "qwen2/0.5B", "qwen2/1.5B", "qwen2/7B", "qwen2_5/0.5B", "qwen2_5/1.5B"),
-            *("qwen2_5/3B", "qwen2_5/7B", "qwen2_5/14B"),
-        ),
-    ),
-    Variant(
-        Method.LORA,
-        Devices.SEVERAL,
-        "lora_finetune_distributed",
-        "_lora",
-        (
-            *("llama2/7B", "llama2/13B", "llama2/70B", "llama3/8B", "llama3/70B", "llama3_1/8B", "llama3_1/70B"),
-            *("llama3_2/1B", "llama3_2/3B", "llama3_2_vision/11B", "llama3_2_vision/90B", "llama3_3/70B", "mistral/7B"),
-            *("gemma/2B", "gemma/7B", "gemma2/2B", "gemma2/9B", "gemma2/27B", "phi3/mini", "phi4/14B"),
-            *("qwen2/0.5B", "qwen2/1.5B", "qwen2/7B", "qwen2_5/0.5B", "qwen2_5/1.5B", "qwen2_5/3B", "qwen2_5/7B"),
-            *("qwen2_5/32B", "qwen2_5/72B"),
-        ),
-    ),
-    Variant(
-        Method.QLORA,
-        Devices.ONE,
-        "lora_finetune_single_device",
-        "_qlora_single_device",
-        (
-            *("llama2/7B", "llama2/13B", "code_llama2/7B", "llama3/8B", "llama3_1/8B", "llama3_2/1B", "llama3_2/3B"),
-            *("llama3_2_vision/11B", "mistral/7B", "gemma/2B", "gemma/7B", "gemma2/2B", "gemma2/9B", "gemma2/27B"),
-            *("phi3/mini", "phi4/14B"),
-        ),
-    ),
-    Variant(
-        Method.QLORA,
-        Devices.SEVERAL,
-        "lora_finetune_distributed",
-        "_qlora",
-        ("llama2/7B", "llama2/70B", "llama3_1/405B", "llama3_2_vision/11B", "llama3_2_vision/90B", "llama3_3/70B"),
-    ),
-)
+_FULL_ONE = Variant(Method.FULL, Devices.ONE, "full_finetune_single_device", "_full_single_device")
+_LOW_MEMORY = Variant(Method.FULL, Devices.ONE, "full_finetune_single_device", "_full_low_memory")
+_FULL = Variant(Method.FULL, Devices.SEVERAL, "full_finetune_distributed", "_full")
+_FULL_NODES = Variant(Method.FULL, Devices.NODES, "full_finetune_distributed", "_full_multinode")
+_LORA_ONE = Variant(Method.LORA, Devices.ONE, "lora_finetune_single_device", "_lora_single_device")
+_LORA = Variant(Method.LORA, Devices.SEVERAL, "lora_finetune_distributed", "_lora")
+_QLORA_ONE = Variant(Method.QLORA, Devices.ONE, "lora_finetune_single_device", "_qlora_single_device")
+_QLORA = Variant(Method.QLORA, Devices.SEVERAL, "lora_finetune_distributed", "_qlora")
 
-MODELS = tuple(sorted({model for variant in VARIANTS for model in variant.models}))
+VARIANTS = {
+    "code_llama2/7B": (_LOW_MEMORY, _LORA_ONE, _QLORA_ONE),
+    "gemma/2B": (_FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "gemma/7B": (_FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "gemma2/27B": (_FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "gemma2/2B": (_FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "gemma2/9B": (_FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "llama2/13B": (_FULL, _LORA, _QLORA_ONE),
+    "llama2/70B": (_LORA, _QLORA),
+    "llama2/7B": (_LOW_MEMORY, _FULL, _LORA_ONE, _LORA, _QLORA_ONE, _QLORA),
+    "llama3/70B": (_FULL, _LORA),
+    "llama3/8B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "llama3_1/405B": (_QLORA,),
+    "llama3_1/70B": (_FULL, _LORA),
+    "llama3_1/8B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "llama3_2/1B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "llama3_2/3B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "llama3_2_vision/11B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA, _QLORA_ONE, _QLORA),
+    "llama3_2_vision/90B": (_FULL, _LORA, _QLORA),
+    "llama3_3/70B": (_FULL, _FULL_NODES, _LORA, _QLORA),
+    "mistral/7B": (_LOW_MEMORY, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "phi3/mini": (_LOW_MEMORY, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "phi4/14B": (_LOW_MEMORY, _FULL, _LORA_ONE, _LORA, _QLORA_ONE),
+    "qwen2/0.5B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+    "qwen2/1.5B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+    "qwen2/7B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+    "qwen2_5/0.5B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+    "qwen2_5/1.5B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+    "qwen2_5/14B": (_LORA_ONE,),
+    "qwen2_5/32B": (_LORA,),
+    "qwen2_5/3B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+    "qwen2_5/72B": (_LORA,),
+    "qwen2_5/7B": (_FULL_ONE, _FULL, _LORA_ONE, _LORA),
+}
+"""The variants of each model, by its name."""
+
+MODELS = tuple(sorted(VARIANTS))
 """All models that torchtune can fine-tune."""
 
 SINGLE_DEVICE_RECIPES = frozenset(
@@ -140,19 +107,15 @@ SINGLE_DEVICE_RECIPES = frozenset(
 
 def find_variant(model: str, method: Method, devices: Devices) -> Variant | None:
     """The variant for model, method and devices; None if torchtune has none."""
-    return next((found for found in variants_of(model) if (found.method, found.devices) == (method, devices)), None)
-
-
-def variants_of(model: str) -> list[Variant]:
-    """All variants for a model."""
-    return [variant for variant in VARIANTS if model in variant.models]
+    return next((found for found in VARIANTS[model] if (found.method, found.devices) == (method, devices)), None)
 
 
 def variant_of(recipe: str | None, config: str | None) -> Variant | None:
     """The variant of a recipe and a configuration; None if the table lacks it."""
-    for variant in VARIANTS:
-        if variant.recipe == recipe and config in {variant.config_of(model) for model in variant.models}:
-            return variant
+    for model, variants in VARIANTS.items():
+        for variant in variants:
+            if (variant.recipe, variant.config_of(model)) == (recipe, config):
+                return variant
     return None
 
 

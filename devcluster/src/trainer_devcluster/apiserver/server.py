@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from trainer_devcluster.apiserver.authentication.authenticator import Authentica
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
 from trainer_devcluster.apiserver.authentication.signing_key import load_or_create_signing_key
 from trainer_devcluster.apiserver.authentication.tls import issue_serving_certificate
-from trainer_devcluster.apiserver.authorization.access import Access
+from trainer_devcluster.apiserver.authorization.authorizer import Access
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.custom_resources.controller import CustomResources
@@ -28,8 +29,7 @@ from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions
 from trainer_devcluster.apiserver.serving.dispatch import Dispatcher
-from trainer_devcluster.apiserver.serving.expiry import expire_events
-from trainer_devcluster.apiserver.serving.first_objects import FirstObjects
+from trainer_devcluster.apiserver.serving.first_objects import FirstObjects, expire_events
 from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
 from trainer_devcluster.apiserver.serving.listening import HOST, listening
 from trainer_devcluster.apiserver.serving.role_bootstrap import bootstrap
@@ -51,8 +51,10 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.authentication.tls import ServingCertificate
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_OBJECTS = "objects"
-"""Where the journal is in the data directory."""
+_OBJECTS = "objects.sqlite"
+"""Name of the journal in the data directory."""
+_FORMER_OBJECTS = "objects"
+"""Directory of the journal of the first dev clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,9 @@ def _open_storage(options: ServerOptions, clock: Clock) -> tuple[Storage, Journa
     first_revision = int(clock.now().timestamp() * 1000)
     if not options.persistent:
         return Storage(history=options.history, revision=first_revision), None
+    if (options.data_dir / _FORMER_OBJECTS).is_dir():
+        message = "a former version of the dev cluster has written it: use that version, or move it away to start anew"
+        raise OSError(errno.EINVAL, message, str(options.data_dir / _FORMER_OBJECTS))
     storage = Storage(history=options.history)
     return storage, Journal.open(options.data_dir / _OBJECTS, storage, first_revision)
 

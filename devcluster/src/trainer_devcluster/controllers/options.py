@@ -1,10 +1,21 @@
-"""Options of the controllers."""
+"""What the controllers share: their options, the events that they emit, and when finished objects are deleted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import find_condition, is_condition_true
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from trainer.kube.objects import Object
+
+EventType: TypeAlias = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +34,26 @@ class ControllerOptions:
     """Seconds between two looks of the autoscaler at its metrics; 15 as in Kubernetes."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
     """What the controllers do beyond the usual. Default: what the gates themselves have as default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """An event about the reconciled object."""
+
+    type: EventType
+    reason: str
+    message: str
+
+
+def time_to_live(obj: Object, terminal_conditions: Iterable[str], now: datetime) -> float | None:
+    """Seconds until the object is to be deleted, zero or less when it is due; None while it stays.
+
+    The time counts from the transition of the terminal condition.
+    """
+    ttl = obj["spec"].get("ttlSecondsAfterFinished")
+    finished = next((kind for kind in terminal_conditions if is_condition_true(obj, kind)), None)
+    if ttl is None or finished is None:
+        return None
+    condition = find_condition(obj, finished)
+    assert condition is not None
+    return float(ttl) - (now - parse_timestamp(condition["lastTransitionTime"])).total_seconds()

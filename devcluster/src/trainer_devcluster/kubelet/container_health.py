@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from trainer_devcluster.kubelet.container_record import ContainerRecord
     from trainer_devcluster.kubelet.container_stop import ContainerStop
-    from trainer_devcluster.kubelet.running_pod import RunningPod
+    from trainer_devcluster.kubelet.pod_api import RunningPod
     from trainer_devcluster.kubelet.sandbox import RunningContainer
 
 
@@ -25,7 +25,7 @@ class ContainerHealth:
         container: its specification.
         record: where it is kept whether the container has started and is ready.
         stop: ends a container that has not started in time or is dead.
-        on_started: told, once, when the container has started.
+        on_started: called once, when the container has started.
 
     Raises:
         ContainerCreateError: a probe names a port that the container does not have.

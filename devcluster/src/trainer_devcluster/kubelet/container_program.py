@@ -12,13 +12,13 @@ from trainer_devcluster.kubelet.environment import EnvironmentBuilder, command_l
 from trainer_devcluster.kubelet.options import inherited_environment
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount
 from trainer_devcluster.kubelet.sandbox import Program
-from trainer_devcluster.kubelet.termination_message import DEFAULT_PATH
+from trainer_devcluster.kubelet.termination import DEFAULT_PATH
 from trainer_devcluster.kubelet.volume_mounts import image_mounts, volume_mounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trainer_devcluster.kubelet.running_pod import RunningPod
+    from trainer_devcluster.kubelet.pod_api import RunningPod
 
 
 @dataclass(frozen=True, slots=True)

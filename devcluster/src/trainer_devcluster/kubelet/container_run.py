@@ -16,20 +16,20 @@ import anyio.to_thread
 import structlog
 
 from trainer.kube.clock import timestamp
+from trainer_devcluster.kubelet.container_action import LifecycleHook
 from trainer_devcluster.kubelet.container_health import ContainerHealth
 from trainer_devcluster.kubelet.container_record import Running, Terminated
 from trainer_devcluster.kubelet.container_stop import ContainerStop
 from trainer_devcluster.kubelet.errors import ContainerStartError
-from trainer_devcluster.kubelet.lifecycle_hook import LifecycleHook
 from trainer_devcluster.kubelet.shim.reports import Exited
-from trainer_devcluster.kubelet.termination_message import termination_message
+from trainer_devcluster.kubelet.termination import termination_message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from trainer.kube.events.recorder import EventKind
     from trainer_devcluster.kubelet.container_record import ContainerRecord
-    from trainer_devcluster.kubelet.running_pod import RunningPod
+    from trainer_devcluster.kubelet.pod_api import RunningPod
     from trainer_devcluster.kubelet.sandbox import Program, RunningContainer
     from trainer_devcluster.kubelet.shim.reports import Failed
 
@@ -44,7 +44,7 @@ class ContainerRun:
         container: its specification.
         record: where its state is kept.
         number: how many times the container has been restarted before.
-        on_started: told, once, when the program runs and the postStart hook has succeeded.
+        on_started: called once, when the program runs and the postStart hook has succeeded.
         turn: when the pod ends, waits until it is the container's turn.
 
     Raises:

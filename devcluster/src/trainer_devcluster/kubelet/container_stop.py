@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from trainer.kube.clock import move_on_after
-from trainer_devcluster.kubelet.lifecycle_hook import LifecycleHook
+from trainer_devcluster.kubelet.container_action import LifecycleHook
 from trainer_devcluster.kubelet.pod_spec import specified_grace_period
-from trainer_devcluster.kubelet.stop_signal import stop_signal
 from trainer_devcluster.kubelet.termination import Termination
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from trainer_devcluster.kubelet.running_pod import RunningPod
+    from trainer_devcluster.kubelet.pod_api import RunningPod
     from trainer_devcluster.kubelet.sandbox import RunningContainer
 
 SHORTEST_GRACE = 2.0
 """Seconds that a program has after SIGTERM even if its preStop hook has used up the grace period."""
+_REAL_TIME = re.compile(r"SIGRTM(?:IN\+(?P<above>\d+)|AX-(?P<below>\d+))")
 
 
 class ContainerStop:
@@ -99,3 +101,19 @@ class ContainerStop:
         if not await self._pre_stop.carry_out(container, self._clock):
             name = self._container["name"]
             self._pod.announce("Warning", "FailedPreStopHook", "PreStopHook failed", container=name)
+
+
+def stop_signal(container: Mapping[str, Any]) -> int:
+    """Number of the signal; SIGTERM if the container names none.
+
+    Raises:
+        ValueError: the name is that of no signal.
+    """
+    name = (container.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
+    if match := _REAL_TIME.fullmatch(name):
+        above, below = match["above"], match["below"]
+        return signal.SIGRTMIN + int(above) if above is not None else signal.SIGRTMAX - int(below)
+    try:
+        return signal.Signals[name]
+    except KeyError as error:
+        raise ValueError(f"{name!r} is no signal") from error

@@ -13,14 +13,14 @@ from trainer_devcluster.kubelet.container_program import ProgramBuilder
 from trainer_devcluster.kubelet.container_record import Terminated, Waiting
 from trainer_devcluster.kubelet.container_run import ContainerRun
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
-from trainer_devcluster.kubelet.restart_backoff import RestartBackoff, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from trainer.kube.backoff import Backoff
     from trainer.kube.events.recorder import EventKind
     from trainer_devcluster.kubelet.container_record import ContainerRecord
-    from trainer_devcluster.kubelet.running_pod import RunningPod
+    from trainer_devcluster.kubelet.pod_api import RunningPod
     from trainer_devcluster.kubelet.sandbox import Program
 
 
@@ -152,3 +152,25 @@ class ContainerSupervisor:
 
     def _announce(self, kind: EventKind, reason: str, message: str) -> None:
         self._pod.announce(kind, reason, message, container=self._record.name)
+
+
+class RestartBackoff:
+    """Pauses of one container: none before the first restart, then growing; they start over after a long run."""
+
+    def __init__(self, backoff: Backoff, reset_after: float) -> None:
+        self._backoff = backoff
+        self._reset_after = reset_after
+        self._restarts = 0
+
+    def next_pause(self, ran_for: float) -> float:
+        """Seconds to wait after a run of so many seconds."""
+        if ran_for >= self._reset_after:
+            self._restarts = 0
+        self._restarts += 1
+        return 0.0 if self._restarts == 1 else self._backoff.pause(self._restarts - 2)
+
+
+def format_duration(seconds: float) -> str:
+    """As Go prints durations: 10s, 1m20s, 5m0s."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)}m{rest:g}s" if minutes else f"{rest:g}s"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer_devcluster.kubelet.config_reader import entries_of
 from trainer_devcluster.kubelet.downward import field_value, resource_value
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer_devcluster.kubelet.pod_spec import container_named
@@ -16,9 +17,9 @@ from trainer_devcluster.kubelet.pod_spec import container_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from trainer.kube.client import Client
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.config_reader import ConfigReader
     from trainer_devcluster.kubelet.downward import PodFacts
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
@@ -135,3 +136,35 @@ def command_line(container: Mapping[str, Any], variables: Mapping[str, str]) -> 
 def _text(value: bytes) -> str:
     # As os.environ does it: bytes that are no UTF-8 reach the program unchanged.
     return value.decode("utf-8", "surrogateescape")
+
+
+class ConfigReader(Protocol):
+    """Looks up objects that pods refer to."""
+
+    async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """The object, or None if there is none."""
+
+
+class ClientConfigReader:
+    """Reads from the API server, uncached: a pod must see what was written before it was created."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """See `ConfigReader.read`."""
+        try:
+            return await self._client.get(resource, name, namespace)
+        except NotFoundError:
+            return None
+
+
+def entries_of(resource: Resource, obj: Object) -> dict[str, bytes]:
+    """The data of a ConfigMap (binaryData included) or Secret."""
+    data = obj.get("data") or {}
+    if resource == SECRETS:
+        return {key: base64.b64decode(value or "") for key, value in data.items()}
+    binary = obj.get("binaryData") or {}
+    return {key: value.encode() for key, value in data.items()} | {
+        key: base64.b64decode(value or "") for key, value in binary.items()
+    }

@@ -12,21 +12,18 @@ from trainer.kube.controller.controller import Controller
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, uid_of
 from trainer.kube.resource import PODS, SERVICES
-from trainer_devcluster.kubelet.advertisement import Advertisement
-from trainer_devcluster.kubelet.claims import Claims
-from trainer_devcluster.kubelet.config_reader import ClientConfigReader
-from trainer_devcluster.kubelet.ephemeral_claims import EphemeralClaims
+from trainer_devcluster.kubelet.claims import Claims, EphemeralClaims
+from trainer_devcluster.kubelet.environment import ClientConfigReader
 from trainer_devcluster.kubelet.network.api_gateway import ApiAddress, serve_pods
 from trainer_devcluster.kubelet.network.probe import open_pod_network
-from trainer_devcluster.kubelet.node import describe_machine, register_node
-from trainer_devcluster.kubelet.pod_api import ClientPodApi
+from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
+from trainer_devcluster.kubelet.pod_api import ClientPodApi, PodHost
 from trainer_devcluster.kubelet.pod_directory import remove_memory, remove_orphans
-from trainer_devcluster.kubelet.pod_host import PodHost
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
 from trainer_devcluster.kubelet.service_account_tokens import ClientTokenSource
 from trainer_devcluster.kubelet.service_environment import ServiceEnvironment
-from trainer_devcluster.kubelet.volume_refresh import VolumeRefresh
+from trainer_devcluster.kubelet.volumes import VolumeRefresh
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup

@@ -14,7 +14,22 @@ from trainer.kube.resource import PODS
 from trainer_devcluster.kubelet.errors import PodGoneError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.events.recorder import EventKind, EventRecorder
     from trainer.kube.objects import Object
+    from trainer_devcluster.kubelet.downward import PodFacts
+    from trainer_devcluster.kubelet.environment import ConfigReader
+    from trainer_devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer_devcluster.kubelet.options import KubeletOptions
+    from trainer_devcluster.kubelet.pod_directory import PodDirectory
+    from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
+    from trainer_devcluster.kubelet.sandbox import Sandbox
+    from trainer_devcluster.kubelet.service_account_tokens import TokenSource
+    from trainer_devcluster.kubelet.service_environment import ServiceEnvironment
+    from trainer_devcluster.kubelet.termination import Termination
+    from trainer_devcluster.kubelet.volumes import Volume
 
 log = structlog.get_logger(__name__)
 
@@ -55,3 +70,44 @@ class ClientPodApi:
             await self.client.delete(PODS, name_of(pod), namespace_of(pod), options)
         except (NotFoundError, ConflictError) as error:
             log.debug("pod was gone before the last delete", pod=name_of(pod), error=str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class PodHost:
+    """The node, from a pod's point of view."""
+
+    options: KubeletOptions
+    api: PodApi
+    recorder: EventRecorder
+    reader: ConfigReader
+    tokens: TokenSource
+    services: ServiceEnvironment
+    network: PodNetwork
+    hosts_files: HostsFiles
+    clock: Clock
+    allocatable: Mapping[str, str]
+    """Resources of the node."""
+
+
+class Announce(Protocol):
+    """Writes events about a pod."""
+
+    def __call__(self, kind: EventKind, reason: str, message: str, *, container: str = "") -> None:
+        """Write an event about the pod, or about one of its containers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPod:
+    """The pod around a container."""
+
+    pod: Object
+    names: PodNames
+    host: PodHost
+    directory: PodDirectory
+    facts: PodFacts
+    volumes: Mapping[str, Volume]
+    sandbox: Sandbox
+    termination: Termination
+    publish: Callable[[], None]
+    """A record has changed: write the pod's status."""
+    announce: Announce

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from trainer_devcluster.kubelet.container_record import ContainerRecord
+    from trainer_devcluster.kubelet.pod_api import RunningPod
     from trainer_devcluster.kubelet.pod_status import PodRecord
-    from trainer_devcluster.kubelet.running_pod import RunningPod
 
 
 class PodContainers:

@@ -15,12 +15,12 @@ from trainer.kube.objects import is_being_deleted, labels_of, name_of, namespace
 from trainer_devcluster.kubelet.downward import PodFacts
 from trainer_devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
+from trainer_devcluster.kubelet.pod_api import RunningPod
 from trainer_devcluster.kubelet.pod_containers import PodContainers
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_names import PodNames, host_aliases
 from trainer_devcluster.kubelet.pod_spec import container_path, grace_period, specified_grace_period
 from trainer_devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder
-from trainer_devcluster.kubelet.running_pod import RunningPod
 from trainer_devcluster.kubelet.sandbox import open_sandbox
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.status_writer import StatusWriter
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.events.recorder import EventKind
     from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.pod_host import PodHost
+    from trainer_devcluster.kubelet.pod_api import PodHost
     from trainer_devcluster.kubelet.sandbox import Sandbox
     from trainer_devcluster.kubelet.volumes import Volume
 

@@ -83,8 +83,8 @@ class Probe:
             container: the container.
             clock: measures the pauses.
             since: when the container was started, by the clock's `monotonic`.
-            on_change: told what is found, when that has changed.
-            on_failure: told of every failure, in the words of the kubelet.
+            on_change: called with what is found, when that has changed.
+            on_failure: called with every failure, in the words of the kubelet.
         """
         await clock.sleep(since + self.initial_delay - clock.monotonic())
         state = {"startupProbe": None, "livenessProbe": True, "readinessProbe": False}[self.kind]

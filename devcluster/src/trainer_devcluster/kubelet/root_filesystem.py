@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_devcluster.kubelet.beneath import make_beneath, resolve_beneath
 from trainer_devcluster.kubelet.errors import ContainerCreateError
+from trainer_devcluster.kubelet.host_paths import make_beneath, resolve_beneath
 from trainer_devcluster.kubelet.shim.spec import Operation
 
 if TYPE_CHECKING:

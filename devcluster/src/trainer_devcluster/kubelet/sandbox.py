@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
@@ -16,9 +17,9 @@ import anyio.to_thread
 import trainer
 import trainer_devcluster
 from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
-from trainer_devcluster.kubelet.missing_program import explained
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
 from trainer_devcluster.kubelet.shim import reports
+from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
 from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, LogLimits, Operation
 from trainer_devcluster.kubelet.shim_process import run_shim
 from trainer_devcluster.kubelet.working_directory import place_mounts
@@ -40,6 +41,15 @@ _MACHINERY = frozenset(
     )
 )
 """Where the interpreter and our packages are: containers have no images, and run what this machine has."""
+EXTRAS: Final = {
+    "accelerate": "examples-transformers",
+    "deepspeed": "examples-deepspeed",
+    "torchrun": "examples-torch",
+    "tune": "examples-torchtune",
+}
+"""Programs of Python packages, each with the extra of this distribution that installs it."""
+PACKAGES: Final = {"mpirun": "openmpi-bin", "mpiexec": "openmpi-bin"}
+"""Programs of the operating system, each with Debian's package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +184,20 @@ def _plan(program: Program) -> tuple[Operation, ...]:
         return plan_root(mounts, {*_MACHINERY, program.scratch})
     except OSError as error:
         raise ContainerCreateError(f"cannot build the file system: {error.filename}: {error.strerror}") from error
+
+
+def explained(problem: str, program: str, environment: Mapping[str, str]) -> str:
+    """Why a container could not be started; for a missing program with what to install, and where."""
+    if not problem.endswith(NOT_FOUND):
+        return problem
+    directory = environment.get("PATH", "").split(os.pathsep)[0]
+    if program in EXTRAS:
+        remedy = f"pip install 'trainer-operator[{EXTRAS[program]}]' into that environment"
+    elif program in PACKAGES:
+        remedy = f"install {program} on this machine, such as Debian's package {PACKAGES[program]}"
+    else:
+        remedy = f"install {program} there"
+    return (
+        f"{problem}: the dev cluster pulls no images, containers run what the environment of {directory} and this "
+        f"machine have; {remedy}"
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer_devcluster.kubelet.container_stop import stop_signal
 from trainer_devcluster.kubelet.probing import PROBES
-from trainer_devcluster.kubelet.stop_signal import stop_signal
 from trainer_devcluster.kubelet.working_directory import unreachable_mount
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from trainer_devcluster.kubelet.beneath import make_beneath, resolve_beneath
 from trainer_devcluster.kubelet.environment import expand, references
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.host_paths import make_beneath, resolve_beneath
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import anyio.to_thread
 import structlog
 
 from trainer.kube.clock import move_on_after
+from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import is_being_deleted, name_of, namespace_of, uid_of
-from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
+from trainer.kube.objects import annotations_of, is_being_deleted, key_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
 from trainer_devcluster.kubelet.claims import ephemeral_claim, make_claim_directory
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.host_paths import host_path
@@ -20,12 +21,14 @@ from trainer_devcluster.kubelet.volume_content import FILE_VOLUMES, VolumeConten
 from trainer_devcluster.kubelet.volume_files import write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.config_reader import ConfigReader
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
     from trainer_devcluster.kubelet.downward import PodFacts
+    from trainer_devcluster.kubelet.environment import ConfigReader
     from trainer_devcluster.kubelet.pod_directory import PodDirectory
     from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 
@@ -35,6 +38,8 @@ _DISK, _MEMORY = 0o777, 0o1777
 """Modes of a volume's directory in Kubernetes: on disk, and where it is a tmpfs there. sshd with StrictModes refuses
 authorized_keys in either. What is private are the files and, on this machine, the directory around all volumes."""
 _IN_MEMORY = ("secret", "downwardAPI", "projected")
+_FIELDS = {"configMap": ("name",), "secret": ("secretName", "name")}
+"""Where a volume or projected source has the name of the object that it is made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +183,44 @@ def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+class VolumeRefresh:
+    """Follows ConfigMaps, Secrets and the pods' own metadata; constructing it registers it with the manager.
+
+    Args:
+        manager: what it runs in.
+        refresh: called with the key of a pod whose files have to be compared with what they come from.
+    """
+
+    def __init__(self, manager: Manager, refresh: Callable[[ObjectKey], None]) -> None:
+        self._refresh = refresh
+        self._pods = manager.informer(PODS).lister
+        controller = Controller("volumes", manager, self.reconcile).reconciles(PODS, predicate=_has_new_metadata)
+        controller.watches(CONFIG_MAPS, lambda obj: self._users("configMap", obj))
+        controller.watches(SECRETS, lambda obj: self._users("secret", obj))
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Have the files of a pod compared with what they come from."""
+        self._refresh(key)
+
+    def _users(self, kind: str, obj: CachedObject) -> list[ObjectKey]:
+        name = name_of(obj)
+        return [key_of(pod) for pod in self._pods.list(namespace_of(obj)) if name in _names(kind, pod)]
+
+
+def _names(kind: str, pod: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the objects of a kind that the pod's volumes are made from."""
+    for volume in pod["spec"].get("volumes") or []:
+        own, source = kind_and_source(volume)
+        sources = source.get("sources") or [] if own == "projected" else [volume]
+        for entry in sources:
+            for field in _FIELDS[kind]:
+                if name := (entry.get(kind) or {}).get(field):
+                    yield name
+
+
+def _has_new_metadata(old: CachedObject | None, new: CachedObject | None) -> bool:
+    if old is None or new is None:
+        return False
+    return labels_of(old) != labels_of(new) or annotations_of(old) != annotations_of(new)

@@ -41,7 +41,7 @@ class GangScheduler:
     name: str
     """As `--gang-schedulers` has it."""
     scheduler_names: tuple[str, ...]
-    """`spec.schedulerName` of its pods: first what its installation calls it unless told otherwise, then other names
+    """`spec.schedulerName` of its pods: first what its installation calls it by default, then other names
     that its users go by."""
     pod_groups: Resource
     mark: Mark

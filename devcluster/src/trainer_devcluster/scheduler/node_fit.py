@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import is_condition_true
 from trainer.kube.quantity import Quantity, parse_quantity
-from trainer_devcluster.scheduler.node_selection import matches_node
-from trainer_devcluster.scheduler.taints import UNSCHEDULABLE, tolerates, untolerated
+from trainer_devcluster.scheduler.node_selection import UNSCHEDULABLE, matches_node, tolerates, untolerated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,7 +21,7 @@ from trainer_devcluster.scheduler.gangs import GANG_SCHEDULERS, known_schedulers
 from trainer_devcluster.scheduler.node_fit import Room
 from trainer_devcluster.scheduler.placement import Placement
 from trainer_devcluster.scheduler.pod_groups import PodGroups
-from trainer_devcluster.scheduler.verdicts import Verdicts
+from trainer_devcluster.scheduler.texts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator

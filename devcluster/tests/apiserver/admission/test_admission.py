@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from devcluster.tests.apiserver.admission.configurations import MUTATING, VALIDATING, configure, rule, webhook
+from devcluster.tests.apiserver.admission.configurations import (
+    MUTATING,
+    VALIDATING,
+    configuration,
+    configure,
+    rule,
+    webhook,
+)
 from devcluster.tests.apiserver.admission.webhook_server import (
     always,
     encoded,
@@ -17,6 +24,8 @@ from devcluster.tests.apiserver.admission.webhook_server import (
 )
 from devcluster.tests.apiserver.custom_resources.test_controller import GADGETS, definition, gadget, install
 from devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC
+from trainer_devcluster.apiserver.admission.admission import Reinvocation
+from trainer_devcluster.apiserver.admission.webhook import webhooks_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,10 +167,11 @@ async def test_failure_policy(api: Api, tmp_path: Path, path: str) -> None:
         server.answers["/check"] = responding(web.Response(status=503))
         await configure(api, path, webhook(server=server, timeoutSeconds=3), name="closed")
         answer = await api("POST", MAPS, config_map())
-        message = 'failed calling webhook "check.example.com": failed to call webhook: the server is currently unable '
+        problem = "failed to call webhook: the server responded with the status code 503: Service Unavailable"
+        message = f'failed calling webhook "check.example.com": {problem}'
         assert (answer.code, answer.body["reason"]) == (500, "InternalError")
-        assert answer.body["message"] == f"Internal error occurred: {message}to handle the request"
-        assert answer.body["details"]["causes"][0]["message"] == f"{message}to handle the request"
+        assert answer.body["message"] == f"Internal error occurred: {message}"
+        assert answer.body["details"]["causes"][0]["message"] == f"{message}"
         ignore = {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}
         await api("PATCH", f"{path}/closed", [ignore], JSON_PATCH)
         assert (await api("POST", MAPS, config_map())).code == 201
@@ -466,3 +476,35 @@ async def test_pods_without_account_are_refused_before_webhooks_are_asked(api: A
         assert server.requests == []
     message = 'error looking up service account default/nobody: serviceaccount "nobody" not found'
     assert (refused.code, refused.body["message"]) == (403, f'pods "p-" is forbidden: {message}')
+
+
+DEFAULTS: dict[str, Any] = {
+    "failurePolicy": "Fail",
+    "matchPolicy": "Exact",
+    "timeoutSeconds": 10,
+    "namespaceSelector": {},
+    "objectSelector": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("policies", "changes", "expected"),
+    [
+        pytest.param(["IfNeeded", "Never"], [False, False], [], id="nothing has changed"),
+        pytest.param(["IfNeeded", "Never"], [False, True], [0], id="changed after it"),
+        pytest.param(["IfNeeded", "Never"], [True, False], [], id="changed by itself"),
+        pytest.param(["Never", "Never"], [False, True], [], id="wants to be called once"),
+        pytest.param(["Never", "IfNeeded"], [True, False], [], id="changed before it"),
+        pytest.param(["IfNeeded", "IfNeeded"], [True, True], [0], id="both change"),
+        pytest.param(["IfNeeded", "IfNeeded", "Never"], [False, False, True], [0, 1], id="several"),
+    ],
+)
+def test_who_is_called_again(policies: list[str], changes: list[bool], expected: list[int]) -> None:
+    """Webhooks with IfNeeded see what later ones have changed."""
+    entries = [webhook(f"w{index}", reinvocationPolicy=policy, **DEFAULTS) for index, policy in enumerate(policies)]
+    webhooks = webhooks_of(configuration(MUTATING, "c", *entries))
+    reinvocation = Reinvocation()
+    for hook, changed in zip(webhooks, changes, strict=True):
+        reinvocation.note(hook, changed=changed)
+    assert reinvocation.needed is any(changes)
+    assert [index for index, hook in enumerate(webhooks) if reinvocation.repeats(hook)] == expected

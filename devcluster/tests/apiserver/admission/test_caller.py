@@ -99,33 +99,26 @@ async def test_a_service_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("response", "message"),
     [
-        pytest.param(web.Response(status=404), "the server could not find the requested resource", id="404"),
-        pytest.param(
-            web.Response(status=400, text="x"), "the server rejected our request for an unknown reason", id="400"
-        ),
-        pytest.param(
-            web.Response(status=500, text="all\nbroken"),
-            'an error on the server ("all broken") has prevented the request from succeeding',
-            id="500",
-        ),
+        pytest.param(web.Response(status=404), "404: Not Found", id="404"),
+        pytest.param(web.Response(status=500, text="all\nbroken"), "500: all broken", id="500"),
         pytest.param(
             web.Response(status=500, body=b"{}", content_type="application/json"),
-            'an error on the server ("unknown") has prevented the request from succeeding',
+            "500: Internal Server Error",
             id="500 without text",
         ),
-        pytest.param(web.Response(status=503), "the server is currently unable to handle the request", id="503"),
         pytest.param(
-            web.Response(status=302, headers={"Location": "/x"}),
-            "the server responded with the status code 302 but did not return more information",
-            id="redirects are not followed",
+            web.Response(status=302, headers={"Location": "/x"}), "302: Found", id="redirects are not followed"
         ),
     ],
 )
 async def test_answers_that_are_no_success(tmp_path: Path, response: web.Response, message: str) -> None:
-    """The text is that of the real server's client."""
+    """The error says the status code, and what the webhook says for people."""
     async with webhook_server(tmp_path) as server:
         server.answers["/check"] = responding(response)
-        assert await failure(made(server)) == f"failed to call webhook: {message}"
+        assert (
+            await failure(made(server))
+            == f"failed to call webhook: the server responded with the status code {message}"
+        )
         assert len(server.requests) == 1
 
 
@@ -151,8 +144,7 @@ async def test_nobody_listens(tmp_path: Path) -> None:
     async with listening(server, None):
         pass
     assert await failure(made(server)) == (
-        f'failed to call webhook: Post "{server.url}/check?timeout=5s": dial tcp 127.0.0.1:{server.port}: connect: '
-        "connection refused"
+        f'failed to call webhook: Post "{server.url}/check?timeout=5s": connection refused'
     )
 
 
@@ -161,17 +153,15 @@ async def test_no_tls(tmp_path: Path) -> None:
     server = WebhookServer(issue(tmp_path))
     async with listening(server, None):
         message = await failure(made(server))
-    assert message == (
-        f'failed to call webhook: Post "{server.url}/check?timeout=5s": http: server gave HTTP response to HTTPS client'
-    )
+    assert message == (f'failed to call webhook: Post "{server.url}/check?timeout=5s": tls: WRONG_VERSION_NUMBER')
 
 
 @pytest.mark.parametrize(
     ("names", "addresses", "days", "trusted", "message"),
     [
-        pytest.param([], ["127.0.0.1"], 1, False, "certificate signed by unknown authority", id="not trusted"),
-        pytest.param(["x.y"], [], 1, True, "certificate is not valid for the name it was asked for", id="other name"),
-        pytest.param([], ["127.0.0.1"], -1, True, "certificate has expired or is not yet valid", id="expired"),
+        pytest.param([], ["127.0.0.1"], 1, False, "self-signed certificate", id="not trusted"),
+        pytest.param(["x.y"], [], 1, True, "IP address mismatch", id="other name"),
+        pytest.param([], ["127.0.0.1"], -1, True, "certificate has expired", id="expired"),
     ],
 )
 async def test_certificates_that_do_not_fit(
@@ -223,7 +213,7 @@ async def test_a_connection_that_was_closed_while_idle(tmp_path: Path) -> None:
         assert (await call(made(server))).allowed
         assert len(server.requests) == 2
         server.drops = 2
-        assert (await failure(made(server))).endswith(": EOF")
+        assert (await failure(made(server))).endswith(": Server disconnected")
 
 
 async def test_a_connection_that_is_closed_while_it_is_written_to(

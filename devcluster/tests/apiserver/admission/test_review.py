@@ -32,7 +32,7 @@ def test_request() -> None:
         options={"kind": "UpdateOptions"},
         dry_run=True,
     )
-    body = json.loads(encode(request_of(attributes, attributes.endpoint, "u"), "v1"))
+    body = json.loads(encode(request_of(attributes, attributes.endpoint, "u")))
     kind = {"group": "jobset.x-k8s.io", "version": "v1alpha2", "kind": "JobSet"}
     resource = {"group": "jobset.x-k8s.io", "version": "v1alpha2", "resource": "jobsets"}
     request = {
@@ -66,7 +66,7 @@ def test_kind_of_the_object(subresource: str, kind: str) -> None:
 def test_verdict() -> None:
     """Everything that a proper answer may have is read."""
     verdict = decode(
-        answer(patchType="JSONPatch", patch="W10=", warnings=["w"], status={"code": 418}), "v1", "u", mutating=True
+        answer(patchType="JSONPatch", patch="W10=", warnings=["w"], status={"code": 418}), "u", mutating=True
     )
     assert (verdict.allowed, verdict.patch, verdict.warnings, verdict.result) == (True, b"[]", ("w",), {"code": 418})
 
@@ -90,13 +90,6 @@ def test_verdict() -> None:
             False,
             "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
             id="no kind",
-        ),
-        pytest.param(
-            json.dumps({**HEAD, "apiVersion": "admission.k8s.io/v1beta1", "response": {"uid": "u"}}).encode(),
-            False,
-            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got admission.k8s.io/v1beta1, "
-            "Kind=AdmissionReview",
-            id="version",
         ),
         pytest.param(answer(allowed="yes"), False, "response.allowed must be bool, not str", id="type"),
         pytest.param(
@@ -136,16 +129,8 @@ def test_verdict() -> None:
 def test_improper_answers(content: bytes, mutating: bool, message: str) -> None:
     """What is no answer to the review is refused, with the reason."""
     with pytest.raises(ResponseError) as caught:
-        decode(content, "v1", "u", mutating=mutating)
+        decode(content, "u", mutating=mutating)
     assert str(caught.value).startswith(message)
-
-
-def test_old_reviews_are_less_strict() -> None:
-    """In v1beta1 neither the uid nor the type of a patch has to be repeated."""
-    body = json.dumps(
-        {**HEAD, "apiVersion": "admission.k8s.io/v1beta1", "response": {"allowed": True, "patch": "W10="}}
-    )
-    assert decode(body.encode(), "v1beta1", "u", mutating=True).patch == b"[]"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 from multidict import MultiDict
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.attributes import Attributes
-from trainer_devcluster.apiserver.authorization.refusal import forbidden
+from trainer_devcluster.apiserver.authorization.authorizer import Attributes, forbidden
 from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
 
 BOB = User("bob")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.attributes import Attributes
+from trainer_devcluster.apiserver.authorization.authorizer import Attributes
 from trainer_devcluster.apiserver.authorization.rules import Rule
 
 BOB = User("bob")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -12,7 +11,6 @@ import pytest
 from devcluster.tests.apiserver.discovery.test_discovery import NAMESPACE, POD, REVIEW
 from devcluster.tests.apiserver.widgets import SCHEMA, WIDGET
 from trainer_devcluster.apiserver.discovery import openapi
-from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 DEFINITIONS = [NAMESPACE, POD, WIDGET, REVIEW]
 
@@ -73,22 +71,6 @@ def test_custom_schemas_are_served_as_they_are() -> None:
         {"group": "conformance.example.com", "version": "v1", "kind": "Widget"}
     ]
     assert "x-kubernetes-group-version-kind" not in SCHEMA
-
-
-def test_embedded_objects_have_the_fields_of_every_object() -> None:
-    """`kubectl explain` shows the metadata of objects inside of objects, which need an apiVersion and a kind."""
-    template = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
-    schema = StructuralSchema.from_crd(
-        {"type": "object", "properties": {"templates": {"type": "array", "items": template}}}
-    )
-    found = openapi.document([replace(WIDGET, schema=schema)], "conformance.example.com", "v1")
-    assert found is not None
-    schemas = found["components"]["schemas"]
-    items = schemas["com.example.conformance.v1.Widget"]["properties"]["templates"]["items"]
-    assert (set(items["properties"]), items["required"]) == ({"apiVersion", "kind", "metadata"}, ["apiVersion", "kind"])
-    metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-    assert items["properties"]["metadata"]["allOf"] == [{"$ref": f"#/components/schemas/{metadata}"}]
-    assert metadata in schemas
 
 
 def test_built_in_schemas_keep_what_patches_need() -> None:

@@ -90,11 +90,6 @@ def test_right_definitions(spec: dict[str, Any]) -> None:
             id="name of a version",
         ),
         pytest.param(
-            {"versions": [version(deprecationWarning="x")]},
-            ['spec.versions[0].deprecationWarning: Invalid value: "x": can only be set for deprecated versions'],
-            id="warning without deprecation",
-        ),
-        pytest.param(
             {"versions": [version(schema={"openAPIV3Schema": {"type": "string"}})]},
             ['spec.validation.openAPIV3Schema.type: Invalid value: "string": must be object at the root'],
             id="what versions share is named at the top",
@@ -130,6 +125,16 @@ def test_right_definitions(spec: dict[str, Any]) -> None:
                 ),
             ],
             id="column",
+        ),
+        pytest.param(
+            {"versions": [version(additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": ".a[0,1]"}])]},
+            [
+                (
+                    "spec.additionalPrinterColumns[0].JSONPath: Invalid value: \".a[0,1]\": '.a[0,1]': the dev cluster "
+                    "cannot read '[0,1]'"
+                )
+            ],
+            id="path that is not supported",
         ),
         pytest.param(
             {"versions": [version(selectableFields=[{"jsonPath": ".spec.b"}, {"jsonPath": ".spec.o"}])]},
@@ -185,26 +190,6 @@ def test_right_definitions(spec: dict[str, Any]) -> None:
 def test_wrong_definitions_are_refused(spec: dict[str, Any], expected: list[str]) -> None:
     """The texts are those of the real server."""
     assert list(map(str, created(STRATEGY, make_crd(**spec))[1])) == expected
-
-
-@pytest.mark.parametrize(
-    ("annotation", "expected"),
-    [
-        pytest.param(
-            None,
-            "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
-            'annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111',
-            id="missing",
-        ),
-        pytest.param("https://github.com/x/y/pull/1", None, id="approved"),
-        pytest.param("unapproved, for a test", None, id="unapproved"),
-    ],
-)
-def test_groups_of_the_project_are_protected(annotation: str | None, expected: str | None) -> None:
-    """Who defines something there says who has approved it, or that nobody has."""
-    crd = make_crd(group="x.k8s.io")
-    crd["metadata"] = {"name": "widgets.x.k8s.io", "annotations": {"api-approved.kubernetes.io": annotation or ""}}
-    assert list(map(str, created(STRATEGY, crd)[1])) == ([expected] if expected else [])
 
 
 def established(crd: Object) -> Object:

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.kinds.context import created
-from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler import HorizontalPodAutoscalerStrategy
+from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler import (
+    HorizontalPodAutoscalerStrategy,
+    validate_metric,
+)
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -74,3 +77,77 @@ def test_defaults() -> None:
 def test_wrong_autoscalers_are_refused(autoscaler: Object, complaints: list[str]) -> None:
     """In the words of Kubernetes."""
     assert [str(cause) for cause in created(STRATEGY, autoscaler)[1]] == complaints
+
+
+def metric(kind: str, target: Object | None = None, **source: Any) -> Object:
+    if target is not None:
+        source["target"] = target
+    return {"type": kind, kind[0].lower() + kind[1:]: source}
+
+
+SHARE: Object = {"type": "Utilization", "averageUtilization": 50}
+AVERAGE: Object = {"type": "AverageValue", "averageValue": "10"}
+CHOICE = "must set either a target raw value or a target utilization"
+TARGET = "m.resource.target"
+KINDS = '"ContainerResource", "External", "Object", "Pods", "Resource"'
+NAME: Object = {"name": "m"}
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        metric("Resource", SHARE, name="cpu"),
+        metric("Resource", AVERAGE, name="memory"),
+        metric("Pods", AVERAGE, metric=NAME),
+    ],
+)
+def test_good_metrics(good: Object) -> None:
+    """What pods use, or tell."""
+    assert list(validate_metric(good, "m")) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "complaints"),
+    [
+        pytest.param({}, ["m.type: Required value: must specify a metric source type"], id="no type"),
+        pytest.param(
+            {"type": "Cpu"},
+            [f'm.type: Unsupported value: "Cpu": supported values: {KINDS}'],
+            id="unknown type",
+        ),
+        pytest.param(
+            metric("External", AVERAGE, metric=NAME),
+            ["m.type: Forbidden: the dev cluster has no metrics of type External: use Resource or Pods"],
+            id="external",
+        ),
+        pytest.param(
+            metric("Pods", {"type": "AverageValue", "averageValue": "0"}, metric={}),
+            [
+                "m.pods.metric.name: Required value: must specify a metric name",
+                'm.pods.target.averageValue: Invalid value: "0": must be positive',
+            ],
+            id="pods",
+        ),
+        pytest.param(
+            metric("Resource", {"averageUtilization": 0}, name="cpu"),
+            ["m.resource.target.averageUtilization: Invalid value: 0: must be greater than 0"],
+            id="target",
+        ),
+        pytest.param(
+            metric("Resource", {"type": "Utilization"}),
+            [
+                "m.resource.name: Required value: must specify a resource name",
+                f"{TARGET}.averageUtilization: Required value: {CHOICE}",
+            ],
+            id="empty resource",
+        ),
+        pytest.param(
+            metric("Resource", SHARE | AVERAGE, name="cpu"),
+            ["m.resource.target.averageValue: Forbidden: may not set both a target raw value and a target utilization"],
+            id="two goals",
+        ),
+    ],
+)
+def test_bad_metrics(bad: Object, complaints: list[str]) -> None:
+    """In the words of Kubernetes."""
+    assert [str(cause) for cause in validate_metric(bad, "m")] == complaints

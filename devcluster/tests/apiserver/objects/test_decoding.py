@@ -11,11 +11,11 @@ from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize, read_as
 
 if TYPE_CHECKING:
-    from trainer.kube.api_semantics.value_types import Typing
     from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 
-def pod_type() -> Typing:
+def pod_type() -> SchemaTyping:
     typing = built_in_type("v1", "Pod")
     assert typing is not None
     return typing

@@ -7,11 +7,12 @@ import tracemalloc
 import pytest
 
 from devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer.kube.api_semantics.value_types import UNTYPED, ListType, Typing
+from trainer.kube.api_semantics.value_types import ListType
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, description_of, object_meta
+from trainer_devcluster.apiserver.objects.value_types import UNTYPED, SchemaTyping
 
 
-def at(root: Typing | None, *path: str) -> Typing:
+def at(root: SchemaTyping | None, *path: str) -> SchemaTyping:
     """The type at a path of field names; `[]` leads to the items of a list."""
     current = root
     for step in path:

@@ -65,10 +65,27 @@ def test_structural_schemas(schema: dict[str, Any]) -> None:
             id="untyped items",
         ),
         pytest.param(
+            with_property({"type": "array", "items": {"type": "object", "properties": {"b": None}}}),
+            "s.properties[a].items.properties[b].type: Required value: must not be empty for specified object fields",
+            id="null in place of a schema",
+        ),
+        pytest.param(
             with_property({"type": "text"}),
             's.properties[a].type: Unsupported value: "text": supported values: "array", "boolean", "integer", '
             '"number", "object", "string"',
             id="unknown type",
+        ),
+        pytest.param(
+            with_property({**STRING, "pattern": "[", "default": "x"}),
+            's.properties[a].pattern: Invalid value: "[": must be a valid regular expression, but isn\'t: unterminated '
+            "character set at position 0",
+            id="malformed pattern, which checks no default",
+        ),
+        pytest.param(
+            with_property({"type": "array", "items": STRING, "x-kubernetes-list-type": "Set"}),
+            's.properties[a].x-kubernetes-list-type: Unsupported value: "Set": supported values: "atomic", "map", '
+            '"set"',
+            id="unknown type of list",
         ),
         pytest.param(
             with_property({**STRING, "$ref": "x"}),
@@ -121,6 +138,18 @@ def test_structural_schemas(schema: dict[str, Any]) -> None:
             id="type inside anyOf",
         ),
         pytest.param(
+            with_property({"type": "object", "x-kubernetes-embedded-resource": True}),
+            "s.properties[a].x-kubernetes-embedded-resource: Forbidden: the dev cluster does not check embedded "
+            "objects: use a real cluster",
+            id="embedded object",
+        ),
+        pytest.param(
+            with_property({"type": "object", "anyOf": [{"properties": {"b": {"minimum": 1}}}]}),
+            "s.properties[a].properties[b]: Required value: because it is defined in "
+            "s.properties[a].anyOf[0].properties[b]",
+            id="undeclared field inside anyOf",
+        ),
+        pytest.param(
             with_property({"type": "integer", "x-kubernetes-int-or-string": True}),
             's.properties[a].type: Invalid value: "integer": must be empty if x-kubernetes-int-or-string is true',
             id="typed int or string",
@@ -130,3 +159,13 @@ def test_structural_schemas(schema: dict[str, Any]) -> None:
 def test_schemas_that_are_not_structural(schema: dict[str, Any], expected: str) -> None:
     """The first complaint names the place in the definition and the remedy."""
     assert str(check_schema(schema, "s")[0]) == expected
+
+
+@pytest.mark.parametrize("wrong", [{"a": "text"}, {"a": {**STRING, "maxLength": "8"}}, {"a": {"type": 1}}, ["a"]])
+@pytest.mark.parametrize("keyword", ["items", "additionalProperties"])
+def test_values_that_are_no_schemas(keyword: str, wrong: Any) -> None:
+    """Below a list or a map they are refused as they are elsewhere, when the definition is decoded."""
+    schema = with_property({"type": "array" if keyword == "items" else "object", keyword: {"properties": wrong}})
+    [cause] = check_schema(schema, "s")
+    assert cause.field == f"s.properties[a].{keyword}"
+    assert "cannot unmarshal" in str(cause)

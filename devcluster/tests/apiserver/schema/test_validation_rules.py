@@ -271,13 +271,6 @@ def test_the_root_sees_the_names_of_the_object() -> None:
             "x-kubernetes-validations[0].messageExpression",
             id="message",
         ),
-        pytest.param(
-            {"rule": "true", "messageExpression": " "}, "x-kubernetes-validations[0].messageExpression", id="blank"
-        ),
-        pytest.param({"rule": "true", "message": " "}, "x-kubernetes-validations[0].message", id="blank message"),
-        pytest.param({"rule": "true", "message": "a\nb"}, "x-kubernetes-validations[0].message", id="lines"),
-        pytest.param({"rule": "true\n&& true"}, "x-kubernetes-validations[0].message", id="lines without a message"),
-        pytest.param({"rule": "true", "reason": "Bad"}, "x-kubernetes-validations[0].reason", id="reason"),
         pytest.param({"rule": "true", "fieldPath": ".y"}, "x-kubernetes-validations[0].fieldPath", id="field path"),
         pytest.param({"rule": "true", "fieldPath": "x"}, "x-kubernetes-validations[0].fieldPath", id="no field path"),
         pytest.param(

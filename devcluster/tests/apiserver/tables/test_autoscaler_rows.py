@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.apiserver.tables.autoscaler_rows import autoscaler_cells
+from trainer_devcluster.apiserver.tables.rows import autoscaler_cells
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -55,10 +55,6 @@ def test_row() -> None:
         ),
         pytest.param([resource()], [], "cpu: <unknown>/<auto>", id="no target"),
         pytest.param([other("Pods", averageValue="5")], [measured("Pods", averageValue="3")], "3/5", id="pods"),
-        pytest.param([other("External", value="5")], [measured("External", value="3")], "3/5", id="external"),
-        pytest.param([other("External", averageValue="5")], [], "<unknown>/5 (avg)", id="external per pod"),
-        pytest.param([other("Object", averageValue="5")], [], "<unknown>/5 (avg)", id="object per pod"),
-        pytest.param([{"type": "Odd"}], [], "<unknown type>", id="unknown"),
         pytest.param(
             [resource(averageUtilization=n) for n in (1, 2, 3, 4)],
             [],

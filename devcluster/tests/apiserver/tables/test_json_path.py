@@ -1,4 +1,4 @@
-"""JSONPath in kubectl's dialect."""
+"""JSONPath of printer columns."""
 
 from __future__ import annotations
 
@@ -31,31 +31,22 @@ json_values = st.recursive(
     ("path", "found"),
     [
         pytest.param(".metadata.name", ["n"], id="fields"),
-        pytest.param("{.metadata.name}", ["n"], id="braces"),
-        pytest.param("metadata.name", ["n"], id="no leading dot"),
-        pytest.param("$.metadata.name", ["n"], id="root"),
         pytest.param(r".metadata.labels.a\.b/c", ["x"], id="escaped dot"),
         pytest.param(".metadata.labels['a.b/c']", ["x"], id="quoted field"),
+        pytest.param(r".metadata.labels['a\.b/c']", ["x"], id="quoted field with an escaped dot"),
         pytest.param(".status.conditions[-1:].type", ["Complete"], id="last item"),
         pytest.param(".status.conditions[0].type", ["Created"], id="index"),
         pytest.param(".list[-1]", [3], id="negative index"),
         pytest.param(".list[0:2]", [1, 2], id="slice"),
-        pytest.param(".list[::2]", [1, 3], id="slice with a step"),
-        pytest.param(".list[0,2]", [1, 3], id="union"),
         pytest.param(".list[*]", [1, 2, 3], id="every item"),
         pytest.param(".status.conditions[*].n", [1, 2], id="field of every item"),
         pytest.param('.status.conditions[?(@.type=="Complete")].status', ["False"], id="equal"),
         pytest.param('.status.conditions[?(@.type != "Complete")].n', [1], id="not equal"),
-        pytest.param(".status.conditions[?(@.n>1)].type", ["Complete"], id="greater"),
-        pytest.param(".status.conditions[?(@.n)].n", [1, 2], id="exists"),
-        pytest.param(".status.conditions[?(@.missing)].n", [], id="does not exist"),
-        pytest.param("..type", ["Created", "Complete"], id="descend"),
         pytest.param(".ready", [True], id="boolean"),
         pytest.param(".status.missing.more", [], id="missing field"),
         pytest.param(".list[7]", [], id="index out of range"),
         pytest.param(".metadata[0]", [], id="index into an object"),
         pytest.param(".list.name", [], id="field of a list"),
-        pytest.param('.list[?(@ == "1")]', [], id="types differ"),
     ],
 )
 def test_find(path: str, found: list[Any]) -> None:
@@ -65,7 +56,22 @@ def test_find(path: str, found: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [".a[", ".a[x]", ".a[?(nonsense)]", ".a b", ".", ".a..", "{.a}{.b}", ".a[0:1:0]", ".a['x]"],
+    [
+        ".a[",
+        ".a[x]",
+        ".a[]",
+        ".a[?(nonsense)]",
+        ".a b",
+        ".",
+        ".a..",
+        "..a",
+        "a",
+        "{.a}",
+        ".a[0:1:2]",
+        ".a[0,1]",
+        ".a['x]",
+        ".a.*",
+    ],
 )
 def test_malformed_paths(path: str) -> None:
     """A path that cannot be parsed is refused with its text in the message."""
@@ -76,7 +82,7 @@ def test_malformed_paths(path: str) -> None:
 
 @given(
     json_values,
-    st.sampled_from([".a.b", "..type", ".a[*].b", '.a[?(@.type=="x")]', ".a[?(@.b<3)].a", ".a[-1:]", ".a[1]", "..*"]),
+    st.sampled_from([".a.b", ".a[*].b", '.a[?(@.type=="x")]', ".a[-1:]", ".a[1]", ".a[:]"]),
 )
 def test_find_never_raises(value: Any, path: str) -> None:
     """A parsed path works on any JSON value."""

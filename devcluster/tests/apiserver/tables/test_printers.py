@@ -59,12 +59,6 @@ def test_columns_without_a_description_say_their_path() -> None:
     assert columns[3] == {"name": "Mode", "type": "string", "format": "", "description": "how it runs", "priority": 1}
 
 
-def test_a_path_that_cannot_be_parsed_shows_nothing() -> None:
-    """A broken column does not break the list."""
-    definition = replace(WIDGET, columns=(Column("C", "string", ".a["),))
-    assert printer_for(definition).cells(widget({}), NOW) == ["a", None]
-
-
 def test_kinds_without_a_printer_show_name_and_age() -> None:
     """Every kind can be listed."""
     definition = ResourceDefinition(Resource("example.com", "v1", "things", "Thing"), StoreOnlyStrategy())

@@ -29,7 +29,7 @@ def named(**fields: Any) -> dict[str, Any]:
         pytest.param(
             "v1/Node",
             named(
-                metadata={"labels": {"node-role.kubernetes.io/control-plane": "", "kubernetes.io/role": "worker"}},
+                metadata={"labels": {"node-role.kubernetes.io/control-plane": ""}},
                 spec={"unschedulable": True},
                 status={
                     "conditions": [{"type": "Ready", "status": "True"}],
@@ -38,23 +38,22 @@ def named(**fields: Any) -> dict[str, Any]:
                 },
             ),
             {
-                "Status": "Ready,SchedulingDisabled", "Roles": "control-plane,worker", "Version": "v1",
+                "Status": "Ready,SchedulingDisabled", "Roles": "control-plane", "Version": "v1",
                 "Internal-IP": "10.0.0.1", "External-IP": "<none>", "OS-Image": "<unknown>",
             },
             id="node",
         ),
-        pytest.param("v1/Node", named(), {"Status": "Unknown", "Roles": "<none>"}, id="new node"),
         pytest.param(
             "v1/Service",
             named(
                 spec={
-                    "type": "NodePort", "clusterIP": "10.96.0.1", "selector": {"a": "b"},
-                    "ports": [{"port": 80, "nodePort": 30000, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}],
+                    "type": "ClusterIP", "clusterIP": "10.96.0.1", "selector": {"a": "b"},
+                    "ports": [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}],
                 }
             ),
             {
-                "Type": "NodePort", "Cluster-IP": "10.96.0.1", "External-IP": "<none>",
-                "Port(s)": "80:30000/TCP,53/UDP", "Selector": "a=b",
+                "Type": "ClusterIP", "Cluster-IP": "10.96.0.1", "External-IP": "<none>",
+                "Port(s)": "80/TCP,53/UDP", "Selector": "a=b",
             },
             id="service",
         ),
@@ -118,19 +117,6 @@ def named(**fields: Any) -> dict[str, Any]:
             ),
             {"Role": "Role/r", "Users": "u, w", "Groups": "", "ServiceAccounts": "ns/s"},
             id="role binding",
-        ),
-        pytest.param(
-            "scheduling.k8s.io/v1/PriorityClass",
-            named(value=5, globalDefault=True),
-            {"Value": 5, "Global-Default": True, "PreemptionPolicy": "<unset>"},
-            id="priority class",
-        ),
-        pytest.param("node.k8s.io/v1/RuntimeClass", named(handler="runc"), {"Handler": "runc"}, id="runtime class"),
-        pytest.param(
-            "v1/Endpoints",
-            named(subsets=[{"addresses": [{"ip": f"10.0.0.{n}"} for n in range(4)], "ports": [{"port": 80}]}]),
-            {"Endpoints": "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 1 more..."},
-            id="endpoints",
         ),
     ],
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SERVICES, Resource
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
-from trainer_devcluster.apiserver.webhooks.client_config import ServiceReference
+from trainer_devcluster.apiserver.webhooks.client import ServiceReference
 from trainer_devcluster.apiserver.webhooks.endpoints import (
     ENDPOINT_SLICES,
     ENDPOINTS,

@@ -10,7 +10,7 @@ from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.objects import name_of, uid_of
 from trainer.kube.resource import JOBS, PODS, SERVICES, Resource
 from trainer.workloads import JOBSETS
-from trainer_devcluster.controllers.garbage_collector.collector import GarbageCollector
+from trainer_devcluster.controllers.garbage_collector.collector import GarbageCollector, RecentUids
 from trainer_devcluster.controllers.garbage_collector.monitor import Feed
 
 if TYPE_CHECKING:
@@ -206,3 +206,11 @@ async def test_dependents_of_a_resource_that_is_no_longer_served_go() -> None:
 def child_of(owner: Object) -> Object:
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner)}
     return {"metadata": {"name": "child", "namespace": "n", "uid": "child-uid", "ownerReferences": [reference]}}
+
+
+def test_the_oldest_uid_is_forgotten() -> None:
+    """The memory is bounded."""
+    uids = RecentUids(limit=2)
+    for uid in ("a", "b", "c"):
+        uids.add(uid)
+    assert [uid in uids for uid in ("a", "b", "c")] == [False, True, True]

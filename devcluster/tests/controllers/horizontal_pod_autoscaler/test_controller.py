@@ -8,7 +8,7 @@ from devcluster.tests.controllers.cluster import NAMESPACE, Cluster, dev_cluster
 from trainer.kube.objects import find_condition
 from trainer.kube.resource import EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer_devcluster.cluster import install_definition
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.annotations import PREFIX
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import PREFIX
 
 if TYPE_CHECKING:
     from pathlib import Path

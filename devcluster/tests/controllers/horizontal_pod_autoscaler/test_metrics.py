@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.annotations import PREFIX
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Situation, propose
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import PREFIX, MetricFailure, Situation, propose
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -38,22 +37,6 @@ def utilization(percent: int) -> Object:
 
 CPU_AMOUNT: dict[str, object] = {"type": "Resource", "resource": {"name": "cpu", "target": {"averageValue": "500m"}}}
 PODS: dict[str, object] = {"type": "Pods", "pods": {"metric": {"name": "queue"}, "target": {"averageValue": "10"}}}
-EXTERNAL: dict[str, object] = {
-    "type": "External",
-    "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "100"}},
-}
-SHARE: dict[str, object] = {
-    "type": "External",
-    "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "30"}},
-}
-OBJECT: dict[str, object] = {
-    "type": "Object",
-    "object": {
-        "metric": {"name": "queue"},
-        "target": {"type": "Value", "value": "100"},
-        "describedObject": {"kind": "Service", "name": "web"},
-    },
-}
 
 
 def two(metric: str = "") -> list[Object]:
@@ -77,9 +60,6 @@ def two(metric: str = "") -> list[Object]:
         ),
         pytest.param(CPU_AMOUNT, situation(two(), cpu="1"), 4, {"averageValue": "1"}, id="amount"),
         pytest.param(PODS, situation(two(), queue="25"), 5, {"averageValue": "25"}, id="pods"),
-        pytest.param(EXTERNAL, situation(two(), queue="250"), 5, {"value": "250"}, id="external"),
-        pytest.param(SHARE, situation(two(), queue="100"), 4, {"averageValue": "50"}, id="share"),
-        pytest.param(OBJECT, situation(two(), queue="105"), 2, {"value": "105"}, id="object-tolerated"),
     ],
 )
 def test_replicas(metric: Object, seen: Situation, replicas: int, current: Object) -> None:
@@ -116,7 +96,6 @@ def test_pods_that_have_ended() -> None:
     ("metric", "seen", "reason", "message"),
     [
         pytest.param(utilization(50), situation(two()), "FailedGetResourceMetric", f"with {PREFIX}cpu", id="none"),
-        pytest.param(EXTERNAL, situation(two()), "FailedGetExternalMetric", f"with {PREFIX}queue", id="external"),
         pytest.param(PODS, situation(two(), queue="x"), "FailedGetPodsMetric", "must be a quantity", id="nonsense"),
         pytest.param(PODS, situation(two(), queue="5%"), "FailedGetPodsMetric", "is a percentage", id="percentage"),
         pytest.param(

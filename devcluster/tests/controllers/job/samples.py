@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.kube.clock import timestamp
 from trainer_devcluster.controllers.job.pods import COMPLETION_INDEX, TRACKING_FINALIZER
-from trainer_devcluster.controllers.job.state import JobState
+from trainer_devcluster.controllers.job.spec import JobState
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -17,7 +17,7 @@ from trainer.kube.testing import WRITES, settle
 from trainer.kube.testing.recorded import RecordedEvents
 from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
-from trainer_devcluster.controllers.job.pod_template import NewPod, build_pod
+from trainer_devcluster.controllers.job.pod_template import build_pod
 from trainer_devcluster.controllers.job.pods import (
     completion_index,
     is_active,
@@ -160,10 +160,10 @@ async def test_refused_pod_is_told_and_retried() -> None:
 
 async def test_large_pods_do_not_stop_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod is built when its turn comes, and read once for each of its versions: it may have a megabyte."""
-    built: list[NewPod] = []
+    built: list[int | None] = []
     read: list[ObjectKey] = []
 
-    def building(job: Object, new: NewPod) -> Object:
+    def building(job: Object, new: int | None) -> Object:
         built.append(new)
         return build_pod(job, new)
 

@@ -21,13 +21,6 @@ def without_owner(pod: Object) -> Object:
     return pod | {"metadata": {name: value for name, value in pod["metadata"].items() if name != "ownerReferences"}}
 
 
-ADOPTING = make_job(selector={"matchLabels": {"app": "web"}})
-
-
-def labelled(pod: Object) -> Object:
-    return pod | {"metadata": pod["metadata"] | {"labels": {"app": "web"}}}
-
-
 def owned_by(pod: Object, api_version: str, kind: str) -> Object:
     [owner] = pod["metadata"]["ownerReferences"]
     owners = [owner | {"apiVersion": api_version, "kind": kind}]
@@ -49,13 +42,6 @@ def owned_by(pod: Object, api_version: str, kind: str) -> Object:
         ),
         pytest.param(
             without_owner(make_pod("p", "Running")), [make_job()], [make_job()], True, id="orphaned-on-purpose"
-        ),
-        pytest.param(
-            labelled(without_owner(make_pod("p", "Running"))),
-            [ADOPTING],
-            [ADOPTING],
-            False,
-            id="a-job-will-adopt-it",
         ),
         pytest.param(owned_by(make_pod("p", "Running"), "apps/v1", "ReplicaSet"), [], [], False, id="no-job-at-all"),
     ],

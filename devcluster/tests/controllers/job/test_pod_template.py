@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from devcluster.tests.controllers.job.samples import make_job
 from trainer.kube.objects import is_controlled_by
-from trainer_devcluster.controllers.job.pod_template import NewPod, build_pod
+from trainer_devcluster.controllers.job.pod_template import build_pod
 
 
 def test_indexed_pod_knows_its_index_in_every_way() -> None:
     """Label, annotation, hostname, name prefix and variable carry the completion index, in init containers as well."""
     job = make_job(pod_spec={"initContainers": [{"name": "i", "image": "i"}]})
 
-    pod = build_pod(job, NewPod(1))
+    pod = build_pod(job, 1)
 
     assert pod["metadata"]["generateName"] == "j-1-"
     assert pod["metadata"]["labels"] == {"job-name": "j", "batch.kubernetes.io/job-completion-index": "1"}
@@ -27,7 +27,7 @@ def test_indexed_pod_knows_its_index_in_every_way() -> None:
 def test_template_is_not_changed() -> None:
     """Pods do not share parts with the Job, which is a cached object."""
     job = make_job()
-    build_pod(job, NewPod(0))
+    build_pod(job, 0)
     assert job == make_job()
 
 
@@ -35,12 +35,12 @@ def test_own_index_variable_is_kept() -> None:
     """A template that sets JOB_COMPLETION_INDEX itself has its way."""
     own = {"name": "JOB_COMPLETION_INDEX", "value": "7"}
     job = make_job(pod_spec={"containers": [{"name": "c", "image": "i", "env": [own]}]})
-    assert build_pod(job, NewPod(0))["spec"]["containers"][0]["env"] == [own]
+    assert build_pod(job, 0)["spec"]["containers"][0]["env"] == [own]
 
 
 def test_pod_of_a_work_queue_has_no_index() -> None:
     """NonIndexed Jobs make equal pods."""
-    pod = build_pod(make_job(completionMode="NonIndexed"), NewPod(None))
+    pod = build_pod(make_job(completionMode="NonIndexed"), None)
     assert pod["metadata"]["generateName"] == "j-"
     assert "hostname" not in pod["spec"]
     assert "env" not in pod["spec"]["containers"][0]
@@ -50,7 +50,7 @@ def test_long_job_names_leave_room_for_the_random_suffix() -> None:
     """The prefix is cut to 58 characters and keeps the index."""
     job = make_job()
     job["metadata"]["name"] = "a" * 60
-    prefix = build_pod(job, NewPod(12))["metadata"]["generateName"]
+    prefix = build_pod(job, 12)["metadata"]["generateName"]
     assert len(prefix) == 58
     assert prefix.endswith("a-12-")
 
@@ -59,4 +59,4 @@ def test_long_names_of_work_queues_are_cut_by_the_server() -> None:
     """Their prefix has nothing at its end that must be kept."""
     job = make_job(completionMode="NonIndexed")
     job["metadata"]["name"] = "a" * 60
-    assert build_pod(job, NewPod(None))["metadata"]["generateName"] == f"{'a' * 60}-"
+    assert build_pod(job, None)["metadata"]["generateName"] == f"{'a' * 60}-"

@@ -13,7 +13,7 @@ from trainer.kube.resource import NODES, PODS
 from trainer.kube.testing import FakeClient
 from trainer_devcluster.kubelet import KubeletOptions
 from trainer_devcluster.kubelet.fake import register
-from trainer_devcluster.kubelet.fake.script import RUNS_FOR
+from trainer_devcluster.kubelet.fake.life import RUNS_FOR
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from trainer.kube.objects import Object, find_condition
-from trainer_devcluster.kubelet.fake.life import next_status
-from trainer_devcluster.kubelet.fake.script import EXITS_WITH, RUNS_FOR
+from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR, next_status
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

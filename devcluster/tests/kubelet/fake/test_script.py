@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer_devcluster.kubelet.fake.script import EXITS_WITH, RUNS_FOR, Script
+from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR, Script
 
 
 @pytest.mark.parametrize(

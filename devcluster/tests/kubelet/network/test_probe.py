@@ -14,7 +14,7 @@ from trainer_devcluster.kubelet.options import PodNetworkMode
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer_devcluster.kubelet.network.hosts import HostsNetwork
+    from trainer_devcluster.kubelet.network.machine import HostsNetwork
 
 
 def refuse() -> HostsNetwork:

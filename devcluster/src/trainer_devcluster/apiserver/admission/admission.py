@@ -18,8 +18,8 @@ from trainer_devcluster.apiserver.admission import review
 from trainer_devcluster.apiserver.admission.caller import CallError
 from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
-from trainer_devcluster.apiserver.admission.matching import selects
-from trainer_devcluster.apiserver.admission.reinvocation import Reinvocation
+from trainer_devcluster.apiserver.admission.rules import selects
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.admission.webhook import Webhook
     from trainer_devcluster.apiserver.definitions.registry import Registry
     from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_devcluster.apiserver.wire.warning import Warnings
+    from trainer_devcluster.apiserver.wire.headers import Warnings
 
 log = structlog.get_logger(__name__)
 
@@ -176,7 +176,7 @@ class Admission:
         except ConditionError as error:
             if webhook.fails_open:
                 return None
-            raise statuses.forbidden(attributes.endpoint.resource, attributes.name, str(error)) from error
+            raise answers.forbidden(attributes.endpoint.resource, attributes.name, str(error)) from error
         if attributes.dry_run and not webhook.supports_dry_run:
             raise statuses.bad_request(f'admission webhook "{webhook.name}" does not support dry run')
         try:
@@ -222,3 +222,30 @@ def _operations(webhook: Webhook, content: bytes) -> list[object]:
         raise CallError(webhook, f"received undecodable patch in webhook response: {error}") from error
     except RecursionError as error:
         raise CallError(webhook, "received undecodable patch in webhook response: exceeded max depth") from error
+
+
+class Reinvocation:
+    """Follows the calls of one request; there is one second round at most."""
+
+    def __init__(self) -> None:
+        self.needed = False
+        """Whether a second round has to be made."""
+        self._called: set[tuple[str, int]] = set()
+        self._again: set[tuple[str, int]] = set()
+
+    def note(self, webhook: Webhook, *, changed: bool) -> None:
+        """Take in that a webhook has been called; a change makes it necessary to repeat those before it."""
+        if changed:
+            self.repeat_all()
+            self.needed = True
+        if webhook.reinvocable:
+            self._called.add((webhook.configuration, webhook.index))
+
+    def repeat_all(self) -> None:
+        """Repeat those that have been called so far."""
+        self._again |= self._called
+        self._called.clear()
+
+    def repeats(self, webhook: Webhook) -> bool:
+        """Whether the second round calls a webhook."""
+        return (webhook.configuration, webhook.index) in self._again

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer_devcluster.apiserver.admission import review
-from trainer_devcluster.apiserver.webhooks.client import PostError
-from trainer_devcluster.apiserver.webhooks.trust import TrustError
+from trainer_devcluster.apiserver.webhooks.client import PostError, TrustError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -39,7 +38,7 @@ class Caller:
         Raises:
             CallError: no proper answer came in time.
         """
-        body = review.encode(request, webhook.review_version)
+        body = review.encode(request)
         try:
             content = await self._client.post(webhook.client, body, webhook.timeout)
         except TrustError as error:
@@ -47,6 +46,6 @@ class Caller:
         except PostError as error:
             raise CallError(webhook, f"failed to call webhook: {error}") from error
         try:
-            return review.decode(content, webhook.review_version, request["uid"], mutating=mutating)
+            return review.decode(content, request["uid"], mutating=mutating)
         except review.ResponseError as error:
             raise CallError(webhook, f"received invalid webhook response: {error}") from error

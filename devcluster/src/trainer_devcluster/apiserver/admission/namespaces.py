@@ -10,6 +10,7 @@ from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, SERVICES
 from trainer_devcluster.apiserver.authentication.tls import SERVICE_ADDRESS
 from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -36,7 +37,7 @@ def require_active(storage: Storage, resource: Resource, name: str, namespace: s
     if is_being_deleted(found):
         message = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = FieldError("metadata.namespace", f"namespace {namespace} is being terminated", "NamespaceTerminating")
-        raise statuses.forbidden(resource, name, message, [cause])
+        raise answers.forbidden(resource, name, message, [cause])
 
 
 def first_objects(namespace: Object, ca_pem: str) -> list[tuple[Resource, Object]]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Kind
 
+REVIEW_VERSION: Final = "v1"
+"""The version of AdmissionReview that is spoken."""
 _GROUP: Final = "admission.k8s.io"
 _KIND: Final = "AdmissionReview"
 _JSON_PATCH: Final = "JSONPatch"
@@ -89,17 +91,16 @@ def request_of(attributes: Attributes, endpoint: Endpoint, uid: str) -> Object:
     }
 
 
-def encode(request: Object, version: str) -> bytes:
+def encode(request: Object) -> bytes:
     """The body that is posted to a webhook."""
-    return msgspec.json.encode({"kind": _KIND, "apiVersion": f"{_GROUP}/{version}", "request": request})
+    return msgspec.json.encode({"kind": _KIND, "apiVersion": f"{_GROUP}/{REVIEW_VERSION}", "request": request})
 
 
-def decode(content: bytes, version: str, uid: str, *, mutating: bool) -> Verdict:
+def decode(content: bytes, uid: str, *, mutating: bool) -> Verdict:
     """Read a webhook's answer.
 
     Args:
         content: the body of the answer.
-        version: version of AdmissionReview that was sent.
         uid: uid that was sent.
         mutating: whether the webhook may send a patch.
 
@@ -117,16 +118,16 @@ def decode(content: bytes, version: str, uid: str, *, mutating: bool) -> Verdict
     response = review.get("response")
     if not isinstance(response, dict):
         raise ResponseError("webhook response was absent")
-    if version == "v1" and response.get("uid") != uid:
+    if response.get("uid") != uid:
         raise ResponseError(f'expected response.uid="{uid}", got "{response.get("uid") or ""}"')
     found = _described(review)
-    expected = f"{_GROUP}/{version}, Kind={_KIND}"
+    expected = f"{_GROUP}/{REVIEW_VERSION}, Kind={_KIND}"
     if found != expected:
         raise ResponseError(f"expected webhook response of {expected}, got {found}")
     return Verdict(
         allowed=_typed(response, "allowed", bool, default=False),
         result=_result(response),
-        patch=_patch(response, version) if mutating else _no_patch(response),
+        patch=_patch(response) if mutating else _no_patch(response),
         warnings=tuple(text for text in _typed(response, "warnings", list, default=[]) if isinstance(text, str)),
     )
 
@@ -178,11 +179,11 @@ def _result(response: Object) -> Object:
     return result
 
 
-def _patch(response: Object, version: str) -> bytes:
+def _patch(response: Object) -> bytes:
     encoded, kind = _typed(response, "patch", str, default=""), response.get("patchType")
-    if encoded and kind is None and version == "v1":
+    if encoded and kind is None:
         raise ResponseError("webhook returned response.patch but not response.patchType")
-    if not encoded and kind is not None and version == "v1":
+    if not encoded and kind is not None:
         raise ResponseError("webhook returned response.patchType but not response.patch")
     if kind not in (None, _JSON_PATCH):
         raise ResponseError(f'webhook returned invalid response.patchType of "{kind}"')

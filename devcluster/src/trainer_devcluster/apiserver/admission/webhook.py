@@ -9,15 +9,13 @@ from trainer.kube.objects import name_of
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.admission.conditions import Condition
 from trainer_devcluster.apiserver.admission.rules import Rule
-from trainer_devcluster.apiserver.webhooks.client_config import ClientConfig
+from trainer_devcluster.apiserver.webhooks.client import ClientConfig
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.attributes import Endpoint
 
-REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-"""Versions of AdmissionReview that are spoken."""
 _WITHOUT_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 
 
@@ -44,13 +42,11 @@ class Webhook:
     namespace_selector: LabelSelector
     object_selector: LabelSelector
     conditions: tuple[Condition, ...]
-    review_version: str
 
     @classmethod
     def of(cls, configuration: str, index: int, entry: Object) -> Webhook:
         """Read an entry that is defaulted and valid."""
         conditions = entry.get("matchConditions") or ()
-        offered = entry["admissionReviewVersions"]
         return cls(
             configuration=configuration,
             index=index,
@@ -65,7 +61,6 @@ class Webhook:
             namespace_selector=LabelSelector.from_object(entry["namespaceSelector"]),
             object_selector=LabelSelector.from_object(entry["objectSelector"]),
             conditions=tuple(Condition.compile(each["name"], each["expression"]) for each in conditions),
-            review_version=next(version for version in offered if version in REVIEW_VERSIONS),
         )
 
     def wants(self, endpoint: Endpoint, resource: Resource) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS
 from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
-from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.wire.headers import header_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.attributes import Attributes
-    from trainer_devcluster.apiserver.authorization.authorizer import Decision
+    from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
 
 CLIENT_CLOSED_REQUEST: Final = 499
 """Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""

@@ -7,10 +7,11 @@ import re
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.kube.api_semantics import statuses
-from trainer_devcluster.apiserver.authentication.service_account_tokens import ISSUER, InvalidTokenError
+from trainer_devcluster.apiserver.authentication.service_account_tokens import InvalidTokenError
+from trainer_devcluster.apiserver.authentication.signing_key import ISSUER
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
 from trainer_devcluster.apiserver.storage.data_directory import refuse_content, write_private
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,11 +56,11 @@ class Authenticator:
         if authorization is None:
             return ANONYMOUS
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
-            raise statuses.unauthorized()
+            raise answers.unauthorized()
         try:
             return self.identify(authorization[len(_SCHEME) :].strip()).user
         except InvalidTokenError as error:
-            raise statuses.unauthorized() from error
+            raise answers.unauthorized() from error
 
     def identify(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> Identity:
         """Whose a token is.

@@ -17,7 +17,7 @@ import jwt
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
-from trainer_devcluster.apiserver.authentication.signing_key import ALGORITHM
+from trainer_devcluster.apiserver.authentication.signing_key import ALGORITHM, ISSUER
 from trainer_devcluster.apiserver.authentication.user import AUTHENTICATED, User
 from trainer_devcluster.apiserver.storage.storage import Partition
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
     from trainer_devcluster.apiserver.storage.storage import Storage
 
-ISSUER: Final = "https://kubernetes.default.svc"
-"""Who has issued a token, and the audience of those for the API server."""
 USER_PREFIX: Final = "system:serviceaccount:"
 BINDABLE: Final[Mapping[str, Resource]] = MappingProxyType({"Pod": PODS, "Secret": SECRETS, "Node": NODES})
 """What a token can be bound to, by kind: it ends with that object."""

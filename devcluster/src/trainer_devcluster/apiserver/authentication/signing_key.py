@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 ALGORITHM: Final = "RS256"
+ISSUER: Final = "https://kubernetes.default.svc"
+"""Who has issued a token, and the audience of those for the API server."""
 _BITS: Final = 2048
 _EXPONENT: Final = 65537
+CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
+KEYS_PATH: Final = "/openid/v1/jwks"
+KEYS_TYPE: Final = "application/jwk-set+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +88,23 @@ def _unsigned(number: int) -> str:
 
 def _base64url(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def configuration(host: str) -> Object:
+    """The discovery document of the issuer (OpenID Connect Discovery 1.0).
+
+    Args:
+        host: name or address, and port, under which the client has reached the server.
+    """
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": f"https://{host}{KEYS_PATH}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [ALGORITHM],
+    }
+
+
+def key_set(key: SigningKey) -> Object:
+    """The public keys of the issuer (RFC 7517)."""
+    return {"keys": [key.jwk()]}

@@ -12,9 +12,8 @@ from urllib.parse import unquote
 from trainer.kube.api_semantics import statuses
 from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX, service_account
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
-from trainer_devcluster.apiserver.authorization.attributes import Attributes
-from trainer_devcluster.apiserver.authorization.refusal import forbidden
-from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.authorization.authorizer import Attributes, forbidden
+from trainer_devcluster.apiserver.wire.headers import header_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

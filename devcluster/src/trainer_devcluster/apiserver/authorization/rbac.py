@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from anyio import Event
 
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.attributes import Attributes
+    from trainer_devcluster.apiserver.authorization.authorizer import Attributes
     from trainer_devcluster.apiserver.authorization.grants import Grant
     from trainer_devcluster.apiserver.storage.storage import Storage
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.kube.selectors import FieldSelector
-from trainer_devcluster.apiserver.authorization.attributes import Attributes
+from trainer_devcluster.apiserver.authorization.authorizer import Attributes
 from trainer_devcluster.apiserver.wire.params import boolean
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authorization.attributes import Attributes
+    from trainer_devcluster.apiserver.authorization.authorizer import Attributes
 
 ALL: Final = "*"
 

@@ -14,12 +14,12 @@ from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
-from trainer_devcluster.apiserver.authorization.attributes import Attributes
+from trainer_devcluster.apiserver.authorization.authorizer import Attributes, forbidden
 from trainer_devcluster.apiserver.authorization.coverage import compacted, describe, quoted, uncovered
 from trainer_devcluster.apiserver.authorization.grants import role_key
-from trainer_devcluster.apiserver.authorization.refusal import forbidden
 from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, rules_in
 from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ class WriteGuard:
         aggregates = "aggregationRule" in new or (live is not None and "aggregationRule" in live)
         if aggregates and uncovered(self._held(), EVERYTHING):
             message = "must have cluster-admin privileges to use the aggregationRule"
-            raise statuses.forbidden(resource, name_of(new), message)
+            raise answers.forbidden(resource, name_of(new), message)
 
     def _check_binding(self, new: Object) -> None:
         resource = ROLES if new["roleRef"].get("kind") == ROLES.kind else CLUSTER_ROLES
@@ -98,7 +98,7 @@ class WriteGuard:
         )
         if held.problems:
             message += f"; resolution errors: [{' '.join(held.problems)}]"
-        raise statuses.forbidden(self.target.definition.resource, name, message)
+        raise answers.forbidden(self.target.definition.resource, name, message)
 
     def _held(self) -> tuple[Rule, ...]:
         return self.authorizer.rules_of(self.user, self.target.namespace or "").rules

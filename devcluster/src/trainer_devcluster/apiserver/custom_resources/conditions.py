@@ -1,31 +1,19 @@
 """Conditions of custom resource definitions: which names they get, and whether they are served.
 
 Names are given in the order in which definitions ask for them, group by group; who comes later keeps what it has. The
-reasons and texts are those of the naming, establishing and approval controllers of the API server.
+reasons and texts are those of the naming and establishing controllers of the API server.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.kube.objects import annotations_of, find_condition
+from trainer.kube.objects import find_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.kube.objects import Object
-
-APPROVAL_ANNOTATION: Final = "api-approved.kubernetes.io"
-_PROTECTED: Final = re.compile(r"(.*\.)?(k8s|kubernetes)\.io")
-_SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
-_APPROVALS: Final = {
-    "ApprovedAnnotation": "True",
-    "InvalidAnnotation": "False",
-    "MissingAnnotation": "False",
-    "UnapprovedAnnotation": "False",
-}
 
 
 class TakenNames(NamedTuple):
@@ -47,13 +35,6 @@ class TakenNames(NamedTuple):
         return cls(frozenset(resources - {""}), frozenset(kinds - {""}))
 
 
-class Approval(NamedTuple):
-    """What the annotation of a definition in a group of the Kubernetes project says."""
-
-    reason: str
-    message: str
-
-
 def status_of(crd: Object, taken: TakenNames, now: str) -> Object:
     """The status of a definition: the names that it gets, and the conditions that follow.
 
@@ -71,10 +52,6 @@ def status_of(crd: Object, taken: TakenNames, now: str) -> Object:
         conditions.append(_condition(crd, "Established", "True", established, now))
     else:
         conditions.append(_condition(crd, "Established", "False", ("NotAccepted", "not all names are accepted"), now))
-    if is_protected(crd["spec"]["group"]):
-        approval = approval_of(crd)
-        value = _APPROVALS[approval.reason]
-        conditions.append(_condition(crd, "KubernetesAPIApprovalPolicyConformant", value, approval, now))
     return {**old, "conditions": conditions, "acceptedNames": names}
 
 
@@ -88,28 +65,6 @@ def terminating(crd: Object, now: str) -> Object:
     """The condition of a definition whose objects are being deleted."""
     because = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
     return _condition(crd, "Terminating", "True", because, now)
-
-
-def is_protected(group: str) -> bool:
-    """Whether only approved definitions may be in a group."""
-    return bool(_PROTECTED.fullmatch(group))
-
-
-def approval_of(crd: Object) -> Approval:
-    """What the approval annotation says."""
-    annotation = annotations_of(crd).get(APPROVAL_ANNOTATION) or ""
-    needed = f'protected groups must have approval annotation "{APPROVAL_ANNOTATION}"'
-    if not annotation:
-        return Approval("MissingAnnotation", f"{needed}, {_SEE}")
-    if annotation.startswith("unapproved"):
-        return Approval("UnapprovedAnnotation", f'not approved: "{annotation}"')
-    try:
-        url = urlsplit(annotation)
-    except ValueError:
-        url = urlsplit("")
-    if url.scheme and url.netloc:
-        return Approval("ApprovedAnnotation", f"approved in {annotation}")
-    return Approval("InvalidAnnotation", f'{needed} with either a URL or a reason starting with "unapproved", {_SEE}')
 
 
 def _accepted(wanted: Object, old: Object, taken: TakenNames) -> tuple[Object, tuple[str, str] | None]:

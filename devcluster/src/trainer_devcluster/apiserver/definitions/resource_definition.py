@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics.value_types import UNTYPED, Typing
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.names import NameRule
+from trainer_devcluster.apiserver.objects.value_types import UNTYPED, SchemaTyping
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -86,7 +86,7 @@ class ResourceDefinition:
         return self.schema is not None
 
     @property
-    def typing(self) -> Typing:
+    def typing(self) -> SchemaTyping:
         """Types of its fields, and how its lists and maps are merged."""
         if self.schema is not None:
             return self.schema.typing

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.definitions.registry import Registry
@@ -34,7 +35,7 @@ _NOT_SERVED = frozenset(
         ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
         ("", "persistentvolumes"), ("", "podtemplates"), ("", "replicationcontrollers"),
         ("apps", "controllerrevisions"), ("apps", "daemonsets"), ("apps", "replicasets"),
-        ("apps", "statefulsets"), ("batch", "cronjobs"),
+        ("apps", "statefulsets"), ("authorization.k8s.io", "localsubjectaccessreviews"), ("batch", "cronjobs"),
         ("events.k8s.io", "events"), ("networking.k8s.io", "ingressclasses"), ("networking.k8s.io", "ingresses"),
         ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "csinodes"), ("storage.k8s.io", "storageclasses"),
         ("storage.k8s.io", "volumeattachments"),
@@ -110,13 +111,13 @@ def _verb(definition: ResourceDefinition, method: str, namespace: str | None, na
         verbs = _COLLECTION_VERBS
     verb = verbs.get(method)
     if verb is None or verb not in definition.verbs:
-        raise statuses.method_not_allowed()
+        raise answers.method_not_allowed()
     return verb
 
 
 def _subresource_verb(definition: ResourceDefinition, method: str, subresource: str) -> str:
     if subresource in _UNSUPPORTED and definition.resource == PODS:
-        raise statuses.method_not_allowed(f"the dev cluster does not support pods/{subresource}")
+        raise answers.method_not_allowed(f"the dev cluster does not support pods/{subresource}")
     served = set(definition.subresources)
     if definition.status_subresource:
         served.add("status")
@@ -126,5 +127,5 @@ def _subresource_verb(definition: ResourceDefinition, method: str, subresource: 
         raise statuses.no_such_resource()
     verb = _SUBRESOURCE_VERBS[subresource].get(method)
     if verb is None:
-        raise statuses.method_not_allowed()
+        raise answers.method_not_allowed()
     return verb

@@ -2,6 +2,9 @@
 
 Source: KEP-2896. Every resource has its paths with the group, version and kind in extensions; the schemas of built-in
 kinds come from `builtin_types.json.gz`, those of custom resources are served as they are.
+
+kubectl asks for a document of OpenAPI v2 when an object is of kind List, which v3 does not describe, and checks no
+object whose kind it does not find there, because the server does. So that document is empty.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from trainer_devcluster.apiserver.discovery.discovery import preference
-from trainer_devcluster.apiserver.discovery.openapi_references import add_referenced
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions, definition_name
 
 if TYPE_CHECKING:
@@ -31,6 +33,16 @@ _CUSTOM_PATCH_TYPES: Final = (
 _PATCH_TYPES: Final = (*_CUSTOM_PATCH_TYPES, "application/strategic-merge-patch+json")
 """kubectl apply sends a strategic merge patch to whatever lists it here."""
 _WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+V2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""The media type of the answer; the one that Go clients ask for has an at sign, which Go cannot parse."""
+V2_DOCUMENT: Final[Object] = {
+    "swagger": "2.0",
+    "info": {"title": "Kubernetes", "version": "v1.36.0"},
+    "paths": {},
+    "definitions": {},
+}
+V2_PROTOBUF: Final = b"\x0a\x032.0" + b"\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.0" + b"\x42\x00" + b"\x4a\x00"
+"""The document in protobuf: version, info, paths and definitions."""
 
 
 class Writer:
@@ -79,7 +91,7 @@ def document(definitions: Iterable[ResourceDefinition], group: str, version: str
         name = schema_name(definition)
         schemas[name] = _custom_schema(definition) if definition.is_custom else _built_in_schema(definition)
         schemas[f"{name}List"] = _list_schema(definition, name)
-    add_referenced(schemas, _published, _SCHEMAS)
+    _add_referenced(schemas)
     paths = {path: item for definition in served for path, item in _paths(definition).items()}
     return {
         "openapi": "3.0.0",
@@ -112,7 +124,7 @@ def _kind(definition: ResourceDefinition) -> Object:
 
 
 def _custom_schema(definition: ResourceDefinition) -> Object:
-    declared = _with_embedded(definition.schema.document if definition.schema is not None else {})
+    declared = definition.schema.document if definition.schema is not None else {}
     properties = {**(declared.get("properties") or {}), **_envelope()}
     return {**declared, "properties": properties, "x-kubernetes-group-version-kind": [_kind(definition)]}
 
@@ -121,19 +133,6 @@ def _envelope() -> Object:
     """The fields that every object has, described as in built-in kinds."""
     pod = built_in_definitions()["io.k8s.api.core.v1.Pod"]["properties"]
     return {name: _published(pod[name]) for name in ("apiVersion", "kind", "metadata")}
-
-
-def _with_embedded(schema: Any) -> Any:
-    """A schema whose embedded objects have the fields of every object."""
-    if isinstance(schema, list):
-        return [_with_embedded(entry) for entry in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {name: _with_embedded(entry) for name, entry in schema.items()}
-    if found.get("x-kubernetes-embedded-resource") is not True:
-        return found
-    required = {"apiVersion": None, "kind": None, **dict.fromkeys(found.get("required") or ())}
-    return {**found, "properties": {**(found.get("properties") or {}), **_envelope()}, "required": list(required)}
 
 
 def _built_in_schema(definition: ResourceDefinition) -> Object:
@@ -215,3 +214,29 @@ def _operation(definition: ResourceDefinition, verb: str) -> Object:
     if verb == "patch":
         operation["parameters"].append({"name": "force", "in": "query", "schema": {"type": "boolean"}})
     return operation
+
+
+def _add_referenced(schemas: dict[str, Any]) -> None:
+    """Add, in place, the built-in types that the schemas refer to, and those that these refer to."""
+    waiting = list(schemas.values())
+    while waiting:
+        for name in _references(waiting.pop()):
+            definition = built_in_definitions().get(name)
+            if name not in schemas and definition is not None:
+                schemas[name] = _published(definition)
+                waiting.append(schemas[name])
+
+
+def _references(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return {name for entry in schema for name in _references(entry)}
+    if not isinstance(schema, dict):
+        return set()
+    found = {name for entry in schema.values() for name in _references(entry)}
+    reference = schema.get("$ref")
+    return found | {reference.removeprefix(_SCHEMAS)} if isinstance(reference, str) else found
+
+
+def wants_v2_protobuf(accept: str) -> bool:
+    """Whether an Accept header asks for protobuf."""
+    return "proto-openapi.spec.v2" in accept and "+protobuf" in accept

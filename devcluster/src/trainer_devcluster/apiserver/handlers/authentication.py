@@ -12,10 +12,10 @@ from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
 from trainer.kube.resource import NODES
 from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     BINDABLE,
-    ISSUER,
     Binding,
     InvalidTokenError,
 )
+from trainer_devcluster.apiserver.authentication.signing_key import ISSUER
 from trainer_devcluster.apiserver.handlers.review import Review
 from trainer_devcluster.apiserver.kinds.authentication import TOKEN_REQUEST
 from trainer_devcluster.apiserver.reads import reading

@@ -15,10 +15,9 @@ from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import move_on_after
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
 from trainer_devcluster.apiserver.wire.body import MAX_BODY_BYTES, decode_object
-from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.wire.headers import Warnings, header_text
 from trainer_devcluster.apiserver.wire.negotiation import JSON, PROTOBUF
 from trainer_devcluster.apiserver.wire.params import write_parameters
-from trainer_devcluster.apiserver.wire.warning import Warnings
 from trainer_devcluster.apiserver.writes.write import LARGE_BYTES, Write
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.audit.record import Record
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.access import Access
+    from trainer_devcluster.apiserver.authorization.authorizer import Access
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.routing import Target
     from trainer_devcluster.apiserver.writes.deletion_requests import AdmittedDeleter

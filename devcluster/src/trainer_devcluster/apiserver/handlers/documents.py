@@ -11,10 +11,10 @@ import anyio
 import msgspec
 from aiohttp import web
 
-from trainer.kube.api_semantics import statuses
-from trainer_devcluster.apiserver.discovery import discovery, openapi, openapi_v2
+from trainer_devcluster.apiserver.discovery import discovery, openapi
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.wire import answers
+from trainer_devcluster.apiserver.wire.headers import header_text
 from trainer_devcluster.apiserver.wire.negotiation import JSON, wants_aggregated_discovery
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Documents:
         path = request.path.rstrip("/")
         response = await self._find(request, path)
         if response is not None and request.method != "GET":
-            raise statuses.method_not_allowed()
+            raise answers.method_not_allowed()
         return response
 
     async def _find(self, request: web.Request, path: str) -> web.Response | None:
@@ -78,10 +78,9 @@ class Documents:
             aggregated = partial(discovery.aggregated, definitions, core=parts == ["api"])
             return await self._cached(request, f"{path} aggregated", aggregated, AGGREGATED)
         if parts == ["openapi", "v2"]:
-            protobuf = openapi_v2.wants_protobuf(request.headers.get("Accept", ""))
-            encoded = partial(openapi_v2.encoded, definitions, protobuf=protobuf)
-            kind = openapi_v2.PROTOBUF if protobuf else JSON
-            return await self._cached(request, f"{path} {protobuf}", encoded, kind)
+            if openapi.wants_v2_protobuf(request.headers.get("Accept", "")):
+                return web.Response(body=openapi.V2_PROTOBUF, content_type=openapi.V2_PROTOBUF_TYPE)
+            return answer(openapi.V2_DOCUMENT)
         make = self._document(parts, definitions)
         return None if make is None else await self._cached(request, path, make)
 

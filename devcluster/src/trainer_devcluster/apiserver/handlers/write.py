@@ -8,10 +8,10 @@ from trainer.kube.api_semantics import patches, statuses
 from trainer.kube.api_semantics.json_patch import json_patch
 from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.api_semantics.patches import PatchError
-from trainer.kube.api_semantics.value_types import UNTYPED
 from trainer.kube.field_errors import FieldError
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.read import presenter
+from trainer_devcluster.apiserver.objects.value_types import UNTYPED
 from trainer_devcluster.apiserver.wire.body import decode_json, decode_yaml
 from trainer_devcluster.apiserver.wire.params import META_GROUP
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.kinds.authentication import SELF_SUBJECT_REVIEW, TOKEN_REVIEW
 from trainer_devcluster.apiserver.kinds.authorization import (
-    LOCAL_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_RULES_REVIEW,
     SUBJECT_ACCESS_REVIEW,
@@ -18,7 +17,6 @@ from trainer_devcluster.apiserver.kinds.event import EVENT
 from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
 from trainer_devcluster.apiserver.kinds.jobs.job import JOB
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
-from trainer_devcluster.apiserver.kinds.lease import LEASE
 from trainer_devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
 from trainer_devcluster.apiserver.kinds.namespace import NAMESPACE
 from trainer_devcluster.apiserver.kinds.pods.pod import POD
@@ -31,6 +29,7 @@ from trainer_devcluster.apiserver.kinds.store_only import (
     DEPLOYMENT,
     ENDPOINT_SLICE,
     ENDPOINTS,
+    LEASE,
     NETWORK_POLICY,
     NODE,
     POD_DISRUPTION_BUDGET,
@@ -70,7 +69,6 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     CUSTOM_RESOURCE_DEFINITION,
     TOKEN_REVIEW,
     SELF_SUBJECT_REVIEW,
-    LOCAL_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_RULES_REVIEW,
     SUBJECT_ACCESS_REVIEW,

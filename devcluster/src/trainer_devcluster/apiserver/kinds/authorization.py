@@ -12,9 +12,9 @@ GROUP: Final = "authorization.k8s.io"
 _ANSWERED: Final = StoreOnlyStrategy()
 
 
-def _review(kind: str, *, namespaced: bool = False) -> ResourceDefinition:
+def _review(kind: str) -> ResourceDefinition:
     return ResourceDefinition(
-        Resource(GROUP, "v1", f"{kind.lower()}s", kind, namespaced=namespaced),
+        Resource(GROUP, "v1", f"{kind.lower()}s", kind, namespaced=False),
         _ANSWERED,
         singular=kind.lower(),
         verbs=("create",),
@@ -23,7 +23,6 @@ def _review(kind: str, *, namespaced: bool = False) -> ResourceDefinition:
     )
 
 
-LOCAL_SUBJECT_ACCESS_REVIEW = _review("LocalSubjectAccessReview", namespaced=True)
 SELF_SUBJECT_ACCESS_REVIEW = _review("SelfSubjectAccessReview")
 SELF_SUBJECT_RULES_REVIEW = _review("SelfSubjectRulesReview")
 SUBJECT_ACCESS_REVIEW = _review("SubjectAccessReview")

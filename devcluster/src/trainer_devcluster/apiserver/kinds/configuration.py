@@ -12,8 +12,8 @@ from trainer.kube.objects import annotations_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill, section
+from trainer_devcluster.apiserver.kinds.field_checks import unchanged
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported, required, too_many
-from trainer.kube.objects import annotations_of, name_of
-from trainer_devcluster.apiserver.custom_resources.conditions import APPROVAL_ANNOTATION, approval_of, is_protected
+from trainer.kube.field_errors import forbidden, invalid, not_supported, required
+from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.objects.names import service_label_problems, subdomain_problems
-from trainer_devcluster.apiserver.schema.rule_entries import schema_at
+from trainer_devcluster.apiserver.schema.schema_check import schema_at
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
+from trainer_devcluster.apiserver.tables.json_path import JSONPath, JSONPathError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SELECTABLE_TYPES: Final = ("string", "boolean", "integer")
-_MAX_SELECTABLE: Final = 8
-_MAX_WARNING: Final = 256
 
 
 def validate_definition(crd: Object) -> Iterator[FieldError]:
@@ -49,20 +46,6 @@ def validate_definition(crd: Object) -> Iterator[FieldError]:
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
         yield invalid("spec.preserveUnknownFields", True, detail)
-
-
-def validate_approval(crd: Object, old: Object | None) -> Iterator[FieldError]:
-    """Whether a definition may be in a group of the Kubernetes project; what was there before may stay."""
-    if not is_protected(str(crd["spec"].get("group") or "")):
-        return
-    approval = approval_of(crd)
-    if old is not None and approval_of(old).reason == approval.reason:
-        return
-    path = f"metadata.annotations[{APPROVAL_ANNOTATION}]"
-    if approval.reason == "MissingAnnotation":
-        yield required(path, approval.message)
-    elif approval.reason == "InvalidAnnotation":
-        yield invalid(path, annotations_of(crd)[APPROVAL_ANNOTATION], approval.message)
 
 
 def validate_stored_versions(crd: Object) -> Iterator[FieldError]:
@@ -105,7 +88,6 @@ def _versions(spec: Object) -> Iterator[FieldError]:
         path, name = f"spec.versions[{index}]", version.get("name") or ""
         if problems := service_label_problems(name):
             yield invalid(f"{path}.name", name, ",".join(problems))
-        yield from _deprecation(version, path)
         for field, check in (
             ("schema", _schema),
             ("subresources", _subresources),
@@ -131,31 +113,12 @@ def _is_shared(versions: list[Object], field: str) -> bool:
     return bool(versions) and all(version.get(field) == versions[0].get(field) for version in versions)
 
 
-def _deprecation(version: Object, path: str) -> Iterator[FieldError]:
-    warning = version.get("deprecationWarning")
-    if warning is None:
-        return
-    problems = []
-    if not version.get("deprecated"):
-        problems.append("can only be set for deprecated versions")
-    elif len(warning.encode()) > _MAX_WARNING:
-        problems.append(f"must be <= {_MAX_WARNING} characters long")
-    elif not warning:
-        problems.append("must not be an empty string")
-    elif not warning.isprintable():
-        at = next(index for index, character in enumerate(warning) if not character.isprintable())
-        problems.append(f"must only contain printable UTF-8 characters; non-printable character found at index {at}")
-    for problem in problems:
-        yield invalid(f"{path}.deprecationWarning", warning, problem)
-
-
 def _schema(version: Object, path: str) -> list[FieldError]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if not isinstance(schema, dict):
         return []
-    has_status = (version.get("subresources") or {}).get("status") is not None
     try:
-        StructuralSchema.from_crd(schema, f"{path}.openAPIV3Schema", status_subresource=has_status)
+        StructuralSchema.from_crd(schema, f"{path}.openAPIV3Schema")
     except SchemaError as error:
         return error.causes
     return []
@@ -183,23 +146,24 @@ def _subresources(version: Object, path: str) -> Iterator[FieldError]:
 
 def _columns(version: Object, path: str) -> Iterator[FieldError]:
     for index, column in enumerate(dicts(version.get("additionalPrinterColumns"))):
-        at, kind, shape, json_path = (
-            f"{path}[{index}]",
-            *(column.get(name) or "" for name in ("type", "format", "jsonPath")),
-        )
+        at, kind, json_path = f"{path}[{index}]", column.get("type") or "", column.get("jsonPath") or ""
         if not column.get("name"):
             yield required(f"{at}.name")
-        detail = f"must be one of {','.join(_COLUMN_TYPES)}"
-        if not kind:
-            yield required(f"{at}.type", detail)
-        elif kind not in _COLUMN_TYPES:
-            yield invalid(f"{at}.type", kind, detail)
-        if shape and shape not in _COLUMN_FORMATS:
-            yield invalid(f"{at}.format", shape, f"must be one of {','.join(_COLUMN_FORMATS)}")
+        if kind not in _COLUMN_TYPES:
+            yield invalid(f"{at}.type", kind, f"must be one of {','.join(_COLUMN_TYPES)}")
         if not json_path:
             yield required(f"{at}.JSONPath")
         elif problem := _path_problem(json_path):
             yield invalid(f"{at}.JSONPath", json_path, problem)
+        else:
+            yield from _unreadable(json_path, f"{at}.JSONPath")
+
+
+def _unreadable(json_path: str, path: str) -> Iterator[FieldError]:
+    try:
+        JSONPath.parse(json_path)
+    except JSONPathError as error:
+        yield invalid(path, json_path, str(error))
 
 
 def _path_problem(path: str) -> str:
@@ -208,29 +172,17 @@ def _path_problem(path: str) -> str:
 
 def _selectable_fields(version: Object, path: str) -> Iterator[FieldError]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    seen: set[str] = set()
     for index, entry in enumerate(dicts(version.get("selectableFields"))):
         at, json_path = f"{path}.selectableFields[{index}].jsonPath", entry.get("jsonPath") or ""
-        if not json_path:
-            yield required(at)
-            continue
         found = schema_at(json_path, schema) if isinstance(schema, dict) else None
         if found is None:
             yield invalid(at, json_path, "is an invalid path: does not refer to a valid field")
-            continue
-        if json_path.startswith(".metadata"):
-            yield invalid(at, json_path, "must not point to fields in metadata")
-        if found.get("type") not in _SELECTABLE_TYPES:
+        elif found.get("type") not in _SELECTABLE_TYPES:
             detail = (
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
                 "are allowed."
             )
             yield invalid(at, json_path, detail)
-        if json_path in seen:
-            yield duplicate(at, json_path)
-        seen.add(json_path)
-    if len(seen) > _MAX_SELECTABLE:
-        yield too_many(f"{path}.selectableFields", len(seen), _MAX_SELECTABLE)
 
 
 def _names(names: Object) -> Iterator[FieldError]:

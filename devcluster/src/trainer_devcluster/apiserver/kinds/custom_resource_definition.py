@@ -8,13 +8,12 @@ from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.custom_resources.conditions import is_established
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.crd_validation import (
-    validate_approval,
     validate_definition,
     validate_stored_versions,
 )
 from trainer_devcluster.apiserver.kinds.editing import fill, section
+from trainer_devcluster.apiserver.kinds.field_checks import unchanged
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
 
     def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check names, versions, schemas and conversion."""
-        return [*validate_definition(obj), *validate_stored_versions(obj), *validate_approval(obj, None)]
+        return [*validate_definition(obj), *validate_stored_versions(obj)]
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the definition, and that stored objects keep their place and kind."""
@@ -62,7 +61,7 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
             causes += unchanged("spec.names.kind", new_spec["names"].get("kind"), old_spec["names"].get("kind"))
         causes += unchanged("spec.group", new_spec.get("group"), old_spec.get("group"))
         causes += unchanged("spec.names.plural", new_spec["names"].get("plural"), old_spec["names"].get("plural"))
-        return [*causes, *validate_stored_versions(obj), *validate_approval(obj, old)]
+        return [*causes, *validate_stored_versions(obj)]
 
 
 def _storage_versions(obj: Object) -> list[str]:

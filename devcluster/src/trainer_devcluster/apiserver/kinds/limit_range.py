@@ -13,10 +13,9 @@ from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.resource import LIMIT_RANGES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.editing import section
+from trainer_devcluster.apiserver.kinds.field_checks import refused, validate_quantity
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
-from trainer_devcluster.apiserver.kinds.pods.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

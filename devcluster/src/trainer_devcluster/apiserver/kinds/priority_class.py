@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill
-from trainer_devcluster.apiserver.kinds.pods.refusal import refused
+from trainer_devcluster.apiserver.kinds.field_checks import refused
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -63,7 +63,7 @@ class PriorityClassStrategy(StoreOnlyStrategy):
         for other in context.listed(PRIORITY_CLASSES):
             if other.get("globalDefault") and name_of(other) != name_of(obj):
                 message = f"PriorityClass {name_of(other)} is already marked as default. Only one default can exist"
-                raise statuses.forbidden(PRIORITY_CLASSES, name_of(obj), message)
+                raise answers.forbidden(PRIORITY_CLASSES, name_of(obj), message)
 
 
 def system_classes() -> list[Object]:

@@ -9,7 +9,7 @@ from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BIN
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
+from trainer_devcluster.apiserver.kinds.field_checks import validate_label_selector
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, subdomain_problems
 
 if TYPE_CHECKING:

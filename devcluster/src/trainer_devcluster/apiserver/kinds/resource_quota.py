@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.quantity import Quantity
@@ -16,9 +15,10 @@ from trainer.kube.resource import PODS, Resource
 from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.editing import section
+from trainer_devcluster.apiserver.kinds.field_checks import validate_quantity
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +90,7 @@ def check_quota(pod: Object, context: WriteContext) -> None:
         hard = {name: Quantity.parse(amount) for name, amount in ((quota.get("spec") or {}).get("hard") or {}).items()}
         if unsaid := _unsaid(pod, hard):
             message = f"failed quota: {name_of(quota)}: must specify {unsaid}"
-            raise statuses.forbidden(PODS, name_of(pod), message)
+            raise answers.forbidden(PODS, name_of(pod), message)
         exceeded = sorted(
             name
             for name, limit in hard.items()
@@ -101,7 +101,7 @@ def check_quota(pod: Object, context: WriteContext) -> None:
                 f"exceeded quota: {name_of(quota)}, requested: {_listed(wanted, exceeded)}, "
                 f"used: {_listed(used, exceeded)}, limited: {_listed(hard, exceeded)}"
             )
-            raise statuses.forbidden(PODS, name_of(pod), message)
+            raise answers.forbidden(PODS, name_of(pod), message)
 
 
 def _used(context: WriteContext, namespace: str) -> Amounts:

@@ -6,14 +6,18 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from trainer.kube.field_errors import FieldError, duplicate, invalid, not_supported, required, show
-from trainer.kube.names import label_problems, label_value_problems, qualified_name_problems
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import SERVICES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill, section
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
-from trainer_devcluster.apiserver.objects.names import NameRule
+from trainer_devcluster.apiserver.objects.names import (
+    NameRule,
+    label_problems,
+    label_value_problems,
+    qualified_name_problems,
+)
 from trainer_devcluster.apiserver.writes.service_ips import NETWORK
 
 if TYPE_CHECKING:

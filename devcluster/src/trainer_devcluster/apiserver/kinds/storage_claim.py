@@ -9,8 +9,8 @@ from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.editing import fill, section
+from trainer_devcluster.apiserver.kinds.field_checks import validate_quantity
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

@@ -8,28 +8,28 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.api_semantics.value_types import OBJECT_META, Schema, Typing, as_resource
+from trainer_devcluster.apiserver.objects.value_types import OBJECT_META, Schema, SchemaTyping, as_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def custom_resource_type(schema: Mapping[str, Any]) -> Typing:
+def custom_resource_type(schema: Mapping[str, Any]) -> SchemaTyping:
     """The type of custom resources with this `openAPIV3Schema`; metadata is that of every object."""
-    return Typing(as_resource(schema), built_in_definitions())
+    return SchemaTyping(as_resource(schema), built_in_definitions())
 
 
 @functools.cache
-def built_in_type(api_version: str, kind: str) -> Typing | None:
+def built_in_type(api_version: str, kind: str) -> SchemaTyping | None:
     """The type of a built-in kind; None when the data file does not have it."""
     name = definition_name(api_version, kind)
-    return Typing({"$ref": name}, built_in_definitions()) if name is not None else None
+    return SchemaTyping({"$ref": name}, built_in_definitions()) if name is not None else None
 
 
 @functools.cache
-def object_meta() -> Typing:
+def object_meta() -> SchemaTyping:
     """The type of `metadata`."""
-    return Typing({"$ref": OBJECT_META}, _built_in()["definitions"])
+    return SchemaTyping({"$ref": OBJECT_META}, _built_in()["definitions"])
 
 
 def description_of(api_version: str, kind: str, *path: str) -> str:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trainer.kube.api_semantics import statuses
 from trainer.kube.quantity import Quantity
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
-from trainer_devcluster.apiserver.objects.go_time import canonical_time
+from trainer_devcluster.apiserver.objects.durations import canonical_time
 
 if TYPE_CHECKING:
-    from trainer.kube.api_semantics.value_types import Typing
     from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -38,7 +38,7 @@ class WrongTypeError(ValueError):
     """A value is of another JSON type than its field; worded as Go's decoder does."""
 
 
-def normalize(obj: Object, typing: Typing) -> None:
+def normalize(obj: Object, typing: SchemaTyping) -> None:
     """Drop what means nothing and write quantities as text, in place; fields beyond the type are left alone.
 
     Raises:
@@ -68,11 +68,11 @@ def read_as(api_version: str, kind: str, body: Object) -> Object:
 class _Place(NamedTuple):
     """Where a value stands, as Go tells it: keys of maps and positions in lists do not count."""
 
-    struct: Typing
+    struct: SchemaTyping
     """The innermost structure."""
     path: str = ""
 
-    def field(self, struct: Typing, name: str) -> _Place:
+    def field(self, struct: SchemaTyping, name: str) -> _Place:
         if struct.declares(name):
             return _Place(struct, f"{self.path}.{name}" if self.path else name)
         return self
@@ -83,7 +83,7 @@ class _Place(NamedTuple):
         return WrongTypeError(f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}")
 
 
-def _normalize_fields(obj: Object, typing: Typing, place: _Place) -> None:
+def _normalize_fields(obj: Object, typing: SchemaTyping, place: _Place) -> None:
     required = typing.schema.get("required") or ()
     for name in list(obj):
         field = typing.field(name)
@@ -97,7 +97,7 @@ def _normalize_fields(obj: Object, typing: Typing, place: _Place) -> None:
             del obj[name]
 
 
-def _normalized(value: Any, typing: Typing, place: _Place) -> Any:
+def _normalized(value: Any, typing: SchemaTyping, place: _Place) -> Any:
     if typing.is_int_or_string:
         return _int_or_string(value, typing, place)
     expected = typing.schema["type"]
@@ -115,14 +115,14 @@ def _normalized(value: Any, typing: Typing, place: _Place) -> Any:
     return value
 
 
-def _time(text: str, typing: Typing) -> str:
+def _time(text: str, typing: SchemaTyping) -> str:
     try:
         return canonical_time(text, micro=typing.name == _MICRO_TIME)
     except ValueError as error:
         raise WrongTypeError(str(error)) from error
 
 
-def _int_or_string(value: Any, typing: Typing, place: _Place) -> Any:
+def _int_or_string(value: Any, typing: SchemaTyping, place: _Place) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise place.wrong(value, "intstr.IntOrString")
     if typing.schema.get("format") != "quantity":
@@ -139,7 +139,7 @@ def _canonical(text: str) -> str:
     return text if _EXPONENT.search(text) else str(quantity)
 
 
-def _go_type(typing: Typing) -> str:
+def _go_type(typing: SchemaTyping) -> str:
     if typing.name:
         return f"{typing.name.split('.')[-2]}.{_short(typing)}"
     kind = typing.schema.get("type")
@@ -153,11 +153,11 @@ def _go_type(typing: Typing) -> str:
     return _GO_NAMES.get(str(kind), "interface {}")
 
 
-def _short(typing: Typing) -> str:
+def _short(typing: SchemaTyping) -> str:
     return typing.name.rpartition(".")[2]
 
 
-def _is_droppable(value: Any, typing: Typing) -> bool:
+def _is_droppable(value: Any, typing: SchemaTyping) -> bool:
     if value == []:
         return True
     return value == {} and "additionalProperties" in typing.schema

@@ -5,21 +5,17 @@ Rules: Kubernetes documentation, "Object Names and IDs".
 
 from __future__ import annotations
 
+import re
 import secrets
 from enum import StrEnum
 from typing import Final
 
-from trainer.kube.names import (
-    label_problems,
-    label_value_problems,
-    qualified_name_problems,
-    service_label_problems,
-    subdomain_problems,
-)
+from trainer.kube.names import label_value_problems, matching, qualified_name_problems, subdomain_problems
 
 __all__ = [
     "NameRule",
     "generate_name",
+    "label_problems",
     "label_value_problems",
     "name_problems",
     "qualified_name_problems",
@@ -27,6 +23,17 @@ __all__ = [
     "subdomain_problems",
 ]
 
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SERVICE_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_TEXT: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL.pattern}')"
+)
+_SERVICE_LABEL_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    f"'{_SERVICE_LABEL.pattern}')"
+)
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _GENERATED_PREFIX_LENGTH: Final = 63 - _SUFFIX_LENGTH
@@ -66,3 +73,13 @@ def _path_segment_problems(name: str) -> list[str]:
     if name in {".", ".."}:
         return [f"may not be '{name}'"]
     return [f"may not contain '{character}'" for character in "/%" if character in name]
+
+
+def label_problems(text: str) -> list[str]:
+    """What keeps a text from being an RFC 1123 label; empty when nothing does."""
+    return matching(text, _LABEL, 63, _LABEL_TEXT)
+
+
+def service_label_problems(text: str) -> list[str]:
+    """What keeps a text from being an RFC 1035 label; empty when nothing does."""
+    return matching(text, _SERVICE_LABEL, 63, _SERVICE_LABEL_TEXT)

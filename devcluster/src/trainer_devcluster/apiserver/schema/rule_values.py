@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer_devcluster.apiserver.objects.correlation import item_key
+from trainer_devcluster.apiserver.schema.list_items import item_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,8 +71,6 @@ def value_of(value: Any, schema: Schema, *, order_like: Any = None) -> Any:
 
 
 def _map_of(value: Mapping[str, Any], schema: Schema, order_like: Mapping[str, Any]) -> dict[str, Any]:
-    if schema.get("x-kubernetes-embedded-resource"):
-        schema = with_root_properties(schema)
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
     typed: dict[str, Any] = {}
     for name, child in value.items():

@@ -1,16 +1,20 @@
-"""Checks of schemas beyond their structure: which keywords are supported, and how those of Kubernetes go together.
+"""Checks of the schemas in definitions: whether they are structural, and whether the dev cluster supports them.
 
-Sources: Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions"; texts are those of the
-API server.
+The mistakes that people make are reported in the words of the API server; it finds more than these.
+Sources: Kubernetes documentation, "Specifying a structural schema" and "Validation rules".
 """
 
 from __future__ import annotations
 
+import copy
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
-from trainer_devcluster.apiserver.schema.rule_entries import check_entry
-from trainer_devcluster.apiserver.schema.structural_check import children, combinations
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
+from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
+from trainer_devcluster.apiserver.schema.formats import compile_pattern
+from trainer_devcluster.apiserver.schema.validation import validate_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,138 +24,110 @@ if TYPE_CHECKING:
     Schema = Mapping[str, Any]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
-_LIST_TYPES: Final = ("atomic", "set", "map")
-_MAP_TYPES: Final = ("atomic", "granular")
-_UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-_RESOURCE_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
-_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
+"""The only types that may stand inside `anyOf`."""
+_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+_RULES: Final = "x-kubernetes-validations"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
+_LIST_TYPES: Final = ("atomic", "map", "set")
 _MAP_KEYS: Final = "x-kubernetes-list-map-keys"
-_MAP_TYPE: Final = "x-kubernetes-map-type"
-_SHAPES: Final[dict[tuple[Any, str], tuple[str, ...]]] = {
-    (str, "a string"): ("type", "format", "title", "description", "pattern", _LIST_TYPE, _MAP_TYPE),
-    (int, "an integer"): ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"),
-    ((int, float), "a number"): ("maximum", "minimum", "multipleOf"),
-    (bool, "a boolean"): (
-        "nullable", "uniqueItems", "exclusiveMaximum", "exclusiveMinimum", _EMBEDDED, "x-kubernetes-int-or-string",
-        "x-kubernetes-preserve-unknown-fields",
-    ),
-    (list, "a list"): ("enum", "required", "allOf", "anyOf", "oneOf", _MAP_KEYS, "x-kubernetes-validations"),
-    (dict, "an object"): ("properties",),
-    ((dict, bool), "a schema object or a boolean"): ("additionalProperties",),
-    ((dict, list), "a schema object"): ("items",),
-    (dict, "a schema object"): ("not",),
+_UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_ROOT: Final = "must not be empty at the root"
+_FIELD: Final = "must not be empty for specified object fields"
+_ITEM: Final = "must not be empty for specified array items"
+_FORBIDDEN_WHEN_NESTED: Final = {
+    "additionalProperties": "undefined", "default": "undefined", "description": "empty", "nullable": "false",
+    "title": "empty", "type": "empty", "x-kubernetes-int-or-string": "false", _MAP_KEYS: "empty",
+    _LIST_TYPE: "undefined", "x-kubernetes-map-type": "undefined", _OPEN: "false", _RULES: "empty",
 }  # fmt: skip
-_SHAPE_OF: Final = {keyword: shape for shape, keywords in _SHAPES.items() for keyword in keywords}
-_ROOT_KEYWORDS: Final = {
-    "description": "Description", "type": "Type", "format": "Format", "title": "Title", "maximum": "Maximum",
-    "exclusiveMaximum": "ExclusiveMaximum", "minimum": "Minimum", "exclusiveMinimum": "ExclusiveMinimum",
-    "maxLength": "MaxLength", "minLength": "MinLength", "pattern": "Pattern", "maxItems": "MaxItems",
-    "minItems": "MinItems", "uniqueItems": "UniqueItems", "multipleOf": "MultipleOf", "required": "Required",
-    "items": "Items", "properties": "Properties", "externalDocs": "ExternalDocs", "example": "Example",
-    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations",
-}  # fmt: skip
-"""What may stand at the root beside a status subresource, whose schema is taken out of `properties`."""
+_STEP: Final = re.compile(r"\.([A-Za-z_]\w*)|\['((?:\\.|[^'\\])*)'\]")
 
 
-def check_shape(schema: object, path: str) -> list[FieldError]:
-    """Keywords whose values are of the wrong JSON type, about which nothing else could be said."""
-    if not isinstance(schema, dict):
-        return [invalid(path, schema, "must be a schema object")]
-    causes = [
-        invalid(f"{path}.{keyword}", value, f"must be {_SHAPE_OF[keyword][1]}")
-        for keyword, value in schema.items()
-        if keyword in _SHAPE_OF and value is not None and not _has_shape(value, _SHAPE_OF[keyword][0])
-    ]
+def check_schema(schema: Schema, path: str) -> list[FieldError]:
+    """What is wrong with a schema and everything below it; expressions are not compiled."""
+    causes = list(_wrong_types(schema, path))
     if causes:
         return causes
-    for nested_path, nested in _nested(schema, path):
-        causes += check_shape(nested, nested_path)
-    for index, entry in enumerate(schema.get("x-kubernetes-validations") or ()):
-        if not isinstance(entry, dict):
-            causes.append(invalid(f"{path}.x-kubernetes-validations[{index}]", entry, "must be an object"))
-    for keyword in ("required", _MAP_KEYS):
-        if not all(isinstance(name, str) for name in schema.get(keyword) or ()):
-            causes.append(invalid(f"{path}.{keyword}", schema[keyword], "must be a list of strings"))
-    return causes
-
-
-def _has_shape(value: object, kinds: Any) -> bool:
-    if isinstance(value, bool):
-        return kinds is bool or (isinstance(kinds, tuple) and bool in kinds)
-    return isinstance(value, kinds)
-
-
-def _nested(schema: Schema, path: str) -> Iterator[tuple[str, object]]:
-    """Everything that has to be a schema, whatever it is."""
-    for name, child in (schema.get("properties") or {}).items():
-        yield f"{path}.properties[{name}]", child
-    for keyword in ("additionalProperties", "items", "not"):
-        if schema.get(keyword) is not None and not isinstance(schema[keyword], bool | list):
-            yield f"{path}.{keyword}", schema[keyword]
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        for index, nested in enumerate(schema.get(keyword) or ()):
-            yield f"{path}.{keyword}[{index}]", nested
-
-
-def check_root(schema: Schema, path: str, *, status_subresource: bool) -> list[FieldError]:
-    """What is wrong with the root of a schema."""
-    causes = []
-    others = [name for name, value in schema.items() if value and name not in _ROOT_KEYWORDS and name != "nullable"]
-    if status_subresource and schema.get("type") not in (None, "", "object"):
-        detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        causes.append(invalid(f"{path}.type", schema["type"], detail))
-    elif status_subresource and others:
-        allowed = " ".join(_ROOT_KEYWORDS.values())
-        detail = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
-        causes.append(invalid(path, schema, detail))
     if schema.get("nullable"):
         causes.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    return causes
+    if schema.get("type") not in (None, "", "object"):
+        causes.append(invalid(f"{path}.type", schema["type"], "must be object at the root"))
+    causes += _node(schema, path, _ROOT)
+    return causes or list(_defaults(schema, path))
 
 
-def check_keywords(schema: Schema, path: str) -> list[FieldError]:
-    """What is wrong with the keywords of a schema and of everything below it; CEL expressions are not compiled."""
-    return list(_node(schema, path, is_root=True))
+def field_names(field_path: str) -> Iterator[str]:
+    """The names on a `fieldPath` such as `.spec['a-b']`."""
+    for match in _STEP.finditer(field_path):
+        yield match[1] or re.sub(r"\\(.)", r"\1", match[2])
 
 
-def _node(
-    schema: Schema, path: str, *, is_root: bool = False, no_default: str = "", in_metadata: bool = False
-) -> Iterator[FieldError]:
-    yield from _own(schema, path, no_default, in_metadata=in_metadata)
-    is_resource = is_root or bool(schema.get(_EMBEDDED))
-    for child_path, child in children(schema, path):
-        reason, inside = no_default, in_metadata
-        if child_path == f"{path}.additionalProperties" and in_metadata:
-            reason = "inside additionalProperties applying to object metadata"
-        name = child_path.removeprefix(f"{path}.properties[").removesuffix("]")
-        if is_resource and name in _RESOURCE_FIELDS:
-            inside, reason = True, f"in top-level {name}" if is_root else reason
-        yield from _node(child, child_path, no_default=reason, in_metadata=inside)
-    for _, nested_path, nested in combinations(schema, path):
-        yield from _node(nested, nested_path, no_default=no_default, in_metadata=in_metadata)
-    yield from _lists(schema, path)
-    if isinstance(schema.get("items"), dict) and schema.get(_LIST_TYPE) in ("set", "map"):
-        yield from _list_items(schema, schema["items"], path)
-    for index, entry in enumerate(schema.get("x-kubernetes-validations") or ()):
-        yield from check_entry(entry, schema, f"{path}.x-kubernetes-validations[{index}]")
+def schema_at(field_path: str, schema: Schema) -> Schema | None:
+    """The schema that a path such as `.spec['a-b']` leads to; None when it leads nowhere."""
+    if _STEP.sub("", field_path) or not field_path:
+        return None
+    current: Any = schema
+    for name in field_names(field_path):
+        current = (current.get("properties") or {}).get(name, current.get("additionalProperties"))
+        if not isinstance(current, dict):
+            return None
+    found: Schema = current
+    return found
 
 
-def _own(schema: Schema, path: str, no_default: str, *, in_metadata: bool) -> Iterator[FieldError]:
-    declared = schema.get("type")
+def _wrong_types(schema: Schema, path: str) -> Iterator[FieldError]:
+    """What no schema is below `items` and `additionalProperties`, where a definition may hold any value."""
+    typing = built_in_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    assert typing is not None
+    for child_path, child in _children(schema, path):
+        if not child_path.endswith("]"):
+            try:
+                versions = [{"schema": {"openAPIV3Schema": copy.deepcopy(child)}}]
+                normalize({"spec": {"versions": versions}}, typing)
+            except WrongTypeError as error:
+                yield invalid(child_path, dict(child), str(error))
+                continue
+        yield from _wrong_types(child, child_path)
+
+
+def _node(schema: Schema, path: str, level: str) -> Iterator[FieldError]:
+    yield from _type(schema, path, level)
+    yield from _keywords(schema, path)
+    yield from _list(schema, path)
+    yield from _combinations(schema, schema, path, path)
+    for index, entry in enumerate(schema.get(_RULES) or ()):
+        yield from _rule(entry, schema, f"{path}.{_RULES}[{index}]")
+    for child_path, child in _children(schema, path):
+        yield from _node(child, child_path, _ITEM if child_path == f"{path}.items" else _FIELD)
+
+
+def _children(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
+    for name, child in (schema.get("properties") or {}).items():
+        yield f"{path}.properties[{name}]", child or {}
+    for keyword in ("additionalProperties", "items"):
+        if isinstance(schema.get(keyword), dict):
+            yield f"{path}.{keyword}", schema[keyword]
+
+
+def _type(schema: Schema, path: str, level: str) -> Iterator[FieldError]:
+    declared = schema.get("type") or ""
     if declared and declared not in _TYPES:
         yield not_supported(f"{path}.type", declared, _TYPES)
-    if declared == "null":
-        yield forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
-    if schema.get("default") is not None and no_default:
-        yield forbidden(f"{path}.default", f"must not be set {no_default}")
+    elif declared and schema.get("x-kubernetes-int-or-string"):
+        yield invalid(f"{path}.type", declared, "must be empty if x-kubernetes-int-or-string is true")
+    elif not declared and not schema.get("x-kubernetes-int-or-string") and not schema.get(_OPEN):
+        yield required(f"{path}.type", level)
+    if declared == "array" and not isinstance(schema.get("items"), dict):
+        yield required(f"{path}.items", "must be specified")
+
+
+def _keywords(schema: Schema, path: str) -> Iterator[FieldError]:
     for keyword in _UNSUPPORTED:
         if schema.get(keyword):
             yield forbidden(f"{path}.{keyword}", f"{keyword} is not supported")
-    if isinstance(schema.get("items"), list):
-        yield forbidden(f"{path}.items", "items must be a schema object and not an array")
-    if in_metadata and schema.get(_EMBEDDED):
-        yield forbidden(f"{path}.{_EMBEDDED}", "must not be used inside of resource meta")
+    if schema.get(_EMBEDDED):
+        yield forbidden(f"{path}.{_EMBEDDED}", "the dev cluster does not check embedded objects: use a real cluster")
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", detail)
@@ -161,74 +137,66 @@ def _own(schema: Schema, path: str, no_default: str, *, in_metadata: bool) -> It
     if schema.get("properties") and isinstance(additional, dict):
         detail = "additionalProperties and properties are mutual exclusive"
         yield forbidden(f"{path}.additionalProperties", detail)
-    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        yield invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
 
 
-def _of_type(schema: Schema, path: str, wanted: str, keyword: str) -> Iterator[FieldError]:
-    """A keyword that goes with one type only."""
-    declared, detail = schema.get("type"), f"must be {wanted} if {keyword} is specified"
-    if schema.get(keyword) is not None and declared != wanted:
-        yield invalid(f"{path}.type", declared, detail) if declared else required(f"{path}.type", detail)
+def _defaults(schema: Schema, path: str) -> Iterator[FieldError]:
+    """What is wrong with the defaults; a schema that is wrong itself cannot check them."""
+    if schema.get("default") is not None:
+        yield from validate_value(schema["default"], dict(schema), prefix=f"{path}.default")
+    for child_path, child in _children(schema, path):
+        yield from _defaults(child, child_path)
 
 
-def _lists(schema: Schema, path: str) -> Iterator[FieldError]:
-    list_type, map_type, keys = schema.get(_LIST_TYPE), schema.get(_MAP_TYPE), schema.get(_MAP_KEYS) or []
-    yield from _of_type(schema, path, "object", _MAP_TYPE)
-    if map_type is not None and map_type not in _MAP_TYPES:
-        yield not_supported(f"{path}.{_MAP_TYPE}", map_type, _MAP_TYPES)
-    yield from _of_type(schema, path, "array", _LIST_TYPE)
+def _list(schema: Schema, path: str) -> Iterator[FieldError]:
+    list_type, keys, items = schema.get(_LIST_TYPE), schema.get(_MAP_KEYS) or [], schema.get("items")
     if list_type is not None and list_type not in _LIST_TYPES:
         yield not_supported(f"{path}.{_LIST_TYPE}", list_type, _LIST_TYPES)
-    if keys and list_type != "map":
-        detail = f"must be map if {_MAP_KEYS} is non-empty"
-        yield (
-            required(f"{path}.{_LIST_TYPE}", detail)
-            if list_type is None
-            else invalid(f"{path}.{_LIST_TYPE}", list_type, detail)
-        )
+    if list_type is not None and schema.get("type") != "array":
+        yield invalid(f"{path}.type", schema.get("type"), f"must be array if {_LIST_TYPE} is specified")
     if list_type == "map" and not keys:
         yield required(f"{path}.{_MAP_KEYS}", f"must not be empty if {_LIST_TYPE} is map")
-    if list_type == "map" and schema.get("items") is None:
-        yield required(f"{path}.items", f"must have a schema if {_LIST_TYPE} is map")
-
-
-def _list_items(schema: Schema, items: Schema, path: str) -> Iterator[FieldError]:
-    """Items of sets are compared as a whole, those of maps by their keys."""
-    list_type = schema[_LIST_TYPE]
-    if list_type == "set":
-        for declared, keyword in (("array", _LIST_TYPE), ("object", _MAP_TYPE)):
-            merged = items.get(keyword, "atomic" if declared == "array" else None)
-            if items.get("type") == declared and merged != "atomic":
-                detail = f"must be atomic as item of a list with {_LIST_TYPE}=set"
-                yield invalid(f"{path}.items.{keyword}", items.get(keyword), detail)
-    elif items.get("type") != "object":
-        detail = f"must be object if parent array's {_LIST_TYPE} is map"
-        yield invalid(f"{path}.items.type", items.get("type") or "", detail)
-    else:
-        yield from _map_keys(schema, items, path)
-    if items.get("nullable"):
-        yield forbidden(f"{path}.items.nullable", f"cannot be nullable when {_LIST_TYPE} is {list_type}")
-
-
-def _map_keys(schema: Schema, items: Schema, path: str) -> Iterator[FieldError]:
-    keys, properties = list(schema.get(_MAP_KEYS) or ()), items.get("properties") or {}
-    for index, key in enumerate(keys):
-        key_path, declared = f"{path}.items.properties[{key}]", properties.get(key)
+    for key in keys if isinstance(items, dict) else ():
+        declared = ((items or {}).get("properties") or {}).get(key)
         if declared is None:
             yield invalid(f"{path}.{_MAP_KEYS}", keys, "entries must all be names of item properties")
-        elif declared.get("type") in ("array", "object"):
-            detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
-            yield invalid(f"{key_path}.type", items.get("type"), detail)
-        if key in keys[:index]:
-            yield invalid(f"{path}.{_MAP_KEYS}", keys, "must not contain duplicate entries")
-    because = f"this property is in {_MAP_KEYS}, so it"
-    for key in keys:
-        declared = properties.get(key)
-        if declared is None:
-            continue
-        if key not in (items.get("required") or ()) and declared.get("default") is None:
-            detail = f"{because} must have a default or be a required property"
+        elif key not in ((items or {}).get("required") or ()) and declared.get("default") is None:
+            detail = f"this property is in {_MAP_KEYS}, so it must have a default or be a required property"
             yield required(f"{path}.items.properties[{key}].default", detail)
-        if declared.get("nullable"):
-            yield forbidden(f"{path}.items.properties[{key}].nullable", f"{because} cannot be nullable")
+
+
+def _combinations(nested: Schema, schema: Schema, nested_path: str, path: str) -> Iterator[FieldError]:
+    """What is wrong inside of allOf, anyOf, oneOf and not, which may only restrict what `schema` declares."""
+    if nested.get("pattern"):
+        try:
+            compile_pattern(nested["pattern"])
+        except ValueError as error:
+            yield invalid(f"{nested_path}.pattern", nested["pattern"], str(error))
+    for keyword in ("allOf", "anyOf", "oneOf", "not"):
+        entries = nested.get(keyword) or ()
+        if entries == _INT_OR_STRING:
+            continue
+        single = isinstance(entries, dict)
+        for index, entry in enumerate([entries] if single else entries):
+            yield from _restriction(entry, schema, f"{nested_path}.{keyword}{'' if single else f'[{index}]'}", path)
+
+
+def _restriction(nested: Schema, schema: Schema, nested_path: str, path: str) -> Iterator[FieldError]:
+    for keyword, wanted in _FORBIDDEN_WHEN_NESTED.items():
+        if nested.get(keyword):
+            yield forbidden(f"{nested_path}.{keyword}", f"must be {wanted} to be structural")
+    yield from _combinations(nested, schema, nested_path, path)
+    declared = dict(_children(schema, path))
+    for child_path, child in _children(nested, nested_path):
+        outer_path = path + child_path.removeprefix(nested_path)
+        if outer_path in declared:
+            yield from _restriction(child, declared[outer_path], child_path, outer_path)
+        else:
+            yield required(outer_path, f"because it is defined in {child_path}")
+
+
+def _rule(entry: Mapping[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
+    if not str(entry.get("rule") or "").strip():
+        yield required(f"{path}.rule", "rule is not specified")
+    field_path = str(entry.get("fieldPath") or "")
+    if field_path and schema_at(field_path, schema) is None:
+        yield invalid(f"{path}.fieldPath", field_path, "fieldPath must be a valid path")

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.kube import field_errors
 from trainer.kube.api_semantics.json_values import ABSENT
 from trainer_devcluster.apiserver.objects.built_in_types import custom_resource_type
-from trainer_devcluster.apiserver.schema.default_check import check_defaults
-from trainer_devcluster.apiserver.schema.duplicates import duplicates
-from trainer_devcluster.apiserver.schema.embedded import check_embedded, has_embedded
-from trainer_devcluster.apiserver.schema.schema_check import check_keywords, check_root, check_shape
-from trainer_devcluster.apiserver.schema.structural_check import check_structure
+from trainer_devcluster.apiserver.schema.list_items import duplicates
+from trainer_devcluster.apiserver.schema.schema_check import check_schema
 from trainer_devcluster.apiserver.schema.validation import validate_value
 from trainer_devcluster.apiserver.schema.validation_rules import compile_rules
 
@@ -58,38 +55,22 @@ class StructuralSchema:
         self.typing = custom_resource_type(document)
         """How its lists and maps are merged, for server-side apply."""
         self._rules = rules
-        self._embeds = has_embedded(document)
 
     @classmethod
-    def from_crd(
-        cls,
-        schema: Object,
-        path: str = "spec.validation.openAPIV3Schema",
-        *,
-        status_subresource: bool = False,
-    ) -> StructuralSchema:
+    def from_crd(cls, schema: Object, path: str = "spec.validation.openAPIV3Schema") -> StructuralSchema:
         """Check a schema and compile its rules.
 
         Args:
             schema: the `openAPIV3Schema` of a version; copied.
             path: where it is in the definition, for the fields of the causes.
-            status_subresource: whether the status has an endpoint of its own, which limits what may be at the root.
 
         Raises:
             SchemaError: it is not structural, or a pattern or CEL expression in it cannot be compiled.
         """
         document = copy.deepcopy(schema)
-        causes = check_shape(document, path)
-        if causes:
+        if causes := check_schema(document, path):
             raise SchemaError(causes)
-        causes = check_root(document, path, status_subresource=status_subresource)
-        not_structural = check_structure(document, path)
-        wrong_defaults = [] if not_structural else check_defaults(document, path)
-        wrong_keywords = check_keywords(document, path)
-        causes += not_structural + wrong_defaults + wrong_keywords
-        if not (not_structural or wrong_defaults or wrong_keywords):
-            rules, problems = compile_rules(document, path, is_resource=True)
-            causes += problems
+        rules, causes = compile_rules(document, path, is_resource=True)
         if causes:
             raise SchemaError(causes)
         return cls(document, rules)
@@ -119,8 +100,6 @@ class StructuralSchema:
             subresource: `status` checks the keywords of the status only.
         """
         causes = self._validate_keywords(obj, old, subresource)
-        if self._embeds:
-            causes += check_embedded(obj, self.document, "")
         if old is None or not duplicates(old, self.document, ""):
             causes += duplicates(obj, self.document, "")
         if any(cause.reason in _BLOCKING for cause in causes):

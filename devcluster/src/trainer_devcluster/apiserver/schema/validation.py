@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
 from trainer.kube.api_semantics.json_values import ABSENT, same
-from trainer_devcluster.apiserver.objects.correlation import old_items
 from trainer_devcluster.apiserver.schema.formats import compile_pattern, fits_format, matches_format
+from trainer_devcluster.apiserver.schema.list_items import old_items
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

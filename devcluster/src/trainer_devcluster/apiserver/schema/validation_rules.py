@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trainer.kube import field_errors
 from trainer.kube.api_semantics.json_values import ABSENT, same
-from trainer_devcluster.apiserver.objects.correlation import old_items
 from trainer_devcluster.apiserver.schema.expressions import (
     COST_LIMIT,
     CompileError,
     EvaluationError,
     compile_expression,
 )
-from trainer_devcluster.apiserver.schema.rule_entries import field_names
+from trainer_devcluster.apiserver.schema.list_items import old_items
 from trainer_devcluster.apiserver.schema.rule_values import value_of, with_root_properties
+from trainer_devcluster.apiserver.schema.schema_check import field_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -176,7 +176,7 @@ def _compile(
         causes: what is wrong is added here.
         is_resource: whether the node is a whole object.
     """
-    rules = Rules(schema, is_resource or bool(schema.get("x-kubernetes-embedded-resource")))
+    rules = Rules(schema, is_resource)
     for index, entry in enumerate(schema.get(_RULES) or ()):
         rule_path = f"{path}.{_RULES}[{index}]"
         rule = _rule(entry, rule_path, causes)

@@ -11,19 +11,19 @@ from aiohttp import web
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.audit.record import CLIENT_CLOSED_REQUEST, Record
-from trainer_devcluster.apiserver.authentication import issuer_documents
+from trainer_devcluster.apiserver.authentication import signing_key
+from trainer_devcluster.apiserver.authorization.authorizer import forbidden
 from trainer_devcluster.apiserver.authorization.impersonation import acting_user
-from trainer_devcluster.apiserver.authorization.refusal import forbidden
 from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
 from trainer_devcluster.apiserver.handlers.call import Call, answer, failure
-from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.wire.headers import header_text
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.audit.log import AuditLog
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.access import Access
+    from trainer_devcluster.apiserver.authorization.authorizer import Access
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.routing import Target
     from trainer_devcluster.apiserver.handlers.documents import Documents
@@ -46,7 +46,6 @@ _OBJECT_HANDLERS: Final[dict[str, Handler]] = {
 _REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("authentication.k8s.io", "tokenreviews"): authentication.token_review,
     ("authentication.k8s.io", "selfsubjectreviews"): authentication.self_subject_review,
-    ("authorization.k8s.io", "localsubjectaccessreviews"): access_reviews.local_subject_access_review,
     ("authorization.k8s.io", "selfsubjectaccessreviews"): access_reviews.self_subject_access_review,
     ("authorization.k8s.io", "selfsubjectrulesreviews"): access_reviews.self_subject_rules_review,
     ("authorization.k8s.io", "subjectaccessreviews"): access_reviews.subject_access_review,
@@ -156,11 +155,11 @@ class Dispatcher:
         if request.method != "GET":
             return None
         match request.path:
-            case issuer_documents.CONFIGURATION_PATH:
-                return answer(issuer_documents.configuration(header_text(request.host)))
-            case issuer_documents.KEYS_PATH:
-                keys = issuer_documents.key_set(self._access.key)
-                return answer(keys, content_type=issuer_documents.KEYS_TYPE)
+            case signing_key.CONFIGURATION_PATH:
+                return answer(signing_key.configuration(header_text(request.host)))
+            case signing_key.KEYS_PATH:
+                keys = signing_key.key_set(self._access.key)
+                return answer(keys, content_type=signing_key.KEYS_TYPE)
         return None
 
 

@@ -3,23 +3,28 @@
 The writer makes them together with the namespace unless a webhook wants to see them; then they are made here, and
 tried again for as long as the webhook refuses them or cannot be called. They are made again when they are deleted, as
 the root-ca-cert-publisher and serviceaccount controllers of Kubernetes do it: no pod could start without them.
+
+What is there for an hour only, events, is deleted here as well.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.clock import move_on_after, parse_timestamp
 from trainer.kube.errors import ApiError
-from trainer.kube.objects import is_being_deleted, name_of
-from trainer.kube.resource import CONFIG_MAPS, SERVICE_ACCOUNTS
+from trainer.kube.objects import is_being_deleted, key_of, metadata_of, name_of, resource_version_of
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, SERVICE_ACCOUNTS
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 1.0
+EVENT_LIFETIME = timedelta(hours=1)
+CHECK_INTERVAL = 60.0
+"""Seconds between two looks for expired events."""
+_PARTITION = Partition.of(EVENTS)
 
 
 class FirstObjects:
@@ -60,3 +69,19 @@ class FirstObjects:
                 )
                 return False
         return True
+
+
+async def expire_events(backend: Backend) -> None:
+    """Delete events an hour after their last write, until cancelled."""
+    while True:
+        await backend.clock.sleep(CHECK_INTERVAL)
+        oldest = backend.clock.now() - EVENT_LIFETIME
+        for event in backend.storage.snapshot(_PARTITION):
+            if _last_written(event) < oldest:
+                backend.storage.delete(_PARTITION, key_of(event), expected=resource_version_of(event))
+
+
+def _last_written(event: Object) -> datetime:
+    observed = (event.get("series") or {}).get("lastObservedTime")
+    moments = [observed, event.get("lastTimestamp"), metadata_of(event)["creationTimestamp"]]
+    return max(parse_timestamp(moment) for moment in moments if moment)

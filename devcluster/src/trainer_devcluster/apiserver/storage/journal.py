@@ -1,72 +1,87 @@
 """The journal: writes every change to disk before any client sees it.
 
-Changes that arrive while the disk is busy wait for it together and are written as one line with one sync, so that many
-writers cost hardly more than one. When the segments have grown as large as the snapshot that they continue, and larger
-than `compact_bytes`, the state is written as a new snapshot beside the running server and older files are deleted: the
-disk holds at most two snapshots and two rounds of changes.
+Changes that arrive while the disk is busy wait for it together and become one transaction of an SQLite database, so
+that many writers cost hardly more than one. The database holds the recent changes and, of what is older, the last
+change of every object that still exists. The rest is deleted whenever another `compact_bytes` have been written.
 
 A journal that cannot be written stops the server: it could not keep the promise of any later answer.
 """
 
 from __future__ import annotations
 
-import threading
+import errno
+import os
+import sqlite3
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
-import structlog
 
 from trainer.kube.client import EventType
-from trainer_devcluster.apiserver.storage.journal_directory import Batch, Entry, JournalDirectory
+from trainer.kube.objects import ObjectKey
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from anyio.abc import TaskGroup
-
-    from trainer_devcluster.apiserver.storage.journal_directory import Loaded
-    from trainer_devcluster.apiserver.storage.storage import Change, Partition, State, Storage
-
-log = structlog.get_logger(__name__)
+    from trainer_devcluster.apiserver.storage.storage import Change, State, Storage
 
 COMPACT_BYTES = 32 * 1024 * 1024
 
-_Pending = list[tuple["Partition", "Change", bytes]]
+_TABLES = (
+    "CREATE TABLE origin (revision INTEGER NOT NULL)",
+    """
+    CREATE TABLE changes (
+        revision INTEGER PRIMARY KEY, type TEXT NOT NULL, resource_group TEXT NOT NULL, plural TEXT NOT NULL,
+        namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB)
+    """,
+)
+"""`origin` is the revision up to which changes have been deleted."""
+_READ = "SELECT revision, type, resource_group, plural, namespace, name, object FROM changes ORDER BY revision"
+_APPEND = "INSERT OR IGNORE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)"
+_FORGET = """
+DELETE FROM changes WHERE revision <= :origin AND (type = 'DELETED' OR revision NOT IN (
+    SELECT max(revision) FROM changes WHERE revision <= :origin GROUP BY resource_group, plural, namespace, name))
+"""
+
+_Pending = list[tuple[Partition, "Change", bytes]]
+_Row = tuple[int, str, str, str, str, str, bytes | None]
 
 
 class Journal:
     """Keeps the changes of a storage; `run` does the work."""
 
     def __init__(
-        self, directory: JournalDirectory, storage: Storage, loaded: Loaded, *, compact_bytes: int = COMPACT_BYTES
+        self, database: Database, storage: Storage, recent_bytes: int, *, compact_bytes: int = COMPACT_BYTES
     ) -> None:
-        self._directory = directory
+        self._database = database
         self._storage = storage
-        self._segments = _Segments(directory, loaded, storage.revision)
-        self._snapshot_bytes = loaded.snapshot_bytes
         self._compact_bytes = compact_bytes
-        self._compacting = False
+        self._origin = storage.revision
+        self._bytes_since_compaction = recent_bytes
         self._pending: _Pending = []
         self._arrival = anyio.Event()
-        # Other threads can be busy for long, and this one serves everybody.
+        # Other threads can be busy for long, and this one serves everybody; the database takes one at a time.
         self._thread = anyio.CapacityLimiter(1)
 
     @classmethod
     def open(cls, path: Path, storage: Storage, first_revision: int, *, compact_bytes: int = COMPACT_BYTES) -> Journal:
-        """Fill a storage with what a directory holds, and write its changes there from now on; blocks.
+        """Fill a storage with what a database holds, and write its changes there from now on; blocks.
 
         Args:
-            path: the directory, made when missing.
+            path: the file, made when missing.
             storage: empty.
-            first_revision: the resource version to start from in a new directory.
-            compact_bytes: size of changes from which on a new snapshot takes their place.
+            first_revision: the resource version to start from in a new file.
+            compact_bytes: size of the changes after which older ones are deleted.
 
         Raises:
-            OSError: the directory cannot be used, or a file in it is damaged.
+            OSError: the file cannot be used, or is damaged.
         """
-        directory = JournalDirectory(path)
-        journal = cls(directory, storage, directory.load(storage, first_revision), compact_bytes=compact_bytes)
+        database = Database(path)
+        recent_bytes = database.load(storage, first_revision)
+        journal = cls(database, storage, recent_bytes, compact_bytes=compact_bytes)
         storage.write_to(journal)
         return journal
 
@@ -82,97 +97,113 @@ class Journal:
             OSError: the disk is full or broken.
         """
         try:
-            async with anyio.create_task_group() as tasks:
-                while True:
-                    await self._arrival.wait()
-                    await self._write_pending()
-                    if self._is_due:
-                        await self._start_compaction(tasks)
+            while True:
+                await self._arrival.wait()
+                await self._write_pending()
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._write_pending()
             raise
         finally:
-            self._segments.close()
-
-    @property
-    def _is_due(self) -> bool:
-        return not self._compacting and self._segments.size >= max(self._compact_bytes, self._snapshot_bytes)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._database.close, limiter=self._thread)
 
     async def _write_pending(self) -> None:
         pending, self._arrival = list(self._pending), anyio.Event()
-        if pending:
-            await anyio.to_thread.run_sync(self._segments.write, pending, limiter=self._thread)
-            self._settle(pending)
-
-    async def _start_compaction(self, tasks: TaskGroup) -> None:
-        """Begin a new segment, and have the state before it written as a snapshot."""
-        pending, state, revision = list(self._pending), self._storage.state(), self._storage.revision
-        await anyio.to_thread.run_sync(self._segments.rotate, pending, revision, limiter=self._thread)
-        self._settle(pending)
-        self._compacting = True
-        tasks.start_soon(self._compact, state, revision)
-
-    async def _compact(self, state: State, revision: int) -> None:
-        self._snapshot_bytes = await anyio.to_thread.run_sync(self._directory.write_snapshot, state, revision)
-        await anyio.to_thread.run_sync(self._directory.forget_before, revision)
-        self._segments.forget_older()
-        self._compacting = False
-        log.debug("compacted the journal", revision=revision, snapshot_bytes=self._snapshot_bytes)
-
-    def _settle(self, written: _Pending) -> None:
-        if written:
-            del self._pending[: len(written)]
-            self._storage.publish(written[-1][1].revision)
+        if not pending:
+            return
+        origin = None
+        if self._bytes_since_compaction >= self._compact_bytes:
+            # Watches go on after a restart: the changes since the last compaction stay.
+            origin, self._origin = self._origin, self._storage.published_revision
+            self._bytes_since_compaction = 0
+        await anyio.to_thread.run_sync(self._database.write, pending, origin, limiter=self._thread)
+        self._bytes_since_compaction += sum(len(encoded) for _, _, encoded in pending)
+        del self._pending[: len(pending)]
+        self._storage.publish(pending[-1][1].revision)
 
 
-class _Segments:
-    """The segment that is written to, and how much is in those before it.
+class Database:
+    """The file; every method blocks and may raise OSError."""
 
-    What is pending stays pending until the loop knows that it is written, so that a cancellation at any moment loses
-    nothing; therefore a change may come twice and is written once.
-    """
+    def __init__(self, path: Path) -> None:
+        """Open a database, readable by its owner only, which is made when missing."""
+        self.path = path
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        self._connection = sqlite3.connect(path, timeout=0, check_same_thread=False)
 
-    def __init__(self, directory: JournalDirectory, loaded: Loaded, revision: int) -> None:
-        self._directory = directory
-        self._current = loaded.segment
-        self._older_bytes = max(loaded.journal_bytes - loaded.segment.size, 0)
-        self._written = revision
-        self._lock = threading.Lock()
+    def load(self, storage: Storage, first_revision: int) -> int:
+        """Fill an empty storage with what is here; returns the size of the changes since the last compaction.
 
-    @property
-    def size(self) -> int:
-        """Bytes of all segments behind the snapshot."""
-        return self._older_bytes + self._current.size
+        Args:
+            storage: empty.
+            first_revision: the resource version to start from when nothing is here.
+        """
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
+                self._create(first_revision)
+            [(origin,)] = self._connection.execute("SELECT revision FROM origin")
+            return self._replay(storage, origin, self._connection.execute(_READ))
+        except (sqlite3.Error, ValueError, KeyError) as error:
+            self._connection.close()
+            remedy = f"if it is damaged, put a copy back, or move {self.path} away to start with an empty cluster"
+            raise OSError(errno.EINVAL, f"cannot be used ({error}): {remedy}", str(self.path)) from error
 
-    def write(self, pending: _Pending) -> None:
-        """Write changes; they are on the disk on return."""
-        with self._lock:
-            new = [item for item in pending if item[1].revision > self._written]
-            if new:
-                batch = Batch(new[0][1].revision, [_entry(*item) for item in new])
-                self._current.append(msgspec.json.encode(batch))
-                self._current.sync()
-                self._written = new[-1][1].revision
+    def write(self, pending: _Pending, origin: int | None) -> None:
+        """Write changes; they are on the disk on return.
 
-    def rotate(self, pending: _Pending, revision: int) -> None:
-        """Write the changes up to a revision, and begin a new segment."""
-        self.write(pending)
-        with self._lock:
-            old, self._current = self._current, self._directory.segment(revision)
-            self._older_bytes += old.size
-            old.close()
-
-    def forget_older(self) -> None:
-        """The segments before this one are gone."""
-        self._older_bytes = 0
+        Args:
+            pending: the changes.
+            origin: if given, changes up to this revision are deleted, except for the last one of every object.
+        """
+        rows = [_row(*item) for item in pending]
+        with self._writing():
+            self._connection.executemany(_APPEND, rows)
+            if origin is not None:
+                self._connection.execute(_FORGET, {"origin": origin})
+                self._connection.execute("UPDATE origin SET revision = ?", (origin,))
 
     def close(self) -> None:
-        """Close the segment."""
-        with self._lock:
-            self._current.close()
+        """Close the file."""
+        self._connection.close()
+
+    def _create(self, revision: int) -> None:
+        with self._connection:
+            self._connection.execute("BEGIN")
+            for statement in _TABLES:
+                self._connection.execute(statement)
+            self._connection.execute("INSERT INTO origin VALUES (?)", (revision,))
+
+    @staticmethod
+    def _replay(storage: Storage, origin: int, rows: Iterable[_Row]) -> int:
+        state: State = {}
+        recent = []
+        for row in rows:
+            if row[0] > origin:
+                recent.append(row)
+                continue
+            _, _, *resource, namespace, name, encoded = row
+            state.setdefault(Partition(*resource), {})[ObjectKey(namespace, name)] = msgspec.json.decode(encoded or b"")
+        storage.restore(state, origin)
+        for revision, kind, group, plural, namespace, name, encoded in recent:
+            if revision != storage.revision + 1:
+                raise ValueError(f"the changes between resource versions {storage.revision} and {revision} are missing")
+            obj = None if encoded is None else msgspec.json.decode(encoded)
+            key, size = ObjectKey(namespace, name), len(encoded or b"")
+            storage.replay(Partition(group, plural), EventType(kind), key, obj, size)
+        return sum(len(row[-1] or b"") for row in recent)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with self._connection:
+                yield
+        except sqlite3.Error as error:
+            raise OSError(errno.EIO, f"cannot be written: {error}", str(self.path)) from error
 
 
-def _entry(partition: Partition, change: Change, encoded: bytes) -> Entry:
-    obj = None if change.type is EventType.DELETED else msgspec.Raw(encoded)
-    return Entry(partition.group, partition.plural, change.key.name, change.key.namespace, change.type, obj)
+def _row(partition: Partition, change: Change, encoded: bytes) -> _Row:
+    obj = None if change.type is EventType.DELETED else encoded
+    return change.revision, change.type, *partition, change.key.namespace, change.key.name, obj

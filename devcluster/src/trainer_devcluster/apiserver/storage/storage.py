@@ -208,10 +208,6 @@ class Storage:
         """From now on hand every change to a sink, and wait for it to publish them."""
         self._sink = sink
 
-    def state(self) -> State:
-        """All objects as they are now."""
-        return {partition: dict(collection.items) for partition, collection in self._collections.items()}
-
     def get(self, partition: Partition, key: ObjectKey) -> Object | None:
         """The stored object; shared, never change it."""
         return self._collection(partition).items.get(key)

@@ -17,7 +17,7 @@ from trainer_devcluster.apiserver.definitions.resource_definition import Column
 from trainer_devcluster.apiserver.objects import durations
 from trainer_devcluster.apiserver.objects.built_in_types import object_meta
 from trainer_devcluster.apiserver.tables.columns import PrintedColumn
-from trainer_devcluster.apiserver.tables.json_path import JSONPath, JSONPathError
+from trainer_devcluster.apiserver.tables.json_path import JSONPath
 from trainer_devcluster.apiserver.tables.pod_rows import pod_conditions
 from trainer_devcluster.apiserver.tables.rows import PRINTED_KINDS
 
@@ -74,11 +74,7 @@ def _custom_printer(columns: tuple[Column, ...]) -> Printer:
     described = str(name.schema.get("description", "")) if name is not None else ""
     first = {"name": "Name", "type": "string", "format": "name", "description": described, "priority": 0}
     definitions = [first, *map(_custom_column, columns)]
-    try:
-        values = [_custom_cell(column) for column in columns]
-    except JSONPathError:
-        # As in the real server, one path that cannot be read takes all columns with it.
-        return _custom_printer((DEFAULT_COLUMN,))
+    values = [_custom_cell(column) for column in columns]
     return Printer(definitions, lambda obj, now: [name_of(obj), *(value(obj, now) for value in values)])
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.kube.objects import find_condition, is_being_deleted, labels_of, metadata_of, name_of
+from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, metadata_of, name_of
 from trainer_devcluster.apiserver.objects.durations import UNKNOWN, age
-from trainer_devcluster.apiserver.tables.autoscaler_rows import autoscaler_cells
 from trainer_devcluster.apiserver.tables.columns import (
     AGE,
     CONTAINERS,
@@ -30,181 +29,6 @@ _ACCESS_MODES: Final = {
     "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
 }  # fmt: skip
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
-
-
-def _created(obj: Object) -> object:
-    return metadata_of(obj).get("creationTimestamp")
-
-
-def _spec(obj: Object) -> Object:
-    return obj.get("spec") or {}
-
-
-def _status(obj: Object) -> Object:
-    return obj.get("status") or {}
-
-
-def _namespace(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), _status(obj).get("phase") or "", age(_created(obj), now)]
-
-
-def _node(obj: Object, now: datetime) -> list[Any]:
-    info, addresses = _status(obj).get("nodeInfo") or {}, _status(obj).get("addresses") or []
-    by_type = {entry.get("type"): entry.get("address") for entry in reversed(addresses)}
-    ready = find_condition(obj, "Ready")
-    conditions = ["Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"]
-    if _spec(obj).get("unschedulable"):
-        conditions.append("SchedulingDisabled")
-    labels = labels_of(obj)
-    roles = {label.removeprefix(_ROLE_LABEL) for label in labels if label.startswith(_ROLE_LABEL)}
-    roles.add(labels.get("kubernetes.io/role", ""))
-    return [
-        name_of(obj),
-        ",".join(conditions),
-        ",".join(sorted(filter(None, roles))) or NONE,
-        age(_created(obj), now),
-        info.get("kubeletVersion") or "",
-        by_type.get("InternalIP") or NONE,
-        by_type.get("ExternalIP") or NONE,
-        info.get("osImage") or UNKNOWN,
-        info.get("kernelVersion") or UNKNOWN,
-        info.get("containerRuntimeVersion") or UNKNOWN,
-    ]
-
-
-def _service(obj: Object, now: datetime) -> list[Any]:
-    spec = _spec(obj)
-    kind = spec.get("type") or "ClusterIP"
-    ingress = [entry.get("ip") or entry.get("hostname") for entry in _load_balancer(obj)]
-    external = [*(spec.get("externalIPs") or []), *filter(None, ingress)]
-    none = "<pending>" if kind == "LoadBalancer" else NONE
-    if kind == "ExternalName":
-        external = [spec.get("externalName") or ""]
-    selector = ",".join(f"{key}={value}" for key, value in sorted((spec.get("selector") or {}).items()))
-    return [
-        name_of(obj),
-        kind,
-        spec.get("clusterIP") or (NONE if kind == "ExternalName" else ""),
-        ",".join(external) or none,
-        ",".join(map(_port, spec.get("ports") or ())) or NONE,
-        age(_created(obj), now),
-        selector or NONE,
-    ]
-
-
-def _load_balancer(obj: Object) -> list[Object]:
-    ingress: list[Object] = (_status(obj).get("loadBalancer") or {}).get("ingress") or []
-    return ingress
-
-
-def _port(port: Object) -> str:
-    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
-    return f"{port.get('port')}{node_port}/{port.get('protocol') or 'TCP'}"
-
-
-def _config_map(obj: Object, now: datetime) -> list[Any]:
-    entries = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
-    return [name_of(obj), entries, age(_created(obj), now)]
-
-
-def _secret(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), obj.get("type") or "", len(obj.get("data") or ()), age(_created(obj), now)]
-
-
-def _service_account(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), len(obj.get("secrets") or ()), age(_created(obj), now)]
-
-
-def _event(obj: Object, now: datetime) -> list[Any]:
-    involved = obj.get("involvedObject") or obj.get("regarding") or {}
-    source, series = obj.get("source") or obj.get("deprecatedSource") or {}, obj.get("series") or {}
-    first = obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime")
-    last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp") or first
-    component = source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
-    return [
-        age(series.get("lastObservedTime") or last, now),
-        obj.get("type") or "",
-        obj.get("reason") or "",
-        f"{str(involved.get('kind') or '').lower()}/{involved.get('name') or ''}",
-        involved.get("fieldPath") or "",
-        ", ".join(filter(None, (component, source.get("host") or obj.get("reportingInstance") or ""))),
-        str(obj.get("message") or obj.get("note") or "").strip(),
-        age(first, now),
-        series.get("count") or obj.get("count") or obj.get("deprecatedCount") or 1,
-        name_of(obj),
-    ]
-
-
-def _claim(obj: Object, now: datetime) -> list[Any]:
-    spec, status = _spec(obj), _status(obj)
-    volume = spec.get("volumeName") or ""
-    phase = "Terminating" if is_being_deleted(obj) else status.get("phase") or ""
-    modes = [_ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
-    return [
-        name_of(obj),
-        phase,
-        volume,
-        (status.get("capacity") or {}).get("storage", "") if volume else "",
-        ",".join(modes),
-        spec.get("storageClassName") or "",
-        spec.get("volumeAttributesClassName") or _UNSET,
-        age(_created(obj), now),
-        spec.get("volumeMode") or _UNSET,
-    ]
-
-
-def _lease(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), _spec(obj).get("holderIdentity") or "", age(_created(obj), now)]
-
-
-def _created_at(obj: Object, _now: datetime) -> list[Any]:
-    return [name_of(obj), _created(obj) or ""]
-
-
-def _binding(obj: Object, now: datetime) -> list[Any]:
-    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
-
-    def names(kind: str) -> str:
-        selected = (subject for subject in subjects if subject.get("kind") == kind)
-        prefix = kind == "ServiceAccount"
-        return ", ".join(f"{s.get('namespace', '')}/{s.get('name')}" if prefix else s.get("name") for s in selected)
-
-    reference = f"{role.get('kind')}/{role.get('name')}"
-    return [name_of(obj), reference, age(_created(obj), now), names("User"), names("Group"), names("ServiceAccount")]
-
-
-def _priority_class(obj: Object, now: datetime) -> list[Any]:
-    policy = obj.get("preemptionPolicy") or _UNSET
-    return [name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")), age(_created(obj), now), policy]
-
-
-def _runtime_class(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), obj.get("handler") or "", age(_created(obj), now)]
-
-
-def _webhooks(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), len(obj.get("webhooks") or ()), age(_created(obj), now)]
-
-
-def _endpoints(obj: Object, now: datetime) -> list[Any]:
-    shown = [
-        f"{address.get('ip')}:{port.get('port')}" if port else str(address.get("ip"))
-        for subset in obj.get("subsets") or ()
-        for port in subset.get("ports") or [None]
-        for address in subset.get("addresses") or ()
-    ]
-    text = ",".join(shown[:3]) or NONE
-    return [name_of(obj), f"{text} + {len(shown) - 3} more..." if len(shown) > 3 else text, age(_created(obj), now)]
-
-
-def _quota(obj: Object, now: datetime) -> list[Any]:
-    hard, used = _status(obj).get("hard") or {}, _status(obj).get("used") or {}
-    texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
-    requests = ", ".join(text for name, text in texts.items() if not name.startswith("limits"))
-    limits = ", ".join(text for name, text in texts.items() if name.startswith("limits"))
-    return [name_of(obj), requests, limits, age(_created(obj), now)]
-
-
 _AUTOSCALING: Final = "autoscaling/v2"
 _POD = (
     NAME,
@@ -292,28 +116,168 @@ _BINDING = (
     stated("Groups", "Groups in the binding", 1),
     stated("ServiceAccounts", "ServiceAccounts in the binding", 1),
 )
-_PRIORITY_CLASS = (
-    NAME,
-    column("Value", "scheduling.k8s.io/v1", "PriorityClass", "value", kind="integer"),
-    column("Global-Default", "scheduling.k8s.io/v1", "PriorityClass", "globalDefault", kind="boolean"),
-    AGE,
-    column("PreemptionPolicy", "scheduling.k8s.io/v1", "PriorityClass", "preemptionPolicy"),
-)
-_WEBHOOKS = (NAME, stated("Webhooks", "Webhooks indicates the number of webhooks registered."), AGE)
-
-_QUOTA: Final = (
-    NAME,
-    stated("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
-    stated(
-        "Limit",
-        "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the "
-        "node.",
-    ),
-    AGE,
-)
-
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
-_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_UNKNOWN: Final = "<unknown>"
+_SHOWN: Final = 2
+
+
+def _created(obj: Object) -> object:
+    return metadata_of(obj).get("creationTimestamp")
+
+
+def _spec(obj: Object) -> Object:
+    return obj.get("spec") or {}
+
+
+def _status(obj: Object) -> Object:
+    return obj.get("status") or {}
+
+
+def _namespace(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), _status(obj).get("phase") or "", age(_created(obj), now)]
+
+
+def _node(obj: Object, now: datetime) -> list[Any]:
+    info, addresses = _status(obj).get("nodeInfo") or {}, _status(obj).get("addresses") or []
+    by_type = {entry.get("type"): entry.get("address") for entry in reversed(addresses)}
+    conditions = ["Ready" if is_condition_true(obj, "Ready") else "NotReady"]
+    if _spec(obj).get("unschedulable"):
+        conditions.append("SchedulingDisabled")
+    roles = sorted(label.removeprefix(_ROLE_LABEL) for label in labels_of(obj) if label.startswith(_ROLE_LABEL))
+    return [
+        name_of(obj),
+        ",".join(conditions),
+        ",".join(roles) or NONE,
+        age(_created(obj), now),
+        info.get("kubeletVersion") or "",
+        by_type.get("InternalIP") or NONE,
+        by_type.get("ExternalIP") or NONE,
+        info.get("osImage") or UNKNOWN,
+        info.get("kernelVersion") or UNKNOWN,
+        info.get("containerRuntimeVersion") or UNKNOWN,
+    ]
+
+
+def _service(obj: Object, now: datetime) -> list[Any]:
+    spec = _spec(obj)
+    selector = ",".join(f"{key}={value}" for key, value in sorted((spec.get("selector") or {}).items()))
+    return [
+        name_of(obj),
+        spec.get("type") or "ClusterIP",
+        spec.get("clusterIP") or NONE,
+        spec.get("externalName") or NONE,
+        ",".join(f"{port.get('port')}/{port.get('protocol') or 'TCP'}" for port in spec.get("ports") or ()) or NONE,
+        age(_created(obj), now),
+        selector or NONE,
+    ]
+
+
+def _config_map(obj: Object, now: datetime) -> list[Any]:
+    entries = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
+    return [name_of(obj), entries, age(_created(obj), now)]
+
+
+def _secret(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), obj.get("type") or "", len(obj.get("data") or ()), age(_created(obj), now)]
+
+
+def _service_account(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), len(obj.get("secrets") or ()), age(_created(obj), now)]
+
+
+def _event(obj: Object, now: datetime) -> list[Any]:
+    involved, source, series = (obj.get(field) or {} for field in ("involvedObject", "source", "series"))
+    first = obj.get("firstTimestamp") or obj.get("eventTime")
+    component = source.get("component") or obj.get("reportingComponent") or ""
+    return [
+        age(series.get("lastObservedTime") or obj.get("lastTimestamp") or first, now),
+        obj.get("type") or "",
+        obj.get("reason") or "",
+        f"{str(involved.get('kind') or '').lower()}/{involved.get('name') or ''}",
+        involved.get("fieldPath") or "",
+        ", ".join(filter(None, (component, source.get("host") or obj.get("reportingInstance") or ""))),
+        str(obj.get("message") or "").strip(),
+        age(first, now),
+        series.get("count") or obj.get("count") or 1,
+        name_of(obj),
+    ]
+
+
+def _claim(obj: Object, now: datetime) -> list[Any]:
+    spec, status = _spec(obj), _status(obj)
+    volume = spec.get("volumeName") or ""
+    phase = "Terminating" if is_being_deleted(obj) else status.get("phase") or ""
+    modes = [_ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
+    return [
+        name_of(obj),
+        phase,
+        volume,
+        (status.get("capacity") or {}).get("storage", "") if volume else "",
+        ",".join(modes),
+        spec.get("storageClassName") or "",
+        spec.get("volumeAttributesClassName") or _UNSET,
+        age(_created(obj), now),
+        spec.get("volumeMode") or _UNSET,
+    ]
+
+
+def _lease(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), _spec(obj).get("holderIdentity") or "", age(_created(obj), now)]
+
+
+def _created_at(obj: Object, _now: datetime) -> list[Any]:
+    return [name_of(obj), _created(obj) or ""]
+
+
+def _binding(obj: Object, now: datetime) -> list[Any]:
+    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
+
+    def names(kind: str) -> str:
+        selected = (subject for subject in subjects if subject.get("kind") == kind)
+        prefix = kind == "ServiceAccount"
+        return ", ".join(f"{s.get('namespace', '')}/{s.get('name')}" if prefix else s.get("name") for s in selected)
+
+    reference = f"{role.get('kind')}/{role.get('name')}"
+    return [name_of(obj), reference, age(_created(obj), now), names("User"), names("Group"), names("ServiceAccount")]
+
+
+def autoscaler_cells(obj: Object, now: datetime) -> list[Any]:
+    """Name, reference, targets, least and most pods, replicas, age."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    target = spec.get("scaleTargetRef") or {}
+    least = spec.get("minReplicas")
+    return [
+        name_of(obj),
+        f"{target.get('kind') or ''}/{target.get('name') or ''}",
+        _targets(spec.get("metrics") or [], status.get("currentMetrics") or []),
+        "<unset>" if least is None else str(least),
+        spec.get("maxReplicas") or 0,
+        status.get("currentReplicas") or 0,
+        age(metadata_of(obj).get("creationTimestamp"), now),
+    ]
+
+
+def _targets(metrics: list[Object], measured: list[Object]) -> str:
+    """How much there is and how much is wanted of the first metrics, and how many more there are."""
+    present = [*measured, *({} for _ in metrics)]
+    texts = [_target(metric, now) for metric, now in zip(metrics, present, strict=False)]
+    rest = f" + {len(texts) - _SHOWN} more..." if len(texts) > _SHOWN else ""
+    return (", ".join(texts[:_SHOWN]) or NONE) + rest
+
+
+def _target(metric: Object, measured: Object) -> str:
+    field = str(metric.get("type")).lower()
+    source: Object = metric.get(field) or {}
+    shown = _share(source.get("target") or {}, (measured.get(field) or {}).get("current") or {})
+    return shown if field == "pods" else f"{source.get('name') or ''}: {shown}"
+
+
+def _share(wanted: Object, current: Object) -> str:
+    if "averageValue" in wanted:
+        return f"{current.get('averageValue', _UNKNOWN)}/{wanted['averageValue']}"
+    now, goal = current.get("averageUtilization"), wanted.get("averageUtilization")
+    return f"{_UNKNOWN if now is None else f'{now}%'}/{'<auto>' if goal is None else f'{goal}%'}"
+
 
 PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
     "v1/Namespace": ((NAME, stated("Status", "The status of the namespace"), AGE), _namespace),
@@ -327,26 +291,16 @@ PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
     ),
     "v1/ServiceAccount": ((NAME, column("Secrets", "v1", "ServiceAccount", "secrets"), AGE), _service_account),
     "v1/Event": (_EVENT, _event),
-    "v1/Endpoints": ((NAME, column("Endpoints", "v1", "Endpoints", "subsets"), AGE), _endpoints),
-    "v1/LimitRange": ((NAME, CREATED_AT), _created_at),
     "v1/PersistentVolumeClaim": (_CLAIM, _claim),
     "batch/v1/Job": (_JOB, job_cells),
     f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
-    "v1/ResourceQuota": (_QUOTA, _quota),
     "coordination.k8s.io/v1/Lease": (
         (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
         _lease,
     ),
     "apiextensions.k8s.io/v1/CustomResourceDefinition": ((NAME, CREATED_AT), _created_at),
-    "scheduling.k8s.io/v1/PriorityClass": (_PRIORITY_CLASS, _priority_class),
-    "node.k8s.io/v1/RuntimeClass": (
-        (NAME, column("Handler", "node.k8s.io/v1", "RuntimeClass", "handler"), AGE),
-        _runtime_class,
-    ),
     f"{_RBAC}/Role": ((NAME, CREATED_AT), _created_at),
     f"{_RBAC}/ClusterRole": ((NAME, CREATED_AT), _created_at),
     f"{_RBAC}/RoleBinding": (_BINDING, _binding),
     f"{_RBAC}/ClusterRoleBinding": (_BINDING, _binding),
-    f"{_ADMISSION}/MutatingWebhookConfiguration": (_WEBHOOKS, _webhooks),
-    f"{_ADMISSION}/ValidatingWebhookConfiguration": (_WEBHOOKS, _webhooks),
 }

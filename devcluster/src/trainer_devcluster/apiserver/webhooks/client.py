@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-import errno
-import json
+import base64
+import binascii
+import http
+import os
 import ssl
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
+import anyio
 from yarl import URL
 
 from trainer.kube.clock import move_on_after
 from trainer_devcluster.apiserver.webhooks import endpoints
-from trainer_devcluster.apiserver.webhooks.trust import TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_devcluster.apiserver.webhooks.client_config import ClientConfig
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-_MESSAGES: Final = {
-    400: "the server rejected our request for an unknown reason",
-    401: "the server has asked for the client to provide credentials",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-    429: "the server has received too many requests and has asked us to try again later",
-    503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-}
-_CERTIFICATE: Final = "tls: failed to verify certificate: x509: "
-_UNTRUSTED: Final = frozenset({2, 18, 19, 20, 21})
-"""OpenSSL's codes for chains that do not lead to a trusted certificate."""
-_TIME_CODES: Final = frozenset({9, 10})
-_HOST_CODES: Final = frozenset({62, 63, 64})
+_KEPT: Final = 64
 
 
 class PostError(Exception):
-    """No proper answer came in time; the text is that of the real server."""
+    """No proper answer came in time."""
 
 
 class WebhookClient:
@@ -81,7 +71,8 @@ class WebhookClient:
         if scope.cancelled_caught:
             raise PostError(f'Post "{url}": context deadline exceeded')
         if not 200 <= code <= 206:
-            raise PostError(_refusal(code, content if is_text else b""))
+            said = " ".join(content.decode(errors="replace").split()) if is_text else ""
+            raise PostError(f"the server responded with the status code {code}: {said or http.HTTPStatus(code).phrase}")
         return content
 
     async def _exchange(
@@ -122,54 +113,97 @@ async def webhook_client(storage: Storage, clock: Clock) -> AsyncIterator[Webhoo
         yield WebhookClient(session, storage, clock)
 
 
-def _refusal(code: int, content: bytes) -> str:
-    """What a client of the real server's kind makes of an answer that is no success."""
-    text = " ".join(content.decode(errors="replace").split()) or "unknown"
-    if code >= 500 and code not in _MESSAGES:
-        return f"an error on the server ({json.dumps(text)}) has prevented the request from succeeding"
-    return (
-        _MESSAGES.get(code) or f"the server responded with the status code {code} but did not return more information"
-    )
-
-
 def _described(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"dial tcp: lookup {error.host}: no such host"
+    cause = getattr(error, "os_error", None) or error
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _described_certificate(error.certificate_error)
+        message = getattr(error.certificate_error, "verify_message", None) or error.certificate_error
+        return f"tls: failed to verify certificate: x509: {message}"
     if isinstance(error, aiohttp.ClientSSLError):
-        cause = error.__cause__
-        if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
-            return "http: server gave HTTP response to HTTPS client"
-        return f"remote error: tls: {getattr(cause, 'reason', None) or error}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"dial tcp {error.host}:{error.port}: connect: {_described_os_error(error.os_error)}"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "EOF"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "unexpected EOF"
-    if isinstance(error, OSError):
-        return _described_os_error(error)
+        return f"tls: {getattr(error.__cause__, 'reason', None) or error}"
+    if isinstance(cause, OSError) and cause.errno:
+        return os.strerror(cause.errno).lower()
     return " ".join(str(error).split())
 
 
-def _described_certificate(error: Exception) -> str:
-    code = getattr(error, "verify_code", None)
-    message = str(getattr(error, "verify_message", None) or error)
-    if code in _UNTRUSTED:
-        return f"{_CERTIFICATE}certificate signed by unknown authority"
-    if code in _TIME_CODES:
-        return f"{_CERTIFICATE}certificate has expired or is not yet valid: {message}"
-    if code in _HOST_CODES:
-        return f"{_CERTIFICATE}certificate is not valid for the name it was asked for: {message}"
-    return f"{_CERTIFICATE}{message}"
+class TrustError(Exception):
+    """A `caBundle` that holds no certificates."""
 
 
-def _described_os_error(error: OSError) -> str:
-    texts = {
-        errno.ECONNREFUSED: "connection refused",
-        errno.ECONNRESET: "connection reset by peer",
-        errno.EHOSTUNREACH: "no route to host",
-        errno.ENETUNREACH: "network is unreachable",
-    }
-    return texts.get(error.errno or 0) or (error.strerror or str(error)).lower()
+class TrustStore:
+    """Keeps one set of TLS settings per bundle, so that connections are used again."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[str, ssl.SSLContext] = {}
+
+    async def context(self, ca_bundle: str) -> ssl.SSLContext:
+        """Settings that trust the certificates of a bundle and no other; "" trusts the machine's authorities.
+
+        Raises:
+            TrustError: the bundle cannot be read.
+        """
+        context = self._contexts.get(ca_bundle)
+        if context is None:
+            context = await anyio.to_thread.run_sync(_load, ca_bundle)
+            if len(self._contexts) >= _KEPT:
+                self._contexts.clear()
+            self._contexts[ca_bundle] = context
+        return context
+
+
+def _load(ca_bundle: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if not ca_bundle:
+        context.load_default_certs()
+        return context
+    try:
+        context.load_verify_locations(cadata=base64.b64decode(ca_bundle, validate=True).decode("ascii"))
+    except (binascii.Error, UnicodeDecodeError, ssl.SSLError, ValueError) as error:
+        raise TrustError("unable to load root certificates: unable to parse bytes as PEM block") from error
+    # Every certificate of the bundle is trusted as it is, also one that is no authority.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReference:
+    """A Service in the cluster."""
+
+    namespace: str
+    name: str
+    port: int = 443
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Where a webhook is, and whom to trust there."""
+
+    url: str = ""
+    """"" when it is a Service."""
+    service: ServiceReference | None = None
+    ca_bundle: str = ""
+    """PEM certificates in base64; "" trusts the authorities of the machine."""
+
+    @classmethod
+    def of(cls, config: Object) -> ClientConfig:
+        """Read a `clientConfig`."""
+        entry = config.get("service")
+        service = None
+        if entry is not None:
+            path = entry.get("path") or ""
+            service = ServiceReference(entry["namespace"], entry["name"], entry.get("port") or 443, path)
+        return cls(config.get("url") or "", service, config.get("caBundle") or "")
+
+    @property
+    def address(self) -> str:
+        """URL without the timeout parameter, as error messages show it."""
+        if self.service is None:
+            return self.url
+        path = self.service.path if self.service.path.startswith("/") else f"/{self.service.path}"
+        return f"https://{self.server_name}:{self.service.port}{path.rstrip('/') if path != '/' else path}"
+
+    @property
+    def server_name(self) -> str:
+        """Host name that the certificate of a Service has to carry; "" leaves it to the URL."""
+        return f"{self.service.name}.{self.service.namespace}.svc" if self.service is not None else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_devcluster.apiserver.webhooks.client_config import ServiceReference
+    from trainer_devcluster.apiserver.webhooks.client import ServiceReference
 
 ENDPOINTS: Final = Resource("", "v1", "endpoints", "Endpoints")
 ENDPOINT_SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from trainer.kube.api_semantics import statuses
+from trainer_devcluster.apiserver.wire import answers
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -76,7 +76,7 @@ def answer_format(accept: str) -> AnswerFormat:
             return AnswerFormat(Shape.TABLE, version)
         if kind in _METADATA_KINDS:
             return AnswerFormat(Shape.METADATA, version)
-    raise statuses.not_acceptable([JSON])
+    raise answers.not_acceptable([JSON])
 
 
 def wants_aggregated_discovery(accept: str) -> bool:
@@ -94,7 +94,7 @@ def wants_aggregated_discovery(accept: str) -> bool:
         parameters = alternative.parameters
         if kind == "APIGroupDiscoveryList" and parameters.get("g") == DISCOVERY_GROUP and parameters.get("v") == "v2":
             return True
-    raise statuses.not_acceptable([JSON])
+    raise answers.not_acceptable([JSON])
 
 
 def _quality(text: str) -> float:

@@ -17,6 +17,7 @@ from trainer.kube.resource import JOBS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PO
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.objects.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -96,7 +97,7 @@ class Deleter:
             gone = live if dry_run else storage.delete(partition, target.key, expected=version)
             if partition in _RETURN_DELETED:
                 return gone
-            return statuses.success(target.definition.resource, name_of(live), uid_of(live))
+            return answers.success(target.definition.resource, name_of(live), uid_of(live))
         if dry_run or marked == live:
             return marked
         return storage.update(partition, target.key, marked, expected=version)
@@ -122,7 +123,7 @@ class Deleter:
 
     def _marked_namespace(self, live: Object) -> Object:
         if name_of(live) in namespaces.PROTECTED:
-            raise statuses.forbidden(NAMESPACES, name_of(live), "this namespace may not be deleted")
+            raise answers.forbidden(NAMESPACES, name_of(live), "this namespace may not be deleted")
         if is_being_deleted(live):
             return live
         metadata = {**metadata_of(live), "deletionTimestamp": self._backend.now()}

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.admission.admission import Admission
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.definitions.routing import Target
+    from trainer_devcluster.apiserver.wire.headers import Warnings
     from trainer_devcluster.apiserver.wire.params import DeleteParameters
-    from trainer_devcluster.apiserver.wire.warning import Warnings
     from trainer_devcluster.apiserver.writes.deletion import Deleter, Deletion
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kube.api_semantics import field_managers, statuses
-from trainer.kube.api_semantics.json_values import writable_copy
+from trainer.kube.api_semantics.json_values import same, writable_copy
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.admission import namespaces
@@ -13,7 +13,7 @@ from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.objects import metadata
 from trainer_devcluster.apiserver.objects.empty_objects import empty_object
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.writes.isolation import isolated
+from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.writes.scale import scaled
 from trainer_devcluster.apiserver.writes.service_ips import ServiceAddresses
 
@@ -21,9 +21,14 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.backend import Backend
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
     from trainer_devcluster.apiserver.writes.write import Write
 
 _DEFINITIONS = Partition.of(CUSTOM_RESOURCE_DEFINITIONS)
+_ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+_WHOLE_OBJECT = frozenset({"binding"})
+"""Subresources whose handlers change specification and status together."""
+_STATUS_MAY_CHANGE = ("labels", "annotations", "finalizers")
 
 
 class Drafting:
@@ -101,7 +106,7 @@ class Drafting:
         """Refuse new objects of a definition that is going, or its clean-up would never come to an end."""
         crd = self._backend.storage.get(_DEFINITIONS, ObjectKey("", f"{resource.plural}.{resource.group}"))
         if crd is not None and is_being_deleted(crd):
-            raise statuses.method_not_allowed("create not allowed while custom resource definition is terminating")
+            raise answers.method_not_allowed("create not allowed while custom resource definition is terminating")
         if crd is None and self._backend.registry.find(resource.group, resource.version, resource.plural) is None:
             raise statuses.no_such_resource()
 
@@ -177,3 +182,40 @@ def _with_managers(obj: Object, source: Object) -> Object:
     if managers:
         obj["metadata"]["managedFields"] = managers
     return obj
+
+
+def isolated(definition: ResourceDefinition, new: Object, live: Object, subresource: str) -> Object:
+    """The new object with only those changes that the endpoint may make."""
+    if subresource in _WHOLE_OBJECT:
+        return new
+    if subresource == "status":
+        kept = dict(live["metadata"])
+        if not definition.is_custom:
+            for name in _STATUS_MAY_CHANGE:
+                kept.pop(name, None)
+                if name in new["metadata"]:
+                    kept[name] = new["metadata"][name]
+        whole = {**live, "metadata": kept}
+        whole.pop("status", None)
+        return whole | ({"status": new["status"]} if "status" in new else {})
+    if definition.status_subresource:
+        whole = {name: value for name, value in new.items() if name != "status"}
+        return whole | ({"status": live["status"]} if "status" in live else {})
+    return new
+
+
+def differs_in_intent(definition: ResourceDefinition, new: Object, live: Object) -> bool:
+    """Whether anything but metadata, and status where that is a matter of its own, is different."""
+    ignored = _ENVELOPE | ({"status"} if definition.status_subresource else set())
+    names = (new.keys() | live.keys()) - ignored
+    return not all(same(new.get(name), live.get(name)) for name in names)
+
+
+def unchanged(new: Object, live: Object) -> bool:
+    """Whether nothing changes but times of field managers."""
+    return same(new, live) or same(_without_times(new), _without_times(live))
+
+
+def _without_times(obj: Object) -> Object:
+    managers = [{**entry, "time": ""} for entry in obj["metadata"].get("managedFields") or []]
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": managers}}

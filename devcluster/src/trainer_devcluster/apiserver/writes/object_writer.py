@@ -24,14 +24,13 @@ from trainer_devcluster.apiserver.admission.attributes import Endpoint, Operatio
 from trainer_devcluster.apiserver.authentication.user import SERVER
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested, as_stored
 from trainer_devcluster.apiserver.definitions.routing import Target
-from trainer_devcluster.apiserver.definitions.storage_keys import storage_key
 from trainer_devcluster.apiserver.objects import metadata
 from trainer_devcluster.apiserver.objects.names import generate_name
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, StaleWriteError
+from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.params import WriteParameters
 from trainer_devcluster.apiserver.writes.deletion import is_finished
-from trainer_devcluster.apiserver.writes.drafting import Drafting
-from trainer_devcluster.apiserver.writes.isolation import differs_in_intent, unchanged
+from trainer_devcluster.apiserver.writes.drafting import Drafting, differs_in_intent, unchanged
 from trainer_devcluster.apiserver.writes.scale import scale_of
 from trainer_devcluster.apiserver.writes.write import Write
 
@@ -77,7 +76,7 @@ class ObjectWriter:
         except KeyExistsError as error:
             resource, name = write.target.definition.resource, error.args[0].name
             if not given_name:
-                raise statuses.generate_name_conflict(resource, name) from error
+                raise answers.generate_name_conflict(resource, name) from error
             raise statuses.already_exists(resource, name) from error
 
     async def update(
@@ -258,7 +257,7 @@ class ObjectWriter:
         uid, version = uid_of(new), resource_version_of(new)
         if uid and uid != uid_of(live) and write.target.verb == "update":
             message = (
-                f"StorageError: invalid object, Code: 4, Key: {storage_key(definition, write.target.key)}, "
+                f"StorageError: invalid object, Code: 4, Key: {_storage_key(write.target)}, "
                 f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in "
                 f"object meta: {uid_of(live)}"
             )
@@ -393,3 +392,13 @@ def _shown(write: Write, obj: Object) -> Object:
 
 def _as_it_is(obj: Object) -> Object:
     return obj
+
+
+# Prefixes that are older than the names of their resources, or that keep two groups apart.
+
+
+def _storage_key(target: Target) -> str:
+    """Where the real server keeps an object in etcd, such as `/registry/configmaps/default/settings`."""
+    resource = target.definition.resource
+    kind = f"{resource.group}/{resource.plural}" if target.definition.is_custom else resource.plural
+    return "/".join(filter(None, ("/registry", kind, target.key.namespace, target.key.name)))

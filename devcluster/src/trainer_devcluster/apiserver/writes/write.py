@@ -14,8 +14,8 @@ from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoi
 from trainer_devcluster.apiserver.objects.built_in_types import definition_name, object_meta
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, json_name, normalize
 from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire.headers import Warnings
 from trainer_devcluster.apiserver.wire.params import META_GROUP, FieldValidation
-from trainer_devcluster.apiserver.wire.warning import Warnings
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -10,7 +11,6 @@ from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey, metadata_of, owner_references_of, resource_version_of, uid_of
 from trainer_devcluster.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node, OwnershipGraph
-from trainer_devcluster.controllers.garbage_collector.recent_uids import RecentUids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -198,3 +198,20 @@ def _own_policy(node: Node) -> Propagation:
     if ORPHAN in node.finalizers:
         return Propagation.ORPHAN
     return Propagation.FOREGROUND if FOREGROUND in node.finalizers else Propagation.BACKGROUND
+
+
+class RecentUids:
+    """The uids that were added last; a uid is never used again, so an old one may be forgotten."""
+
+    def __init__(self, limit: int = 1024) -> None:
+        self._limit = limit
+        self._uids: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, uid: str) -> None:
+        """Remember a uid, forgetting the oldest when there are too many."""
+        self._uids[uid] = None
+        if len(self._uids) > self._limit:
+            self._uids.popitem(last=False)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._uids

@@ -17,18 +17,13 @@ from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.scale_target import ScaleTargets
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.status import (
-    ABLE_TO_SCALE,
-    SCALING_ACTIVE,
-    SCALING_LIMITED,
-    StatusDraft,
-)
 
 if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.events.recorder import EventKind
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
+    from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import Proposal
     from trainer_devcluster.controllers.options import ControllerOptions
     from trainer_devcluster.controllers.served_resources import RawClient
 
@@ -36,6 +31,7 @@ log = structlog.get_logger(__name__)
 
 _NO_SELECTOR = "the HPA target's scale is missing a selector"
 _IDLE = "scaling is disabled since the replica count of the target is zero"
+ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 
 
 class _Decision(NamedTuple):
@@ -199,3 +195,53 @@ def _wants_something_else(old: CachedObject | None, new: CachedObject | None) ->
     if old is None or new is None:
         return True
     return bool(old["spec"] != new["spec"] or annotations_of(old) != annotations_of(new))
+
+
+class StatusDraft:
+    """What the status will be.
+
+    Args:
+        autoscaler: whose status it is.
+        now: the time, for what changes.
+    """
+
+    def __init__(self, autoscaler: Object, now: str) -> None:
+        self._before: Object = autoscaler.get("status") or {}
+        self._now = now
+        self._fields: Object = {}
+        self._conditions: Object = {entry["type"]: entry for entry in self._before.get("conditions") or []}
+
+    def set_condition(self, kind: str, reason: str, message: str, *, holds: bool) -> None:
+        """Say whether something holds, and why."""
+        present, status = self._conditions.get(kind) or {}, "True" if holds else "False"
+        since = present.get("lastTransitionTime") if present.get("status") == status else None
+        self._conditions[kind] = {
+            "type": kind,
+            "status": status,
+            "lastTransitionTime": since or self._now,
+            "reason": reason,
+            "message": message,
+        }
+
+    def set_sizes(self, current: int, desired: int, *, rescaled: bool) -> None:
+        """Say how many replicas there are and shall be."""
+        self._fields |= {"currentReplicas": current, "desiredReplicas": desired}
+        if rescaled:
+            self._fields["lastScaleTime"] = self._now
+
+    def set_metrics(self, proposals: list[Proposal]) -> None:
+        """Say what was measured."""
+        self._fields["currentMetrics"] = [proposal.status for proposal in proposals] or None
+
+    @property
+    def status(self) -> Object:
+        """The whole status."""
+        merged = self._before | self._fields | {"conditions": list(self._conditions.values())}
+        # What Kubernetes requires even of an autoscaler that has never got to know its target.
+        filled = {"desiredReplicas": 0} | merged
+        return {name: value for name, value in filled.items() if value is not None}
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it differs from what is stored."""
+        return self.status != self._before

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.kube.objects import is_being_deleted, is_condition_true, name_of
+from trainer.kube.objects import annotations_of, is_being_deleted, is_condition_true, name_of
 from trainer.kube.quantity import Quantity, parse_quantity
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.annotations import (
-    PREFIX,
-    MetricError,
-    read_metric,
-    usage_of_request,
-)
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.replicas import (
-    Measured,
-    replicas_for,
-    replicas_for_share,
-    replicas_for_total,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from typing import Any
 
     from trainer.kube.objects import Object
 
 _PERCENT = Decimal(100)
+PREFIX = "devcluster.trainer/metric-"
+"""Begins the annotation; the name of the metric follows. What it says is a quantity: of a pod what that pod uses, of
+the autoscaler what each pod uses. For a target of type Utilization a percentage such as `85%` is good as well, of
+whatever the pods request."""
+_WHOLE = Decimal(100)
+_ONE = Decimal(1)
+_TOLERANCE = Decimal("0.1")
+"""By how much a metric may miss its target without consequences, as a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,71 +63,39 @@ def propose(metric: Object, situation: Situation) -> Proposal:
     Raises:
         MetricFailure: it cannot be had.
     """
-    kind = str(metric.get("type") or "")
-    field = kind[:1].lower() + kind[1:]
-    source: Object = metric.get(field) or {}
+    kind = metric["type"]
+    source: Object = metric[kind.lower()]
     try:
-        match kind:
-            case "Resource" | "ContainerResource":
-                return _of_resource(field, source, situation)
-            case "Pods":
-                return _of_pods(source, situation)
-            case _:
-                return _of_all(kind, source, situation)
+        return _of_resource(source, situation) if kind == "Resource" else _of_pods(source, situation)
     except MetricError as error:
         raise MetricFailure(f"FailedGet{kind}Metric", f"failed to get {_told(kind, source)}: {error}") from error
 
 
-def _of_resource(field: str, source: Object, situation: Situation) -> Proposal:
-    name, target, container = source["name"], source["target"], source.get("container") or ""
-    prefix = f"{name} container resource" if container else f"{name} resource"
-    labels = {"name": name} | ({"container": container} if container else {})
+def _of_resource(source: Object, situation: Situation) -> Proposal:
+    name, target = source["name"], source["target"]
     if "averageValue" in target:
         measured = _measure(name, situation)
         wanted = replicas_for(measured, parse_quantity(target["averageValue"]), situation.current)
         current = {"averageValue": _average(measured, target["averageValue"])}
-        return Proposal(wanted, prefix, _entry(field, labels, current))
-    measured = _measure(name, situation, container=container, utilization=True)
+        return Proposal(wanted, f"{name} resource", _entry("Resource", {"name": name}, current))
+    measured = _measure(name, situation, utilization=True)
     goal = Decimal(target["averageUtilization"]) / _PERCENT
     wanted = replicas_for(measured, goal, situation.current)
     present: Object = {"averageUtilization": int(measured.ratio(Decimal(1)) * _PERCENT)}
     present["averageValue"] = _average(measured, "")
-    return Proposal(wanted, f"{prefix} utilization (percentage of request)", _entry(field, labels, present))
+    entry = _entry("Resource", {"name": name}, present)
+    return Proposal(wanted, f"{name} resource utilization (percentage of request)", entry)
 
 
 def _of_pods(source: Object, situation: Situation) -> Proposal:
     name, target = source["metric"]["name"], source["target"]["averageValue"]
     measured = _measure(name, situation)
     wanted = replicas_for(measured, parse_quantity(target), situation.current)
-    entry = _entry("pods", {"metric": source["metric"]}, {"averageValue": _average(measured, target)})
+    entry = _entry("Pods", {"metric": source["metric"]}, {"averageValue": _average(measured, target)})
     return Proposal(wanted, f"pods metric {name}", entry)
 
 
-def _of_all(kind: str, source: Object, situation: Situation) -> Proposal:
-    """A metric of type Object or External."""
-    name, target = source["metric"]["name"], source["target"]
-    reading = read_metric(situation.autoscaler, name)
-    if reading is None or reading.is_percentage:
-        raise MetricError(_hint(name, situation, also_pods=False))
-    usage = reading.amount
-    if "averageValue" in target:
-        goal = parse_quantity(target["averageValue"])
-        wanted = replicas_for_share(usage, goal, situation.current)
-        share = usage / situation.current if situation.current else usage
-        current = {"averageValue": str(Quantity(share, str(target["averageValue"]).endswith("i")))}
-    else:
-        goal, ready = parse_quantity(target["value"]), len(list(_up(situation.pods)))
-        wanted = replicas_for_total(usage, goal, situation.current, ready)
-        current = {"value": str(Quantity(usage, str(target["value"]).endswith("i")))}
-    if kind == "Object":
-        described = source["describedObject"]
-        labels = {"metric": source["metric"], "describedObject": described}
-        return Proposal(wanted, f"{described['kind']} metric {name}", _entry("object", labels, current))
-    label = f"external metric {name}({source['metric'].get('selector') or 'nil'})"
-    return Proposal(wanted, label, _entry("external", {"metric": source["metric"]}, current))
-
-
-def _measure(name: str, situation: Situation, *, container: str = "", utilization: bool = False) -> Measured:
+def _measure(name: str, situation: Situation, *, utilization: bool = False) -> Measured:
     used: dict[str, Decimal] = {}
     requested: dict[str, Decimal] = {}
     unready, missing = set(), set()
@@ -140,29 +107,27 @@ def _measure(name: str, situation: Situation, *, container: str = "", utilizatio
         elif reading is None:
             missing.add(name_of(pod))
         elif utilization:
-            used[name_of(pod)], requested[name_of(pod)] = usage_of_request(reading, *_request(pod, name, container))
+            used[name_of(pod)], requested[name_of(pod)] = usage_of_request(reading, *_request(pod, name))
         elif reading.is_percentage:
             raise MetricError(f"annotation {PREFIX}{name} is a percentage, and the target is no utilization")
         else:
             used[name_of(pod)], requested[name_of(pod)] = reading.amount, Decimal(1)
     if not used:
-        raise MetricError(_hint(name, situation, also_pods=True))
+        raise MetricError(_hint(name, situation))
     for pod_name in unready | missing:
         requested[pod_name] = sum(requested.values(), Decimal()) / len(requested)
     return Measured(used, requested, unready, missing)
 
 
-def _request(pod: Object, name: str, container: str) -> tuple[Decimal | None, str]:
-    """What the pod, or one container of it, requests; and what is said if that is nothing."""
+def _request(pod: Object, name: str) -> tuple[Decimal | None, str]:
+    """What the pod requests; and what is said if that is nothing."""
     total = Decimal()
-    for each in pod["spec"]["containers"]:
-        if container and each["name"] != container:
-            continue
-        amount = ((each.get("resources") or {}).get("requests") or {}).get(name)
+    for container in pod["spec"]["containers"]:
+        amount = ((container.get("resources") or {}).get("requests") or {}).get(name)
         if amount is None:
-            return None, f"missing request for {name} in container {each['name']} of Pod {name_of(pod)}"
+            return None, f"missing request for {name} in container {container['name']} of Pod {name_of(pod)}"
         total += parse_quantity(amount)
-    return total, f"container {container} is not in Pod {name_of(pod)}"
+    return total, ""
 
 
 def _present(pods: Iterable[Object]) -> Iterable[Object]:
@@ -170,10 +135,6 @@ def _present(pods: Iterable[Object]) -> Iterable[Object]:
     for pod in pods:
         if not is_being_deleted(pod) and (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded"):
             yield pod
-
-
-def _up(pods: Iterable[Object]) -> Iterable[Object]:
-    return (pod for pod in _present(pods) if (pod.get("status") or {}).get("phase") == "Running" and _is_ready(pod))
 
 
 def _is_ready(pod: Object) -> bool:
@@ -185,24 +146,110 @@ def _average(measured: Measured, target: object) -> str:
     return str(Quantity(average, str(target).endswith("i")))
 
 
-def _entry(field: str, labels: Object, current: Object) -> Object:
-    return {"type": field[:1].upper() + field[1:], field: labels | {"current": current}}
+def _entry(kind: str, labels: Object, current: Object) -> Object:
+    return {"type": kind, kind.lower(): labels | {"current": current}}
 
 
 def _told(kind: str, source: Object) -> str:
     """The metric, in the words of the failure."""
-    match kind:
-        case "Resource" | "ContainerResource" if "averageUtilization" in source["target"]:
-            return f"{source['name']} utilization"
-        case "Resource" | "ContainerResource":
-            return f"{source['name']} resource metric value"
-        case "External":
-            return f"{source['metric']['name']} external metric value"
-        case _:
-            return f"{kind.lower()} metric value"
+    if kind == "Pods":
+        return "pods metric value"
+    is_share = "averageUtilization" in source["target"]
+    return f"{source['name']} {'utilization' if is_share else 'resource metric value'}"
 
 
-def _hint(name: str, situation: Situation, *, also_pods: bool) -> str:
-    where = "it or its pods" if also_pods else "it"
+def _hint(name: str, situation: Situation) -> str:
     target = name_of(situation.autoscaler)
-    return f"the dev cluster measures nothing: annotate {where} ({target}) with {PREFIX}{name}"
+    return f"the dev cluster measures nothing: annotate it or its pods ({target}) with {PREFIX}{name}"
+
+
+class MetricError(Exception):
+    """There is no such metric, or nothing can be made of it."""
+
+
+class Reading(NamedTuple):
+    """What an annotation says."""
+
+    amount: Decimal
+    is_percentage: bool = False
+
+
+def read_metric(obj: Mapping[str, Any], metric: str) -> Reading | None:
+    """The metric that an object tells, None if it does not.
+
+    Raises:
+        MetricError: the annotation is neither a quantity nor a percentage.
+    """
+    text = annotations_of(obj).get(PREFIX + metric)
+    if text is None:
+        return None
+    try:
+        if text.endswith("%"):
+            return Reading(Decimal(parse_quantity(text[:-1])), is_percentage=True)
+        return Reading(parse_quantity(text))
+    except ValueError as error:
+        raise MetricError(f"annotation {PREFIX}{metric} of {name_of(obj)}: {error}") from error
+
+
+def usage_of_request(reading: Reading, request: Decimal | None, missing: str) -> tuple[Decimal, Decimal]:
+    """Used and requested amount, whose ratio is the utilization.
+
+    Raises:
+        MetricError: with `missing`, if the pod requests nothing that the amount could be compared with.
+    """
+    if reading.is_percentage:
+        return reading.amount, _WHOLE
+    if not request:
+        raise MetricError(missing)
+    return reading.amount, request
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A metric of pods."""
+
+    used: Mapping[str, Decimal]
+    """By name of the pods that are up and tell it."""
+    requested: Mapping[str, Decimal]
+    """What of each pod the target is a part of: its request, or one for a target that is an amount."""
+    unready: AbstractSet[str] = frozenset()
+    """Pods that are not up yet."""
+    missing: AbstractSet[str] = frozenset()
+    """Pods that are up and do not tell the metric."""
+
+    def ratio(self, target: Decimal) -> Decimal:
+        """How many times the target it is."""
+        return sum(self.used.values(), Decimal()) / (
+            sum((self.requested[pod] for pod in self.used), Decimal()) * target
+        )
+
+
+def replicas_for(measured: Measured, target: Decimal, current: int) -> int:
+    """The number of replicas that brings the average to the target.
+
+    Pods that are not up yet are taken to use nothing, and those of which nothing is known to speak against the change,
+    so that it is made with caution.
+
+    Args:
+        measured: the metric; at least one pod tells it.
+        target: for each pod, as a part of what is `requested`.
+        current: the present number.
+    """
+    ratio = measured.ratio(target)
+    if not measured.missing and not (measured.unready and ratio > _ONE):
+        return current if _is_close(ratio) else math.ceil(ratio * len(measured.used))
+    used = dict(measured.used)
+    if ratio < _ONE:
+        used |= {pod: measured.requested[pod] * max(_ONE, target) for pod in measured.missing}
+    else:
+        used |= dict.fromkeys(measured.missing, Decimal())
+        used |= dict.fromkeys(measured.unready, Decimal())
+    cautious = Measured(used, measured.requested).ratio(target)
+    if _is_close(cautious) or (ratio < _ONE) != (cautious < _ONE):
+        return current
+    wanted = math.ceil(cautious * len(used))
+    return current if (cautious < _ONE) == (wanted > current) else wanted
+
+
+def _is_close(ratio: Decimal) -> bool:
+    return _ONE - _TOLERANCE <= ratio <= _ONE + _TOLERANCE

@@ -7,20 +7,18 @@ counters `succeeded` and `failed`. Each step is derived from what is stored, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from trainer.kube.objects import uid_of
-from trainer_devcluster.controllers.job.endings import counts_as_failed, is_counted
-from trainer_devcluster.controllers.job.indexes import parse_indexes
-from trainer_devcluster.controllers.job.per_index import NO_INDEX_FAILURES, IndexFailures, index_failures
-from trainer_devcluster.controllers.job.pods import completion_index, has_succeeded
+from trainer_devcluster.controllers.job.failure_policy import counts_as_failed, is_counted
+from trainer_devcluster.controllers.job.pods import completion_index, has_succeeded, parse_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.state import JobState
+    from trainer_devcluster.controllers.job.spec import JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +34,6 @@ class Accounts:
     uncounted_failed: tuple[str, ...]
     release: tuple[Object, ...]
     """Pods that may lose the finalizer as soon as these accounts are stored."""
-    index_failures: IndexFailures = field(default=NO_INDEX_FAILURES)
-    """What has failed index by index, for a Job with backoffLimitPerIndex."""
-    awaiting: int = 0
-    """Counted failures that are not noted yet, as their pods still hand their failure counts on."""
 
     @property
     def total_succeeded(self) -> int:
@@ -48,8 +42,8 @@ class Accounts:
 
     @property
     def total_failed(self) -> int:
-        """Failures, counted, noted or yet to be noted."""
-        return self.failed + len(self.uncounted_failed) + self.awaiting
+        """Failures, counted or noted."""
+        return self.failed + len(self.uncounted_failed)
 
     @property
     def settled(self) -> bool:
@@ -57,19 +51,11 @@ class Accounts:
         return not (self.uncounted_succeeded or self.uncounted_failed or self.release)
 
 
-def settle(state: JobState, *, ending: bool = False) -> Accounts:
-    """Bring the accounts in the Job's status up to date with its pods.
-
-    Args:
-        state: the Job.
-        ending: whether no pod will be replaced any more, so that no failed pod has to be kept for its replacement.
-    """
-    completed = _completed_indexes(state, [pod for pod in state.tracked if has_succeeded(pod)])
-    failures_by_index = index_failures(state, completed)
-    kept = set() if ending else {uid_of(pod) for pod in failures_by_index.awaiting.values()}
+def settle(state: JobState) -> Accounts:
+    """Bring the accounts in the Job's status up to date with its pods."""
     ended_well = [pod for pod in state.tracked if has_succeeded(pod)]
-    failed = [pod for pod in state.tracked if counts_as_failed(state, pod)]
-    ended_badly = [pod for pod in failed if uid_of(pod) not in kept]
+    ended_badly = [pod for pod in state.tracked if counts_as_failed(state, pod)]
+    completed = _completed_indexes(state, ended_well)
     failures = _Ledger.of(state, "failed").note(pod for pod in ended_badly if is_counted(state, pod))
     # The index of a completed pod is all that an Indexed Job has to note of a success.
     successes = _Ledger.of(state, "succeeded").note(() if state.spec.indexed else ended_well)
@@ -80,8 +66,6 @@ def settle(state: JobState, *, ending: bool = False) -> Accounts:
         uncounted_succeeded=successes.noted,
         uncounted_failed=failures.noted,
         release=(*ended_well, *ended_badly),
-        index_failures=failures_by_index,
-        awaiting=sum(uid_of(pod) in kept and is_counted(state, pod) for pod in failed),
     )
 
 

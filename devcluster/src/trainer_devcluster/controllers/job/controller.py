@@ -14,12 +14,10 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import ApiError, ForbiddenError, NotFoundError
 from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PODS
-from trainer_devcluster.controllers.job.claims import STRAY_PODS, PodClaims, jobs_that_may_adopt, stray_in
 from trainer_devcluster.controllers.job.plan import plan_job
 from trainer_devcluster.controllers.job.pod_template import build_pod
 from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, without_containers
-from trainer_devcluster.controllers.job.spec import is_managed_here
-from trainer_devcluster.controllers.job.state import JobState
+from trainer_devcluster.controllers.job.spec import JobState, is_managed_here
 from trainer_devcluster.controllers.job.status import announcements
 
 if TYPE_CHECKING:
@@ -57,7 +55,6 @@ class JobReconciler:
         self._client = client
         self._jobs = jobs
         self._pods = pods
-        self._claims = PodClaims(client, pods)
         self._recorder = recorder
         self._clock = clock
         self._options = options
@@ -81,8 +78,6 @@ class JobReconciler:
             if job is None or not is_managed_here(job):
                 self._read.pop(key, None)
                 return None
-            if await self._claims.settle(job):
-                continue
             plan = plan_job(JobState(job, self._pods_of(key, job), self._clock.now()), self._options)
             if plan.changes_pods:
                 await self._change_pods(job, plan)
@@ -108,8 +103,8 @@ class JobReconciler:
         return tuple(read for _, read in found.values())
 
     async def _change_pods(self, job: Object, plan: JobPlan) -> None:
-        for new in plan.create[:_PODS_PER_STEP]:
-            await self._create(job, build_pod(job, new))
+        for index in plan.create[:_PODS_PER_STEP]:
+            await self._create(job, build_pod(job, index))
         await self._release(plan.withdraw)
         for pod in (*plan.delete, *plan.withdraw):
             await self._delete(job, pod)
@@ -160,8 +155,7 @@ async def release(client: Client, pod: Object) -> None:
 
 def register(manager: Manager, recorder: EventRecorder, options: ControllerOptions) -> None:
     """Have the manager run the Job controller."""
-    manager.informer(PODS).add_index(STRAY_PODS, stray_in)
     jobs, pods = manager.informer(JOBS).lister, manager.informer(PODS).lister
     reconciler = JobReconciler(manager.client, jobs, pods, recorder, clock=manager.clock, options=options)
     controller = Controller("job", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
-    controller.reconciles(JOBS).owns(PODS).watches(PODS, jobs_that_may_adopt(jobs))
+    controller.reconciles(JOBS).owns(PODS)

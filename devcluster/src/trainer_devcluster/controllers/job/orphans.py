@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import ObjectKey, controller_of, labels_of, uid_of
+from trainer.kube.objects import ObjectKey, controller_of, uid_of
 from trainer.kube.resource import JOBS, PODS
-from trainer_devcluster.controllers.job.claims import may_adopt
 from trainer_devcluster.controllers.job.controller import release
 from trainer_devcluster.controllers.job.pods import is_tracked
 
@@ -37,7 +36,7 @@ class OrphanReconciler:
     async def _is_cared_for(self, key: ObjectKey, pod: Object) -> bool:
         owner = controller_of(pod)
         if owner is None:
-            return any(may_adopt(job, labels_of(pod)) for job in self._jobs.list(key.namespace))
+            return False
         if (owner["apiVersion"], owner["kind"]) != (JOBS.api_version, JOBS.kind):
             # The finalizer of a pod that something else controls is that something's business.
             return True

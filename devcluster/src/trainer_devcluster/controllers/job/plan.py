@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import is_being_deleted, is_condition_true
 from trainer_devcluster.controllers.job.accounts import Accounts, settle
-from trainer_devcluster.controllers.job.backoff import index_delay, replacement_delay
-from trainer_devcluster.controllers.job.pod_template import NewPod
+from trainer_devcluster.controllers.job.failure_policy import counts_as_failed, is_counted, is_out_of_range
+from trainer_devcluster.controllers.job.pods import finished_at, has_succeeded, is_finished, is_tracked
 from trainer_devcluster.controllers.job.scaling import scale
 from trainer_devcluster.controllers.job.spec import is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
 from trainer_devcluster.controllers.job.verdict import FAILURE_TARGET, Verdict, reach_verdict, time_to_deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from datetime import datetime
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.state import JobState
+    from trainer_devcluster.controllers.job.accounts import Accounts
+    from trainer_devcluster.controllers.job.spec import JobState
     from trainer_devcluster.controllers.options import ControllerOptions
 
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 class JobPlan:
     """The steps still to do; an empty plan means that the Job is as it should be."""
 
-    create: tuple[NewPod, ...] = ()
-    """Pods to make."""
+    create: tuple[int | None, ...] = ()
+    """Completion indexes of the pods to make; None for those of a NonIndexed Job."""
     delete: tuple[Object, ...] = ()
     """Pods to delete; they keep the tracking finalizer and count as failed."""
     withdraw: tuple[Object, ...] = ()
@@ -61,38 +62,23 @@ def plan_job(state: JobState, options: ControllerOptions) -> JobPlan:
     accounts = settle(state)
     verdict = reach_verdict(state, accounts)
     if verdict is not None:
-        return _ending(state, settle(state, ending=True), verdict)
+        return _ending(state, accounts, verdict)
     if state.spec.suspended:
         return _status_steps(state, accounts, None) if not state.active else JobPlan(withdraw=state.active)
     scaling = scale(state, accounts)
     if scaling.surplus:
         return JobPlan(withdraw=scaling.surplus)
-    due, delay = _due(state, accounts, scaling.missing, options)
-    if due:
-        awaiting = accounts.index_failures.awaiting
-        return JobPlan(create=tuple(NewPod(index, awaiting.get(index or 0)) for index in due))
-    waits = [wait for wait in (delay, time_to_deadline(state)) if wait is not None]
+    delay = replacement_delay(state, accounts, options) if scaling.missing else 0.0
+    if scaling.missing and delay <= 0:
+        return JobPlan(create=tuple(scaling.missing))
+    waits = [wait for wait in (delay or None, time_to_deadline(state)) if wait is not None]
     return replace(_status_steps(state, accounts, None), requeue_after=min(waits, default=None))
-
-
-def _due(
-    state: JobState, accounts: Accounts, missing: Sequence[int | None], options: ControllerOptions
-) -> tuple[Sequence[int | None], float | None]:
-    """Those of the missing pods that may be made now, or else the seconds until the first may."""
-    if not missing:
-        return (), None
-    if state.spec.backoff_limit_per_index is None:
-        delay = replacement_delay(state, accounts, options)
-        return ((), delay) if delay > 0 else (missing, None)
-    delays = {index: index_delay(state, accounts, index, options) for index in missing if index is not None}
-    due = [index for index, delay in delays.items() if delay <= 0]
-    return (due, None) if due else ((), min(delays.values()))
 
 
 def _ending(state: JobState, accounts: Accounts, verdict: Verdict) -> JobPlan:
     if not state.active or not is_condition_true(state.job, verdict.condition):
         # Stored before any pod goes, for pods that go look as if they had failed: that must neither be taken for the
-        # reason of a failure or for the failure of an index, nor count against a success, whatever crashes meanwhile.
+        # reason of a failure nor count against a success, whatever crashes meanwhile.
         return _status_steps(state, accounts, verdict)
     if verdict.condition == FAILURE_TARGET:
         return JobPlan(delete=state.active)
@@ -102,3 +88,45 @@ def _ending(state: JobState, accounts: Accounts, verdict: Verdict) -> JobPlan:
 def _status_steps(state: JobState, accounts: Accounts, verdict: Verdict | None) -> JobPlan:
     status = build_status(state, accounts, verdict)
     return JobPlan(status=status if status != state.status else None, release=accounts.release)
+
+
+def replacement_delay(state: JobState, accounts: Accounts, options: ControllerOptions) -> float:
+    """Seconds until the next pod may be made; zero or less when it may be made now.
+
+    The pause doubles with every failure since the last success and starts when the last failed pod ended; failures that
+    a failure policy ignores count here as well. It is derived from the failed pods that are still there, so a restart
+    of the controller does not shorten it.
+
+    Args:
+        state: the Job.
+        accounts: how its pods ended. Pods that leave because the Job was suspended or scaled down look like failed ones
+            while they go; that they were not counted tells them apart.
+        options: how long the pauses are.
+    """
+    last_success = max((finished_at(pod) for pod in state.pods if has_succeeded(pod)), default=None)
+    counted: list[datetime] = []
+    ignored: list[datetime] = []
+    for pod in state.pods:
+        moment = finished_at(pod)
+        if not counts_as_failed(state, pod) or (last_success is not None and moment <= last_success):
+            continue
+        if is_counted(state, pod):
+            counted.append(moment)
+        elif is_finished(pod) and not is_out_of_range(state, pod) and not _was_withdrawn(pod):
+            ignored.append(moment)
+    if not accounts.total_failed:
+        counted = []
+    if not counted and not ignored:
+        return 0.0
+    count = min(len(counted), accounts.total_failed) + len(ignored)
+    return _pause(count, options) - (state.now - max(counted + ignored)).total_seconds()
+
+
+def _was_withdrawn(pod: Object) -> bool:
+    return is_being_deleted(pod) and not is_tracked(pod)
+
+
+def _pause(failures: int, options: ControllerOptions) -> float:
+    # An exponent beyond 30 exceeds any cap and would overflow a float at 1024.
+    doublings: float = 2.0 ** min(failures - 1, 30)
+    return min(options.pod_backoff_base * doublings, options.pod_backoff_cap)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import controller_reference, name_of, namespace_of
-from trainer_devcluster.controllers.job.per_index import failure_annotations
 from trainer_devcluster.controllers.job.pods import COMPLETION_INDEX, TRACKING_FINALIZER
 
 if TYPE_CHECKING:
@@ -21,19 +19,8 @@ _INDEX_VARIABLE: Object = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NewPod:
-    """A pod to make, which is built when its turn comes: thousands of large ones would stop the event loop."""
-
-    index: int | None
-    """The completion index; None for a NonIndexed Job."""
-    replaced: Object | None = None
-    """The failed pod of the same index whose failure count the new pod takes over."""
-
-
-def build_pod(job: Object, new: NewPod) -> Object:
+def build_pod(job: Object, index: int | None) -> Object:
     """A new pod of the Job; with an index also its hostname, label, annotation and JOB_COMPLETION_INDEX variable."""
-    index = new.index
     template = deepcopy(job["spec"]["template"])
     given = template.get("metadata") or {}
     metadata: Object = {
@@ -48,8 +35,6 @@ def build_pod(job: Object, new: NewPod) -> Object:
     if index is not None:
         metadata["labels"][COMPLETION_INDEX] = str(index)
         metadata["annotations"][COMPLETION_INDEX] = str(index)
-        if job["spec"].get("backoffLimitPerIndex") is not None:
-            metadata["annotations"] |= failure_annotations(job, new.replaced)
         spec["hostname"] = f"{name_of(job)}-{index}"
         for container in (*(spec.get("initContainers") or []), *spec["containers"]):
             _add_index_variable(container)

@@ -12,7 +12,7 @@ from trainer.kube.objects import annotations_of, find_condition, is_being_delete
 from trainer.workloads.containers import container_statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from trainer.kube.cache.cached_object import CachedObject
@@ -22,11 +22,6 @@ TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 """Holds a pod until its Job has counted how it ended."""
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 """Annotation and label with the index of a pod of an Indexed Job."""
-FAILURE_COUNT = "batch.kubernetes.io/job-index-failure-count"
-"""Annotation: how many pods of the index failed before this one, those left out that a failure policy ignores."""
-IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
-"""Annotation: how many pods of the index failed before this one and were ignored."""
-_LARGEST_COUNT = 2**31 - 1
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -94,16 +89,6 @@ def restart_count(pod: Object) -> int:
     return sum(status.get("restartCount") or 0 for status in container_statuses(pod))
 
 
-def failure_count(pod: Object) -> int:
-    """How many pods of the index failed before this one and were counted."""
-    return _count(pod, FAILURE_COUNT)
-
-
-def ignored_failure_count(pod: Object) -> int:
-    """How many pods of the index failed before this one and were ignored."""
-    return _count(pod, IGNORED_FAILURE_COUNT)
-
-
 def failed_containers(pod: Object) -> list[tuple[str, int]]:
     """Name and exit code of every container that ended with another code than 0, init containers last."""
     status = pod.get("status") or {}
@@ -128,11 +113,34 @@ def finished_at(pod: Object) -> datetime:
     return parse_timestamp(metadata["creationTimestamp"])
 
 
-def _count(pod: Object, annotation: str) -> int:
-    text = annotations_of(pod).get(annotation, "")
-    return int(text) if text.isdecimal() and int(text) <= _LARGEST_COUNT else 0
-
-
 def _terminated(container_status: Object) -> Object:
     state: Object = container_status.get("state") or {}
     return state.get("terminated") or {}
+
+
+def parse_indexes(text: str, completions: int) -> frozenset[int]:
+    """The indexes in `status.completedIndexes` below `completions`; parts that are not numbers are skipped."""
+    indexes: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            continue
+        indexes.update(range(int(first), min(int(last or first) + 1, completions)))
+    return frozenset(indexes)
+
+
+def format_indexes(indexes: Iterable[int]) -> str:
+    """The shortest text for the indexes; a run of two is written `3,4`, longer runs `3-5` (batch/v1 JobStatus)."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and runs[-1][-1] == index - 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return ",".join(_format_run(run) for run in runs)
+
+
+def _format_run(run: list[int]) -> str:
+    if len(run) > 2:
+        return f"{run[0]}-{run[-1]}"
+    return ",".join(str(index) for index in run)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.spec import JobSpec
-    from trainer_devcluster.controllers.job.state import JobState
+    from trainer_devcluster.controllers.job.spec import JobSpec, JobState
 
 MAX_PODS_PER_ROUND = 500
 """Most pods made or removed before the status is looked at again, as in Kubernetes."""
@@ -46,7 +45,7 @@ def scale(state: JobState, accounts: Accounts) -> Scaling:
     if not spec.indexed:
         return Scaling(missing=(None,) * count)
     worked_on = {completion_index(pod) for pod in (*active, *leaving)}
-    taken = accounts.completed_indexes | accounts.index_failures.failed | worked_on
+    taken = accounts.completed_indexes | worked_on
     pending = (index for index in range(spec.completions or 0) if index not in taken)
     return Scaling(missing=tuple(islice(pending, count)))
 

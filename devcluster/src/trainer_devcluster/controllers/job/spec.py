@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import is_condition_true
+from trainer_devcluster.controllers.job.pods import is_active, is_tracked
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,9 +28,6 @@ class JobSpec:
     """None for a work queue: any success completes the Job once its pods are done."""
     indexed: bool
     backoff_limit: int
-    backoff_limit_per_index: int | None
-    """How often each index may fail (KEP-3850); None when failures are counted for the Job as a whole."""
-    max_failed_indexes: int | None
     suspended: bool
     replace_only_failed: bool
     """Whether a terminating pod keeps its place until it has failed (podReplacementPolicy)."""
@@ -46,8 +45,6 @@ class JobSpec:
             completions=spec.get("completions"),
             indexed=spec.get("completionMode") == "Indexed",
             backoff_limit=spec.get("backoffLimit", 6),
-            backoff_limit_per_index=spec.get("backoffLimitPerIndex"),
-            max_failed_indexes=spec.get("maxFailedIndexes"),
             suspended=bool(spec.get("suspend")),
             replace_only_failed=spec.get("podReplacementPolicy") == "Failed",
             restarts_in_place=spec["template"]["spec"].get("restartPolicy") == "OnFailure",
@@ -73,3 +70,33 @@ def start_time_of(job: Object) -> datetime | None:
     """`status.startTime`: when the Job was last started or resumed."""
     text = (job.get("status") or {}).get("startTime")
     return parse_timestamp(text) if text else None
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A stored Job, the pods that it controls and the time; all decisions are functions of it."""
+
+    job: Object
+    pods: tuple[Object, ...]
+    now: datetime
+
+    @cached_property
+    def spec(self) -> JobSpec:
+        """The decoded specification."""
+        return JobSpec.of(self.job)
+
+    @cached_property
+    def status(self) -> Object:
+        """The stored status; {} for a new Job."""
+        status: Object = self.job.get("status") or {}
+        return status
+
+    @cached_property
+    def active(self) -> tuple[Object, ...]:
+        """Pods that work, or will work."""
+        return tuple(pod for pod in self.pods if is_active(pod))
+
+    @cached_property
+    def tracked(self) -> tuple[Object, ...]:
+        """Pods that still hold the tracking finalizer."""
+        return tuple(pod for pod in self.pods if is_tracked(pod))

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import find_condition, is_condition_true
-from trainer_devcluster.controllers.announcement import Announcement
-from trainer_devcluster.controllers.job.indexes import format_indexes
-from trainer_devcluster.controllers.job.pods import is_ready, is_terminating
+from trainer_devcluster.controllers.job.pods import format_indexes, is_ready, is_terminating
 from trainer_devcluster.controllers.job.verdict import TERMINAL_CONDITION, Verdict
+from trainer_devcluster.controllers.options import Announcement
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.state import JobState
+    from trainer_devcluster.controllers.job.spec import JobState
 
 _SUSPENDED: Object = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
 _TOO_MANY = Announcement(
@@ -31,9 +30,6 @@ def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -
     _set_or_drop(status, "succeeded", accounts.succeeded)
     _set_or_drop(status, "failed", accounts.failed)
     _set_or_drop(status, "completedIndexes", format_indexes(accounts.completed_indexes))
-    if state.spec.backoff_limit_per_index is not None:
-        # Written even when empty: it says that indexes are counted.
-        status["failedIndexes"] = format_indexes(accounts.index_failures.failed)
     status["terminating"] = sum(is_terminating(pod) for pod in state.pods)
     status["ready"] = sum(is_ready(pod) for pod in state.active)
     noted = {"succeeded": list(accounts.uncounted_succeeded), "failed": list(accounts.uncounted_failed)}
@@ -47,12 +43,12 @@ def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -
 
 def announcements(job: Object, new: Object) -> tuple[Announcement, ...]:
     """What a new status of the Job is worth telling: suspended, resumed, completed, failed."""
-    told: list[Announcement] = []
+    events: list[Announcement] = []
     for condition in new.get("conditions") or []:
         before = find_condition(job, condition["type"])
         if before is None or before["status"] != condition["status"]:
-            told += _announcements(job, new, condition)
-    return tuple(told)
+            events += _announcements(job, new, condition)
+    return tuple(events)
 
 
 def _announcements(job: Object, status: Object, condition: Object) -> list[Announcement]:

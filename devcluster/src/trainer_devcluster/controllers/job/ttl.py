@@ -12,7 +12,7 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import is_being_deleted, uid_of
 from trainer.kube.resource import JOBS
-from trainer_devcluster.controllers.expiry import time_to_live
+from trainer_devcluster.controllers.options import time_to_live
 
 if TYPE_CHECKING:
     from trainer.kube.cache.store import Lister

@@ -7,16 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import find_condition
-from trainer_devcluster.controllers.job.endings import counts_as_failed
-from trainer_devcluster.controllers.job.failure_policy import Action, match_failure_policy
-from trainer_devcluster.controllers.job.indexes import parse_indexes
-from trainer_devcluster.controllers.job.pods import is_finished, restart_count
+from trainer_devcluster.controllers.job.failure_policy import Action, counts_as_failed, match_failure_policy
+from trainer_devcluster.controllers.job.pods import is_finished, parse_indexes, restart_count
 from trainer_devcluster.controllers.job.spec import start_time_of
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.state import JobState
+    from trainer_devcluster.controllers.job.spec import JobState
 
 SUCCESS_CRITERIA_MET = "SuccessCriteriaMet"
 FAILURE_TARGET = "FailureTarget"
@@ -36,10 +34,6 @@ class Verdict:
 
 _BACKOFF_LIMIT = Verdict(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 _DEADLINE = Verdict(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
-_MAX_FAILED_INDEXES = Verdict(
-    FAILURE_TARGET, "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
-)
-_FAILED_INDEXES = Verdict(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
 _COMPLETIONS = Verdict(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
@@ -50,7 +44,6 @@ def reach_verdict(state: JobState, accounts: Accounts) -> Verdict | None:
         or _failure_policy(state)
         or _backoff_limit(state, accounts)
         or _deadline(state)
-        or _failed_indexes(state, accounts)
         or _success_policy(state.job, accounts)
         or _completions(state, accounts)
     )
@@ -94,14 +87,6 @@ def _backoff_limit(state: JobState, accounts: Accounts) -> Verdict | None:
 def _deadline(state: JobState) -> Verdict | None:
     remaining = time_to_deadline(state)
     return _DEADLINE if remaining is not None and remaining <= 0 else None
-
-
-def _failed_indexes(state: JobState, accounts: Accounts) -> Verdict | None:
-    failed, limit = len(accounts.index_failures.failed), state.spec.max_failed_indexes
-    if limit is not None and failed > limit:
-        return _MAX_FAILED_INDEXES
-    is_over = failed + len(accounts.completed_indexes) >= (state.spec.completions or 0)
-    return _FAILED_INDEXES if failed and is_over else None
 
 
 def _success_policy(job: Object, accounts: Accounts) -> Verdict | None:

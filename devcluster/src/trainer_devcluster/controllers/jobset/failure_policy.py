@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from cel_expr_python import cel
 
 from trainer.kube.objects import find_condition, name_of
 from trainer_devcluster.controllers.jobset.names import job_index_of, replicas_of, replicated_job_of
-from trainer_devcluster.controllers.jobset.patterns import is_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +28,9 @@ _JOB_RESTARTS = "jobRestarts"
 _JOB_RESTARTS_COUNTED = "jobRestartsCountTowardsMax"
 JOB_RESTARTS_FIELDS = (_JOB_RESTARTS, _JOB_RESTARTS_COUNTED)
 """What the status of a replicated job tells about its Jobs, each with a number per Job."""
+_MATCHES: Final = cel.NewEnv(variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING}).compile(
+    "text.matches(pattern)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +124,9 @@ def _failure(job: Object) -> Object:
 
 def _blame(message: str, job: Object) -> str:
     return f"{message} (first failed job: {name_of(job)})"
+
+
+def is_found(pattern: str, text: str) -> bool:
+    """Whether the pattern occurs anywhere in the text; a malformed one occurs nowhere."""
+    found = _MATCHES.eval(data={"text": text, "pattern": pattern})
+    return found.type() == cel.Type.BOOL and bool(found.plain_value())

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import is_being_deleted, is_condition_true, name_of
-from trainer_devcluster.controllers.expiry import time_to_live
 from trainer_devcluster.controllers.jobset.child_jobs import ChildJobs
-from trainer_devcluster.controllers.jobset.claims import build_claims
 from trainer_devcluster.controllers.jobset.construction import (
+    build_claims,
     build_job,
     build_service,
     has_dns_hostnames,
@@ -24,16 +23,17 @@ from trainer_devcluster.controllers.jobset.construction import (
 )
 from trainer_devcluster.controllers.jobset.failure_policy import JOB_RESTARTS_FIELDS, apply_failure_policy
 from trainer_devcluster.controllers.jobset.names import job_name, replicas_of, replicated_job_of
-from trainer_devcluster.controllers.jobset.startup import Startup
 from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
+from trainer_devcluster.controllers.options import time_to_live
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.announcement import Announcement
+    from trainer_devcluster.controllers.jobset.child_jobs import ReplicatedJobCount
+    from trainer_devcluster.controllers.options import Announcement
     from trainer_devcluster.feature_gates import FeatureGates
 
 TERMINAL_CONDITIONS = ("Completed", "Failed")
@@ -204,3 +204,53 @@ def _has_succeeded(jobset: Object, children: ChildJobs) -> bool:
 
 def _not_deleted(jobs: Iterable[Object]) -> tuple[Object, ...]:
     return tuple(sorted((job for job in jobs if not is_being_deleted(job)), key=name_of))
+
+
+class Startup:
+    """The order in which the replicated jobs of one JobSet start."""
+
+    def __init__(self, jobset: Object, counts: Mapping[str, ReplicatedJobCount]) -> None:
+        self._replicated_jobs: list[Object] = jobset["spec"].get("replicatedJobs") or []
+        self._counts = counts
+        self.in_order = (jobset["spec"].get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+
+    def independent(self) -> Iterator[Object]:
+        """Replicated jobs whose dependencies are met, whatever the startup policy says."""
+        return (entry for entry in self._replicated_jobs if self._dependencies_met(entry))
+
+    def due(self) -> Iterator[Object]:
+        """Replicated jobs that may start now: with InOrder only the first that has not started."""
+        for replicated_job in self.independent():
+            if not self.in_order:
+                yield replicated_job
+            elif not self._has_started(replicated_job):
+                yield replicated_job
+                return
+
+    def note_progress(self, draft: StatusDraft) -> None:
+        """Set the conditions of the startup policy InOrder; without it there are none."""
+        if not self.in_order:
+            return
+        if all(self._has_started(replicated_job) for replicated_job in self._replicated_jobs):
+            reason, message = "InOrderStartupPolicyCompleted", "in order startup policy has completed"
+            draft.set_true("StartupPolicyCompleted", reason, message)
+        else:
+            reason, message = "InOrderStartupPolicyInProgress", "in order startup policy is in progress"
+            draft.set_true("StartupPolicyInProgress", reason, message)
+
+    @property
+    def all_due(self) -> bool:
+        """Whether no replicated job is held back by the startup policy."""
+        return not self.in_order or all(self._has_started(entry) for entry in self._replicated_jobs)
+
+    def _has_started(self, replicated_job: Object) -> bool:
+        return self._counts[replicated_job["name"]].started == replicas_of(replicated_job)
+
+    def _dependencies_met(self, replicated_job: Object) -> bool:
+        replicas = {entry["name"]: replicas_of(entry) for entry in self._replicated_jobs}
+        for dependency in replicated_job.get("dependsOn") or []:
+            count = self._counts[dependency["name"]]
+            reached = count.succeeded if dependency["status"] == "Complete" else count.started
+            if reached != replicas[dependency["name"]]:
+                return False
+        return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import find_condition
-from trainer_devcluster.controllers.announcement import Announcement, EventType
+from trainer_devcluster.controllers.options import Announcement, EventType
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -13,12 +13,11 @@ from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.objects import is_being_deleted
 from trainer.kube.resource import PODS
-from trainer_devcluster.kubelet.advertisement import Advertisement
 from trainer_devcluster.kubelet.claims import Claims
 from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.fake.life import next_status
-from trainer_devcluster.kubelet.network.addresses import AddressPool
-from trainer_devcluster.kubelet.node import describe_machine, register_node
+from trainer_devcluster.kubelet.network.pod_network import AddressPool
+from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
 from trainer_devcluster.kubelet.pod_api import ClientPodApi
 
 if TYPE_CHECKING:

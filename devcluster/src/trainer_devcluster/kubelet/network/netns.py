@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from trainer_devcluster.kubelet.errors import PodNetworkError
-from trainer_devcluster.kubelet.network.addresses import AddressPool
 from trainer_devcluster.kubelet.network.api_gateway import ApiAddress
-from trainer_devcluster.kubelet.network.hosts import user_namespace_identity
+from trainer_devcluster.kubelet.network.machine import user_namespace_identity
+from trainer_devcluster.kubelet.network.pod_network import AddressPool
 from trainer_devcluster.kubelet.options import PodNetworkMode
 from trainer_devcluster.kubelet.shim import reports
 from trainer_devcluster.kubelet.shim.spec import IpBatch, SandboxSpec

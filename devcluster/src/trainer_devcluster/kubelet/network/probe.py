@@ -14,9 +14,8 @@ import anyio.to_thread
 import structlog
 
 from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
-from trainer_devcluster.kubelet.network.hosts import HostsNetwork
+from trainer_devcluster.kubelet.network.machine import HostsNetwork, PlainNetwork
 from trainer_devcluster.kubelet.network.netns import open_netns
-from trainer_devcluster.kubelet.network.plain import PlainNetwork
 from trainer_devcluster.kubelet.options import SYSTEM_PATH, PodNetworkMode
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount
 from trainer_devcluster.kubelet.sandbox import Program, open_sandbox

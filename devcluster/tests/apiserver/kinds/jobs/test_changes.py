@@ -27,7 +27,6 @@ OLD_AFFINITY = {"nodeAffinity": {"a": 1}, "podAffinity": {"b": 1}}
         pytest.param("spec.podReplacementPolicy", "Failed", [], id="replacement policy"),
         pytest.param("spec.completionMode", "NonIndexed", ["spec.completionMode"], id="completion mode"),
         pytest.param("spec.completions", 3, ["spec.completions"], id="completions alone"),
-        pytest.param("spec.backoffLimitPerIndex", 1, ["spec.backoffLimitPerIndex"], id="limit per index"),
         pytest.param("spec.managedBy", "example.com/me", ["spec.managedBy"], id="manager"),
         pytest.param(
             "spec.successPolicy", {"rules": [{"succeededCount": 1}]}, ["spec.successPolicy"], id="success policy"

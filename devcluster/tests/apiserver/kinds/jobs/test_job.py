@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.kinds.context import created, fields, make_context, updated
-from devcluster.tests.apiserver.kinds.jobs.builders import make_indexed_job, make_job
+from devcluster.tests.apiserver.kinds.jobs.builders import make_job
 from trainer_devcluster.apiserver.kinds.jobs.job import JobStrategy
 
 if TYPE_CHECKING:
@@ -62,21 +62,6 @@ def test_failure_policy_waits_for_the_failure() -> None:
     assert job["spec"]["podReplacementPolicy"] == "Failed"
     [rule] = job["spec"]["podFailurePolicy"]["rules"]
     assert rule["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
-
-
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [
-        pytest.param({}, 6, id="one limit for all"),
-        pytest.param({"backoffLimitPerIndex": 1}, 2**31 - 1, id="a limit for each index and none for all"),
-        pytest.param({"backoffLimitPerIndex": 1, "backoffLimit": 2}, 2, id="both"),
-    ],
-)
-def test_back_off_limit(limits: dict[str, Any], expected: int) -> None:
-    """Limits of indexes replace the default of the whole."""
-    job, causes = created(STRATEGY, make_indexed_job(**limits))
-    assert causes == []
-    assert job["spec"]["backoffLimit"] == expected
 
 
 @pytest.mark.parametrize(

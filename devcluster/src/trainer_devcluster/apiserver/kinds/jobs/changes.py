@@ -6,14 +6,14 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import invalid
-from trainer_devcluster.apiserver.kinds.causes import IMMUTABLE, unchanged
 from trainer_devcluster.apiserver.kinds.editing import take_over
+from trainer_devcluster.apiserver.kinds.field_checks import IMMUTABLE, unchanged
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
-_IMMUTABLE = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_IMMUTABLE = ("completionMode", "podFailurePolicy", "managedBy", "successPolicy")
 _SCHEDULING_METADATA = ("annotations", "labels")
 _SCHEDULING_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 

@@ -28,7 +28,6 @@ _NAME_WARNING = (
     "recommended"
 )
 _BACKOFF_LIMIT = 6
-_NO_LIMIT = 2**31 - 1
 
 
 class JobStrategy(StoreOnlyStrategy):
@@ -42,8 +41,7 @@ class JobStrategy(StoreOnlyStrategy):
         fill(
             spec,
             parallelism=1,
-            # With a limit for each index there is none for all of them together, unless one is asked for.
-            backoffLimit=_BACKOFF_LIMIT if spec.get("backoffLimitPerIndex") is None else _NO_LIMIT,
+            backoffLimit=_BACKOFF_LIMIT,
             completionMode="NonIndexed",
             suspend=False,
             manualSelector=False,

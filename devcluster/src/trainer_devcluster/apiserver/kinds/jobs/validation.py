@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from trainer.kube.field_errors import invalid, not_supported, required
+from trainer.kube.field_errors import forbidden, invalid, not_supported, required, too_long
 from trainer.kube.objects import labels_of, name_of, uid_of
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.apiserver.kinds.causes import not_negative
-from trainer_devcluster.apiserver.kinds.jobs.failure_policy import validate_failure_policy
-from trainer_devcluster.apiserver.kinds.jobs.manager import validate_manager
-from trainer_devcluster.apiserver.kinds.jobs.success_policy import validate_success_policy
+from trainer_devcluster.apiserver.kinds.field_checks import not_negative, validate_label_selector
+from trainer_devcluster.apiserver.kinds.jobs.policies import validate_failure_policy, validate_success_policy
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
-from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
-from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, subdomain_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -27,16 +25,16 @@ _COUNTS = (
     "activeDeadlineSeconds",
     "backoffLimit",
     "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
 )
+_PER_INDEX = ("backoffLimitPerIndex", "maxFailedIndexes")
+_AS_A_WHOLE = "the dev cluster counts failures for the Job as a whole: leave it out, or use a real cluster"
 _COMPLETION_MODES = ("NonIndexed", "Indexed")
 _RESTART_POLICIES = ("OnFailure", "Never")
 _REPLACEMENT_POLICIES = ("Failed", "TerminatingOrFailed")
-_LARGEST = 100_000
-"""Most pods at once, and most failed indexes, of an Indexed Job; also when completions are many."""
-_LARGEST_OF_MANY = 10_000
-"""Most pods at once and most failed indexes when completions are many and each index has its own back-off limit."""
+_PATH = "spec.managedBy"
+_LIMIT = 63
+_SEGMENT = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_SEGMENT_TEXT = f"Invalid path (regex used for validation is '{_SEGMENT.pattern}')"
 
 
 def validate_job(job: Object) -> list[FieldError]:
@@ -47,8 +45,7 @@ def validate_job(job: Object) -> list[FieldError]:
 def validate_job_spec(spec: Object) -> list[FieldError]:
     """What is wrong with the specification of a Job."""
     causes = [cause for field in _COUNTS for cause in not_negative(f"spec.{field}", spec.get(field))]
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        causes.append(required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    causes += [forbidden(f"spec.{field}", _AS_A_WHOLE) for field in _PER_INDEX if spec.get(field) is not None]
     causes += validate_manager(spec.get("managedBy"))
     causes += _validate_completion_mode(spec)
     causes += validate_failure_policy(spec)
@@ -97,51 +94,11 @@ def _read_selector(selector: Object | None) -> LabelSelector | None:
 
 
 def _validate_completion_mode(spec: Object) -> list[FieldError]:
-    mode = spec["completionMode"]
-    if mode == "Indexed":
-        return _validate_indexed(spec)
-    if mode not in _COMPLETION_MODES:
-        return [not_supported("spec.completionMode", mode, _COMPLETION_MODES)]
-    return [
-        invalid(f"spec.{field}", spec[field], "requires indexed completion mode")
-        for field in ("backoffLimitPerIndex", "maxFailedIndexes")
-        if spec.get(field) is not None
-    ]
-
-
-def _validate_indexed(spec: Object) -> list[FieldError]:
-    completions, parallelism, failures = (
-        spec.get("completions"),
-        spec["parallelism"],
-        spec.get("maxFailedIndexes"),
-    )
-    causes: list[FieldError] = []
-    if completions is None:
-        causes.append(required("spec.completions", "when completion mode is Indexed"))
-    if parallelism > _LARGEST:
-        detail = f"must be less than or equal to {_LARGEST} when completion mode is Indexed"
-        causes.append(invalid("spec.parallelism", parallelism, detail))
-    if completions is not None and failures is not None and failures > completions:
-        causes.append(invalid("spec.maxFailedIndexes", failures, "must be less than or equal to completions"))
-    if failures is not None and failures > _LARGEST:
-        causes.append(invalid("spec.maxFailedIndexes", failures, f"must be less than or equal to {_LARGEST}"))
-    if completions is not None and completions > _LARGEST and spec.get("backoffLimitPerIndex") is not None:
-        causes += _validate_many_completions(parallelism, failures)
-    return causes
-
-
-def _validate_many_completions(parallelism: int, failures: int | None) -> list[FieldError]:
-    why = f"when completions are above {_LARGEST} and used with backoff limit per index"
-    detail = f"must be less than or equal to {_LARGEST_OF_MANY} {why}"
-    causes: list[FieldError] = []
-    if failures is None:
-        text = f"must be specified when completions is above {_LARGEST}"
-        causes.append(required("spec.maxFailedIndexes", text))
-    if parallelism > _LARGEST_OF_MANY:
-        causes.append(invalid("spec.parallelism", parallelism, detail))
-    if failures is not None and failures > _LARGEST_OF_MANY:
-        causes.append(invalid("spec.maxFailedIndexes", failures, detail))
-    return causes
+    if spec["completionMode"] not in _COMPLETION_MODES:
+        return [not_supported("spec.completionMode", spec["completionMode"], _COMPLETION_MODES)]
+    if spec["completionMode"] == "Indexed" and spec.get("completions") is None:
+        return [required("spec.completions", "when completion mode is Indexed")]
+    return []
 
 
 def _validate_success(spec: Object) -> list[FieldError]:
@@ -150,7 +107,7 @@ def _validate_success(spec: Object) -> list[FieldError]:
         return []
     if spec["completionMode"] != "Indexed":
         return [invalid("spec.successPolicy", policy, "requires indexed completion mode")]
-    return [] if completions is None else validate_success_policy(policy, completions)
+    return [] if completions is None else list(validate_success_policy(policy, completions))
 
 
 def _validate_replacement_policy(spec: Object) -> list[FieldError]:
@@ -181,3 +138,23 @@ def _validate_hostname(job: Object) -> list[FieldError]:
         return []
     detail = f"will not able to create pod with invalid DNS label: {hostname}"
     return [invalid("metadata.name", name_of(job), detail)]
+
+
+def validate_manager(manager: str | None) -> list[FieldError]:
+    """What keeps a text from being a domain-prefixed path such as `example.com/controller`."""
+    if manager is None:
+        return []
+    too_big = [too_long(_PATH, _LIMIT)] if len(manager) > _LIMIT else []
+    return [*_validate_path(manager), *too_big]
+
+
+def _validate_path(manager: str) -> list[FieldError]:
+    if not manager:
+        return [required(_PATH)]
+    host, _, segment = manager.partition("/")
+    if not host or not segment:
+        return [invalid(_PATH, manager, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    causes = [invalid(_PATH, host, problem) for problem in subdomain_problems(host)]
+    if not _SEGMENT.fullmatch(segment):
+        causes.append(invalid(_PATH, segment, _SEGMENT_TEXT))
+    return causes

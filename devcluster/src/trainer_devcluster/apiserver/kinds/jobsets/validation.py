@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import name_of
-from trainer_devcluster.apiserver.kinds.jobs.manager import validate_manager
+from trainer_devcluster.apiserver.kinds.jobs.validation import validate_manager
 from trainer_devcluster.apiserver.kinds.jobsets.claims import validate_claims
 from trainer_devcluster.apiserver.kinds.jobsets.policies import (
     plain,

@@ -1,121 +1,217 @@
-"""Validation of pod specifications, in Pods and in the templates of Jobs and others alike."""
+"""Validation of pod specifications, in Pods and in the templates of Jobs alike.
+
+It finds what the kubelet could not run, and what people get wrong; a real cluster refuses more.
+"""
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.kube.field_errors import duplicate, invalid, not_supported, required
-from trainer_devcluster.apiserver.kinds.causes import not_negative
-from trainer_devcluster.apiserver.kinds.pods.container_validation import validate_containers
-from trainer_devcluster.apiserver.kinds.pods.lists import objects_in, validate_label_name
-from trainer_devcluster.apiserver.kinds.pods.volume_validation import validate_volumes
-from trainer_devcluster.apiserver.objects.names import label_value_problems, qualified_name_problems, subdomain_problems
+from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported, required
+from trainer.kube.quantity import Quantity
+from trainer_devcluster.apiserver.kinds.field_checks import not_negative, validate_quantity
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import PROBES, dicts
+from trainer_devcluster.apiserver.kinds.pods.volume_validation import validate_mounts, validate_volumes
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, qualified_name_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
-_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _TOLERATION_OPERATORS: Final = ("Equal", "Exists")
 _MAX_SECONDS: Final = 2147483647
 _KEYLESS: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_MAX_PORT: Final = 65535
+_NOT_IN_INIT: Final = "may not be set for init containers without restartPolicy=Always"
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_PROBE_NUMBERS: Final = (
+    "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold",
+)  # fmt: skip
+_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_NO_SOURCE: Final = (
+    "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+)
+_VARIABLE_TEXT: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
+_FRACTIONAL: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""Resources of containers that need no domain in their name."""
 
 
-def validate_pod_spec(
-    spec: Object, path: str, *, restart_policies: Sequence[str] = _RESTART_POLICIES
-) -> list[FieldError]:
-    """What is wrong with a defaulted pod specification at `path`.
-
-    Args:
-        spec: the specification.
-        path: of the specification in the object, such as `spec.template.spec`.
-        restart_policies: those that the kind allows, in the order in which a refusal names them.
-    """
+def validate_pod_spec(spec: Object, path: str) -> list[FieldError]:
+    """What is wrong with a defaulted pod specification at `path`, such as `spec.template.spec`."""
     causes: list[FieldError] = []
     volumes = validate_volumes(spec.get("volumes"), f"{path}.volumes", causes)
-    causes += validate_containers(spec, path, volumes)
-    if spec.get("restartPolicy") not in restart_policies:
-        causes.append(not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), restart_policies))
-    if spec.get("dnsPolicy") not in _DNS_POLICIES:
-        causes.append(not_supported(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES))
-    causes += _validate_node_selector(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    for field in ("serviceAccountName", "nodeName", "priorityClassName"):
-        if name := spec.get(field):
-            causes += [invalid(f"{path}.{field}", name, problem) for problem in subdomain_problems(str(name))]
+    causes += _validate_containers(spec, path, volumes)
+    if spec.get("restartPolicy") not in _RESTART_POLICIES:
+        causes.append(not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES))
     causes += not_negative(f"{path}.terminationGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"))
-    causes += _validate_deadline(spec.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds")
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= _MAX_SECONDS:
+        detail = f"must be between 1 and {_MAX_SECONDS}, inclusive"
+        causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, detail))
     for field in ("hostname", "subdomain"):
-        causes += validate_label_name(spec.get(field), f"{path}.{field}")
-    causes += _validate_tolerations(spec.get("tolerations"), f"{path}.tolerations")
-    causes += _validate_host_aliases(spec.get("hostAliases"), f"{path}.hostAliases")
-    return causes + _validate_gates(spec.get("schedulingGates"), f"{path}.schedulingGates")
+        if name := spec.get(field):
+            causes += [invalid(f"{path}.{field}", name, problem) for problem in name_problems(name, NameRule.LABEL)]
+    causes += _validate_tolerations(dicts(spec.get("tolerations")), f"{path}.tolerations")
+    for index, alias in enumerate(dicts(spec.get("hostAliases"))):
+        if not alias.get("ip"):
+            causes.append(required(f"{path}.hostAliases[{index}].ip"))
+    return [*causes, *_validate_names(dicts(spec.get("schedulingGates")), f"{path}.schedulingGates")]
 
 
-def _validate_node_selector(selector: Any, path: str) -> list[FieldError]:
-    causes: list[FieldError] = []
-    for key, value in (selector or {}).items() if isinstance(selector or {}, dict) else ():
-        causes += [invalid(path, key, problem) for problem in qualified_name_problems(key)]
-        causes += [invalid(path, value, problem) for problem in label_value_problems(str(value))]
-    return causes
-
-
-def _validate_deadline(seconds: Any, path: str) -> list[FieldError]:
-    if seconds is None or 1 <= seconds <= _MAX_SECONDS:
-        return []
-    return [invalid(path, seconds, f"must be between 1 and {_MAX_SECONDS}, inclusive")]
-
-
-def _validate_tolerations(tolerations: Any, path: str) -> list[FieldError]:
-    causes: list[FieldError] = []
-    for place, toleration in objects_in(tolerations, path, causes):
-        key, operator = toleration.get("key"), toleration.get("operator") or "Equal"
-        value, effect = toleration.get("value"), toleration.get("effect")
-        if key:
-            causes += [invalid(f"{place}.key", key, problem) for problem in qualified_name_problems(key)]
-        elif operator != "Exists":
-            causes.append(invalid(f"{place}.operator", operator, _KEYLESS))
-        if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+def _validate_tolerations(tolerations: list[Object], path: str) -> Iterator[FieldError]:
+    for index, toleration in enumerate(tolerations):
+        place, operator = f"{path}[{index}]", toleration.get("operator") or "Equal"
+        if not toleration.get("key") and operator != "Exists":
+            yield invalid(f"{place}.operator", operator, _KEYLESS)
+        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            causes.append(invalid(f"{place}.effect", effect or "", detail))
+            yield invalid(f"{place}.effect", toleration.get("effect") or "", detail)
         if operator not in _TOLERATION_OPERATORS:
-            causes.append(not_supported(f"{place}.operator", operator, _TOLERATION_OPERATORS))
-        elif operator == "Exists" and value:
-            causes.append(invalid(f"{place}.operator", value, "value must be empty when `operator` is 'Exists'"))
-        elif operator == "Equal":
-            causes += [invalid(f"{place}.operator", value, problem) for problem in label_value_problems(value or "")]
-        if effect and effect not in _TAINT_EFFECTS:
-            causes.append(not_supported(f"{place}.effect", effect, _TAINT_EFFECTS))
-    return causes
+            yield not_supported(f"{place}.operator", operator, _TOLERATION_OPERATORS)
 
 
-def _validate_host_aliases(aliases: Any, path: str) -> list[FieldError]:
-    causes: list[FieldError] = []
-    for place, alias in objects_in(aliases, path, causes):
-        try:
-            ipaddress.ip_address(alias.get("ip") or "")
-        except ValueError:
-            detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            causes.append(invalid(f"{place}.ip", alias.get("ip") or "", detail))
-        for name in alias.get("hostnames") or []:
-            causes += [invalid(f"{place}.hostnames", name, problem) for problem in subdomain_problems(name)]
-    return causes
+def _validate_names(entries: list[Object], path: str) -> Iterator[FieldError]:
+    """What is wrong with the names of scheduling gates."""
+    names = [entry.get("name") or "" for entry in entries]
+    for index, name in enumerate(names):
+        if not name:
+            yield required(f"{path}[{index}].name")
+        elif name in names[:index]:
+            yield duplicate(f"{path}[{index}]", name)
 
 
-def _validate_gates(gates: Any, path: str) -> list[FieldError]:
+def _validate_containers(spec: Object, path: str, volumes: Collection[str]) -> list[FieldError]:
     causes: list[FieldError] = []
     names: set[str] = set()
-    for place, gate in objects_in(gates, path, causes):
-        name = gate.get("name") or ""
-        if not name:
-            causes.append(required(f"{place}.name"))
-            continue
-        causes += [invalid(place, name, problem) for problem in qualified_name_problems(name)]
-        if name in names:
-            causes.append(duplicate(place, name))
-        names.add(name)
+    if not spec.get("containers"):
+        causes.append(required(f"{path}.containers"))
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(dicts(spec.get(field))):
+            place, name = f"{path}.{field}[{index}]", container.get("name")
+            causes += _validate_container(container, place)
+            causes += validate_mounts(container, f"{place}.volumeMounts", volumes)
+            if name and name in names:
+                causes.append(duplicate(f"{place}.name", name))
+            names.add(name or "")
+            if field == "initContainers" and container.get("restartPolicy") != "Always":
+                watched = [each for each in ("lifecycle", *PROBES) if container.get(each) is not None]
+                causes += [forbidden(f"{place}.{each}", _NOT_IN_INIT) for each in watched]
     return causes
+
+
+def _validate_container(container: Object, path: str) -> Iterator[FieldError]:
+    name = container.get("name")
+    if not name:
+        yield required(f"{path}.name")
+    else:
+        yield from (invalid(f"{path}.name", name, problem) for problem in name_problems(name, NameRule.LABEL))
+    if not container.get("image"):
+        yield required(f"{path}.image")
+    if container.get("imagePullPolicy") not in _PULL_POLICIES:
+        yield not_supported(f"{path}.imagePullPolicy", container.get("imagePullPolicy"), _PULL_POLICIES)
+    for index, port in enumerate(dicts(container.get("ports"))):
+        yield from _validate_port(port, f"{path}.ports[{index}]")
+    for index, variable in enumerate(dicts(container.get("env"))):
+        yield from _validate_variable(variable, f"{path}.env[{index}]")
+    for index, source in enumerate(dicts(container.get("envFrom"))):
+        yield from _validate_bulk_source(source, f"{path}.envFrom[{index}]")
+    yield from _validate_resources(container.get("resources") or {}, f"{path}.resources")
+    for field in PROBES:
+        if container.get(field) is not None:
+            yield from _validate_probe(container[field], f"{path}.{field}")
+
+
+def _validate_port(port: Object, path: str) -> Iterator[FieldError]:
+    number = port.get("containerPort")
+    if not number:
+        yield required(f"{path}.containerPort")
+    elif not 1 <= number <= _MAX_PORT:
+        yield invalid(f"{path}.containerPort", number, f"must be between 1 and {_MAX_PORT}, inclusive")
+    if port.get("protocol") not in _PROTOCOLS:
+        yield not_supported(f"{path}.protocol", port.get("protocol"), _PROTOCOLS)
+
+
+def _validate_variable(variable: Object, path: str) -> Iterator[FieldError]:
+    name, source = variable.get("name"), variable.get("valueFrom")
+    if not name:
+        yield required(f"{path}.name")
+    elif any(not " " <= character <= "~" or character == "=" for character in name):
+        yield invalid(f"{path}.name", name, _VARIABLE_TEXT)
+    if source is None:
+        return
+    path = f"{path}.valueFrom"
+    kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
+    if not kinds:
+        yield invalid(path, "", _NO_SOURCE)
+    elif variable.get("value"):
+        yield invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(kinds) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")
+    for kind in kinds:
+        wanted = {"fieldRef": ("fieldPath",), "resourceFieldRef": ("resource",)}.get(kind, ("name", "key"))
+        yield from (required(f"{path}.{kind}.{field}") for field in wanted if not source[kind].get(field))
+
+
+def _validate_bulk_source(source: Object, path: str) -> Iterator[FieldError]:
+    kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+    if not kinds:
+        yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+    elif len(kinds) > 1:
+        yield invalid(path, "", "may not have more than one field specified at a time")
+    yield from (required(f"{path}.{kind}.name") for kind in kinds if not source[kind].get("name"))
+
+
+def _validate_resources(resources: Object, path: str) -> Iterator[FieldError]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    wrong = [*_validate_amounts(limits, f"{path}.limits"), *_validate_amounts(requests, f"{path}.requests")]
+    yield from wrong
+    for name, amount in {} if wrong else requests.items():
+        shared = "/" not in name and not name.startswith("hugepages-")
+        if name not in limits:
+            if not shared:
+                yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+            continue
+        wanted, allowed = Quantity.parse(amount), Quantity.parse(limits[name])
+        if not shared and wanted.amount != allowed.amount:
+            yield invalid(f"{path}.requests", str(wanted), f"must be equal to {name} limit of {allowed}")
+        elif wanted.amount > allowed.amount:
+            yield invalid(f"{path}.requests", str(wanted), f"must be less than or equal to {name} limit of {allowed}")
+
+
+def _validate_amounts(amounts: Object, path: str) -> Iterator[FieldError]:
+    for name, amount in amounts.items():
+        place = f"{path}[{name}]"
+        yield from (invalid(place, name, problem) for problem in qualified_name_problems(name))
+        if "/" not in name and name not in _FRACTIONAL and not name.startswith("hugepages-"):
+            yield invalid(place, name, "must be a standard resource for containers")
+        problems = validate_quantity(place, amount)
+        yield from problems
+        if not problems and name not in _FRACTIONAL and Quantity.parse(amount).amount % 1:
+            yield invalid(place, amount, "must be an integer")
+
+
+def _validate_probe(probe: Object, path: str) -> Iterator[FieldError]:
+    handlers = [handler for handler in _HANDLERS if probe.get(handler) is not None]
+    if not handlers:
+        yield required(path, "must specify a handler type")
+        return
+    yield from (forbidden(f"{path}.{handler}", "may not specify more than 1 handler type") for handler in handlers[1:])
+    for field in _PROBE_NUMBERS:
+        yield from not_negative(f"{path}.{field}", probe.get(field))
+    handler, place = probe[handlers[0]], f"{path}.{handlers[0]}"
+    if handlers[0] == "exec":
+        if not handler.get("command"):
+            yield required(f"{place}.command")
+    elif not _is_port(handler.get("port")):
+        yield invalid(f"{place}.port", handler.get("port") or 0, f"must be between 1 and {_MAX_PORT}, inclusive")
+
+
+def _is_port(port: Any) -> bool:
+    return bool(port) if isinstance(port, str) else isinstance(port, int) and 1 <= port <= _MAX_PORT

@@ -1,0 +1,99 @@
+"""Checks that several kinds make of their fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.kube.field_errors import forbidden, invalid, required
+from trainer.kube.objects import metadata_of, name_of
+from trainer.kube.quantity import parse_quantity
+from trainer.kube.resource import PODS
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.objects.names import (
+    NameRule,
+    label_value_problems,
+    name_problems,
+    qualified_name_problems,
+)
+from trainer_devcluster.apiserver.wire import answers
+
+if TYPE_CHECKING:
+    from trainer.kube.errors import ApiError
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+
+IMMUTABLE = "field is immutable"
+_QUANTITY_TEXT: Final = "must be greater than or equal to 0"
+NOT_A_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_WITH_VALUES: Final = ("In", "NotIn")
+_WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
+
+
+def unchanged(field: str, new: object, old: object) -> list[FieldError]:
+    """A complaint when an immutable field has changed."""
+    return [] if new == old else [invalid(field, new, IMMUTABLE)]
+
+
+def not_negative(field: str, value: Any) -> list[FieldError]:
+    """A complaint when a number is there and below zero, or is no whole number."""
+    if value is None:
+        return []
+    if not isinstance(value, int) or isinstance(value, bool):
+        return [invalid(field, value, "must be an integer")]
+    return [] if value >= 0 else [invalid(field, value, "must be greater than or equal to 0")]
+
+
+def object_reference(field: str, reference: Object | None) -> list[FieldError]:
+    """Complaints about a reference to an object of whichever version (CrossVersionObjectReference)."""
+    causes: list[FieldError] = []
+    for part in ("kind", "name"):
+        text = (reference or {}).get(part)
+        if not text:
+            causes.append(required(f"{field}.{part}"))
+        else:
+            problems = name_problems(text, NameRule.PATH_SEGMENT)
+            causes += [invalid(f"{field}.{part}", text, problem) for problem in problems]
+    return causes
+
+
+def validate_quantity(path: str, value: Any) -> list[FieldError]:
+    """What is wrong with an amount of a resource that cannot be negative."""
+    try:
+        amount = parse_quantity(value)
+    except ValueError:
+        return [invalid(path, value, NOT_A_QUANTITY)]
+    return [invalid(path, value, _QUANTITY_TEXT)] if amount < 0 else []
+
+
+def validate_label_selector(selector: Object, path: str) -> list[FieldError]:
+    """What is wrong with a metav1.LabelSelector."""
+    causes: list[FieldError] = []
+    for key, value in (selector.get("matchLabels") or {}).items():
+        causes += [invalid(f"{path}.matchLabels", key, problem) for problem in qualified_name_problems(key)]
+        causes += [invalid(f"{path}.matchLabels[{key}]", value, problem) for problem in label_value_problems(value)]
+    for index, entry in enumerate(dicts(selector.get("matchExpressions"))):
+        causes += _validate_requirement(entry, f"{path}.matchExpressions[{index}]")
+    return causes
+
+
+def _validate_requirement(entry: Object, path: str) -> list[FieldError]:
+    key, operator, values = entry.get("key") or "", entry.get("operator") or "", entry.get("values") or []
+    causes: list[FieldError] = []
+    if operator in _WITH_VALUES and not values:
+        causes.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in _WITHOUT_VALUES and values:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        causes.append(forbidden(f"{path}.values", detail))
+    elif operator not in _WITH_VALUES + _WITHOUT_VALUES:
+        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+    causes += [invalid(f"{path}.key", key, problem) for problem in qualified_name_problems(key)]
+    return causes + [
+        invalid(f"{path}.values[{index}]", value, problem)
+        for index, value in enumerate(values)
+        for problem in label_value_problems(value)
+    ]
+
+
+def refused(pod: Object, message: str) -> ApiError:
+    """A 403 that calls the pod by its name, or by what its name will begin with."""
+    return answers.forbidden(PODS, name_of(pod) or metadata_of(pod).get("generateName") or "Unknown!", message)

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer_devcluster.apiserver.kinds.field_checks import refused
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [
+        pytest.param({"name": "p", "generateName": "q-"}, "p", id="name"),
+        pytest.param({"generateName": "q-"}, "q-", id="beginning of a name"),
+        pytest.param({}, "Unknown!", id="neither"),
+    ],
+)
+def test_refusal_names_the_pod(metadata: Object, name: str) -> None:
+    """A pod that has no name yet is called by what its name will begin with."""
+    error = refused({"metadata": metadata}, "no")
+    assert (error.code, error.message) == (403, f'pods "{name}" is forbidden: no')
