@@ -18,18 +18,20 @@ import yaml
 from e2e.debian_packages import needs
 from e2e.home import Home
 from e2e.kubectl import BIN, Kubectl
+from e2e.tiny_llama import torchtune
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 REPOSITORY = Path(__file__).parents[1]
 SDK = BIN.parent / "sdk"
-STAND_INS = Path(__file__).parent / "stand_ins"
 MPI = needs("openmpi-bin", "openssh-server")
 TORCHTUNE = pytest.mark.skipif(
     find_spec("torchtune") is None, reason="torchtune is not installed: make e2e installs it"
 )
+XGBOOST = pytest.mark.skipif(find_spec("xgboost") is None, reason="XGBoost is not installed: make e2e installs it")
 SCENARIOS = [
+    *(() if any(XGBOOST.args) else ("xgboost",)),
     *("function", *(() if any(TORCHTUNE.args) else ("builtin",)), "runtimes", *(() if any(MPI.args) else ("mpi",))),
     *("container", "resumed", "failure", "optimizer", "patches", "initializers"),
 ]
@@ -70,7 +72,7 @@ def answers(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     if "pod network  netns" not in home.trainer("status").stdout:
         pytest.skip("pods share one network on this machine, where trainings cannot use one port side by side")
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SCENARIOS]
-    objects += [katib("Experiment"), katib("Trial"), *((stand_ins(), torchtune()) if "builtin" in SCENARIOS else ())]
+    objects += [katib("Experiment"), katib("Trial"), *(torchtune("builtin") if "builtin" in SCENARIOS else ())]
     Kubectl(home.kubeconfig).kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
     output = run_with_sdk(home.kubeconfig, "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS)
     return partial(answer_of, json.loads(output.splitlines()[-1]))
@@ -104,33 +106,6 @@ def katib(kind: str) -> dict[str, Any]:
         "metadata": {"name": f"{plural}.kubeflow.org"},
         "spec": {"group": "kubeflow.org", "scope": "Namespaced", "names": names, "versions": [version]},
     }
-
-
-def stand_ins() -> dict[str, Any]:
-    """Scripts that stand in for the images of the initializers, and shrink the model of torchtune."""
-    files = [STAND_INS / "tiny-llama" / "dataset_initializer.py", *(STAND_INS / "tiny-llama3").glob("*.py")]
-    data = {path.name: path.read_text() for path in files}
-    metadata = {"name": "stand-ins", "namespace": "builtin"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-def torchtune() -> dict[str, Any]:
-    """The shipped runtime for Llama 3.2, in the namespace of its scenario and with stand-ins."""
-    file = REPOSITORY / "config" / "v1alpha1" / "runtimes" / "torchtune_llama3_2_1b.yaml"
-    runtime: dict[str, Any] = yaml.safe_load(file.read_text())
-    runtime["kind"] = "TrainingRuntime"
-    runtime["metadata"]["namespace"] = "builtin"
-    environment = {"PYTHONPATH": "/stand-ins", "HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/.cache"}
-    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
-        pod = job["template"]["spec"]["template"]["spec"]
-        pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
-        (container,) = pod["containers"]
-        container["volumeMounts"].append({"name": "stand-ins", "mountPath": "/stand-ins"})
-        if container["name"] == "node":
-            container["env"] = [{"name": name, "value": value} for name, value in environment.items()]
-        else:
-            container["command"] = ["python", f"/stand-ins/{container['name'].replace('-', '_')}.py"]
-    return runtime
 
 
 def test_runtimes(answers: Any) -> None:
@@ -208,6 +183,16 @@ def test_mpi(answers: Any) -> None:
     assert (answer["life"], answer["nodes"]) == (["Created", "Running", "Complete"], 2)
     hosts = ("mpi-launcher-0-0", "mpi-node-0-0")
     assert sorted(answer["log"]) == [f"rank {rank} on {host} with {sys.prefix}" for rank, host in enumerate(hosts)]
+
+
+@XGBOOST
+def test_xgboost(answers: Any) -> None:
+    """A function on two nodes grows the same trees on both, of all data."""
+    answer = answers("xgboost")
+    assert answer["life"] == ["Created", "Running", "Complete"]
+    workers = [re.search(r"^worker (\d) of 2 has (\w{64})$", "\n".join(log), re.MULTILINE) for log in answer["logs"]]
+    assert [each and each[1] for each in workers] == ["0", "1"]
+    assert len({each and each[2] for each in workers}) == 1
 
 
 @TORCHTUNE
@@ -333,39 +318,6 @@ def test_kubectl(home: Home) -> None:
     assert [each["type"] for each in status["conditions"]] == ["Complete"]
     assert [each["type"] for each in status["furtherConditions"]] == ["Created"]
     assert "annotations" not in status
-
-
-def test_flux(home: Home) -> None:
-    """Each broker of a Flux runtime has a rank, with a stand-in for Flux that a patch mounts."""
-    kubectl = Kubectl(home.kubeconfig)
-    mount = {"name": "flux", "mountPath": "/usr/local/bin/flux", "subPath": "flux"}
-    pod = {
-        "volumes": [{"name": "flux", "configMap": {"name": "flux", "defaultMode": 0o755}}],
-        "containers": [{"name": "node", "volumeMounts": [mount]}],
-    }
-    job = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
-    patch = {
-        "manager": "example.com/test",
-        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
-    }
-    flux = (STAND_INS / "flux" / "flux").read_text()
-    objects: list[dict[str, Any]] = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "flux"}, "data": {"flux": flux}},
-        {
-            "apiVersion": "trainer.kubeflow.org/v1alpha1",
-            "kind": "TrainJob",
-            "metadata": {"name": "flux"},
-            "spec": {
-                "runtimeRef": {"name": "flux-distributed"},
-                "trainer": {"numNodes": 2, "command": ["flux", "getattr", "rank"]},
-                "runtimePatches": [patch],
-            },
-        },
-    ]
-    kubectl.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-    kubectl.kubectl("wait", "trainjob/flux", "--for=condition=Complete", "--timeout=60s")
-    log = kubectl.kubectl("logs", "-l", "jobset.sigs.k8s.io/jobset-name=flux", "--tail=-1").stdout
-    assert sorted(log.split("\n")) == ["", "0", "1", "flux: 2 brokers are online"]
 
 
 def test_command_line(home: Home) -> None:

@@ -1,4 +1,4 @@
-"""The place of the released manager is taken, and given back.
+"""The place of the released manager is taken, and given back, on its definitions and with the roles of config/v1alpha1.
 
 What it leaves is played on a cluster without a manager, and so is what it does with what is made here.
 """
@@ -7,29 +7,34 @@ from __future__ import annotations
 
 import json
 import os
-import signal
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from e2e import audit
 from e2e import released_manager as released
-from e2e.gang_schedulers import COSCHEDULING, install
-from e2e.home import Home
+from e2e.gang_schedulers import COSCHEDULING
+from e2e.gang_schedulers import install as install_scheduler
+from e2e.installation import CONFIG
 from e2e.kubectl import Kubectl
+from e2e.released_cluster import USER, install, released_cluster, remove_manager
 from e2e.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from e2e.cluster import Cluster
+
     Object = dict[str, Any]
 
 pytestmark = [
-    pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
+    pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="it needs a cluster on which nothing is installed"),
     pytest.mark.timeout(300),
 ]
-HOOKS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 KINDS = "jobsets,podgroups.scheduling.x-k8s.io,configmaps,secrets"
+EXTENSION = "trainer.kubeflow.org/status-extension-of-"
 TORCH: Object = {"numNodes": 1, "torch": {}}
 MPI: Object = {
     "numProcPerNode": 1,
@@ -40,8 +45,11 @@ MPI: Object = {
 SLEEP, END = ["sleep", "600"], ["true"]
 
 
+@dataclass(slots=True)
 class Site(Kubectl):
     """A namespace in which the released manager has worked."""
+
+    cluster: Cluster
 
     def apply(self, *objects: Object, field_manager: str = "kubectl") -> None:
         """Server-side apply, as the released manager does."""
@@ -87,30 +95,30 @@ class Site(Kubectl):
         found: Object = self.stored("trainjob", name).get("status") or {}
         return found
 
+    def is_annotated(self, name: str) -> bool:
+        """Whether the manager has written what the definitions do not keep of the status."""
+        annotations: Object = self.stored("trainjob", name)["metadata"].get("annotations") or {}
+        return any(each.startswith(EXTENSION) for each in annotations)
 
-def remove_manager(home: Home) -> None:
-    """End the manager, and have nobody ask for its admission."""
-    os.kill(home.pids()["manager"], signal.SIGTERM)
-    until(lambda: "manager" not in home.pids(), "the manager has ended")
-    Kubectl(home.kubeconfig).kubectl("delete", HOOKS, "--all")
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A laptop whose cluster serves v1alpha1, and has neither a manager nor webhooks."""
-    own = Home(tmp_path_factory.mktemp("home"))
-    up = own.trainer("up", "--api-version", "v1alpha1")
-    assert up.returncode == 0, up.stdout + up.stderr
-    remove_manager(own)
-    install(Kubectl(own.kubeconfig), COSCHEDULING)
-    yield own
-    own.trainer("down", "--delete")
+    def states(self) -> dict[str, str]:
+        """What `trainer get` shows of each TrainJob."""
+        rows = [row.split() for row in self.cluster.trainer("get").stdout.splitlines()[1:]]
+        return {row[0]: row[1] for row in rows}
 
 
 @pytest.fixture(scope="module")
-def before(home: Home) -> tuple[Site, dict[str, Object]]:
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A cluster with neither a manager nor webhooks."""
+    directory = tmp_path_factory.mktemp("released")
+    with released_cluster(directory) as cluster:
+        install_scheduler(cluster, COSCHEDULING)
+        yield Site(cluster.kubeconfig, replace(cluster, namespace="default"), namespace="default")
+
+
+@pytest.fixture(scope="module")
+def before(empty: Site) -> tuple[Site, dict[str, Object]]:
     """What the released manager leaves: trainings that run, wait and have ended, and what it was like then."""
-    site = Site(home.kubeconfig, namespace="default")
+    site = empty
     node = released.replicated_job("node", ancestor="trainer")
     launcher = released.replicated_job("launcher", ancestor="trainer", depends_on="node")
     torch = released.runtime("torch", node, mlPolicy=TORCH)
@@ -145,13 +153,13 @@ def before(home: Home) -> tuple[Site, dict[str, Object]]:
 
 
 @pytest.fixture(scope="module")
-def taken_over(home: Home, before: tuple[Site, dict[str, Object]]) -> tuple[Site, dict[str, Object]]:
+def taken_over(before: tuple[Site, dict[str, Object]]) -> tuple[Site, dict[str, Object]]:
     """The same with this manager, which has looked at everything."""
-    up = home.trainer("up")
-    assert up.returncode == 0, up.stdout + up.stderr
     site, seen = before
-    names = ("running", "gang", "waiting", "mpi", "resumed", "done")
-    until(lambda: all(site.status(name).get("state") for name in names), "the manager has looked at all of them")
+    cluster = replace(site.cluster, namespace="")
+    install(cluster)
+    site.cluster.manager = cluster.manager
+    until(lambda: all(map(site.is_annotated, site.states())), "the manager has looked at all of them")
     return site, seen
 
 
@@ -159,7 +167,7 @@ def test_nothing_restarts(taken_over: tuple[Site, dict[str, Object]]) -> None:
     """Pods, JobSets and PodGroups of what runs are the very same, and nothing is made twice."""
     site, seen = taken_over
     names = ("running", "gang")
-    until(lambda: all(site.status(name)["state"] == "Running" for name in names), "both are reported to run")
+    until(lambda: {site.states()[name] for name in names} == {"Running"}, "both are reported to run")
     for name in names:
         assert site.pods(name) == seen["pods"][name]
         jobset = site.stored("jobset", name)["metadata"]
@@ -173,7 +181,7 @@ def test_what_has_ended(taken_over: tuple[Site, dict[str, Object]]) -> None:
     """It stays so, as it was, without a new JobSet."""
     site, seen = taken_over
     status = site.status("done")
-    assert status["state"] == "Complete"
+    assert site.states()["done"] == "Complete"
     assert status["conditions"] == seen["done"]["conditions"]
     assert status["jobsStatus"] == seen["done"]["jobsStatus"]
     assert site.get("jobset", "done") is None
@@ -236,11 +244,36 @@ def test_the_way_back(taken_over: tuple[Site, dict[str, Object]]) -> None:
     assert {each["type"] for each in site.status("new")["conditions"]} == {"Suspended"}
 
 
-def test_the_released_manager_resumes(home: Home, taken_over: tuple[Site, dict[str, Object]]) -> None:
+def test_own_definitions(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """When those of config/v1alpha1 take the place of the released ones, the status has what was annotated."""
+    site, seen = taken_over
+    states = site.states()
+    site.cluster.manager.stop()
+    file = str(CONFIG / "v1alpha1" / "crd" / "trainer.kubeflow.org.yaml")
+    site.kubectl("apply", "--server-side", "--force-conflicts", "-f", file)
+    site.cluster.manager.start(ready="started manager")
+
+    def stored() -> dict[str, str]:
+        return {name: site.status(name).get("state", "") for name in states}
+
+    until(lambda: stored() == states, lambda: f"the status has the states {states}, not {stored()}")
+    assert site.pods("gang") == seen["pods"]["gang"]
+    assert site.status("done")["conditions"] == seen["done"]["conditions"]
+
+
+def test_requests(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """The roles allow all that the manager has asked for."""
+    site, _ = taken_over
+    requests = list(audit.requests_of_manager(site.cluster.kubeconfig.with_name("audit.log"), USER))
+    assert requests
+    assert [each for each in requests if each.is_refused] == []
+
+
+def test_the_released_manager_resumes(taken_over: tuple[Site, dict[str, Object]]) -> None:
     """What is suspended here runs when that manager applies what it makes of the resumed TrainJob."""
     site, _ = taken_over
     gang = site.stored("clustertrainingruntime", "gang")
-    remove_manager(home)
+    remove_manager(site.cluster)
     before = site.stored("jobset", "new")
     site.kubectl("patch", "trainjob", "new", "--type=merge", "-p", '{"spec": {"suspend": false}}')
     snapshot, *others = released.children(site.stored("trainjob", "new"), gang)

@@ -90,6 +90,36 @@ def train_with_mpi() -> None:
     print("rank", rank, "on", os.uname().nodename, "with", sys.prefix)
 
 
+def train_with_xgboost() -> None:
+    """Runs on each node, of which the first one has the tracker."""
+    import hashlib  # noqa: PLC0415 - the SDK sends this function alone
+    import os  # noqa: PLC0415 - likewise
+    import socket  # noqa: PLC0415 - likewise
+    import time  # noqa: PLC0415 - likewise
+
+    import numpy  # noqa: ICN001, PLC0415 - likewise
+    import xgboost  # noqa: PLC0415 - likewise
+    from xgboost.tracker import RabitTracker  # noqa: PLC0415 - likewise
+
+    while not os.path.exists("/gate/go"):  # noqa: PTH110 - likewise
+        time.sleep(0.1)
+    node, nodes = os.environ["DMLC_TASK_ID"], int(os.environ["DMLC_NUM_WORKER"])
+    port = int(os.environ["DMLC_TRACKER_PORT"])
+    host = socket.gethostbyname(os.environ["DMLC_TRACKER_URI"])  # all nodes run once the gate is open
+    tracker = RabitTracker(n_workers=nodes, host_ip=host, port=port, sortby="task") if node == "0" else None
+    if tracker:
+        tracker.start()
+    with xgboost.collective.CommunicatorContext(
+        dmlc_tracker_uri=host, dmlc_tracker_port=port, dmlc_task_id=node, dmlc_retry=16
+    ):
+        numbers = numpy.arange(xgboost.collective.get_rank(), 64, nodes, dtype=float)
+        matrix = xgboost.DMatrix(numbers.reshape(-1, 1), label=numbers)
+        booster = xgboost.train({"nthread": 1, "max_depth": 2}, matrix, 3)
+        print("worker", node, "of", nodes, "has", hashlib.sha256(booster.save_raw("json")).hexdigest())
+    if tracker:
+        tracker.wait_for()
+
+
 def measure(rate: str) -> None:
     """A trial of Katib."""
     print(f"loss={float(rate) / 2}")
@@ -200,6 +230,15 @@ def mpi(session: Session) -> Any:
     options = [Name("mpi"), session.gated("launcher")]
     name = session.client.train(runtime="deepspeed-distributed", trainer=trainer, options=options)
     return {"life": session.life(name), "nodes": session.client.get_job(name).num_nodes, "log": session.log(name)}
+
+
+def xgboost(session: Session) -> Any:
+    """A function on two nodes."""
+    trainer = CustomTrainer(func=train_with_xgboost, num_nodes=2)
+    name = session.client.train(
+        runtime="xgboost-distributed", trainer=trainer, options=[Name("xgboost"), session.gated()]
+    )
+    return {"life": session.life(name), "logs": [session.log(name, step=f"node-{node}") for node in (0, 1)]}
 
 
 def builtin(session: Session) -> Any:
@@ -314,7 +353,7 @@ SCENARIOS: dict[str, Callable[[Session], Any]] = {
     each.__name__: each
     for each in (
         *(runtimes, function, container, failure, resumed),
-        *(mpi, builtin, initializers, patches, optimizer),
+        *(mpi, xgboost, builtin, initializers, patches, optimizer),
     )
 }
 

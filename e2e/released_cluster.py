@@ -1,0 +1,72 @@
+"""A cluster of the released Trainer: its definitions, and this manager as config/v1alpha1 ships it, or none."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from e2e import audit
+from e2e.cluster import Cluster
+from e2e.identity import write_credentials
+from e2e.installation import HOST, WEBHOOKS, free_ports, released_roles, shipped_configuration, wait_for_trust, webhooks
+from e2e.kubectl import BIN
+from e2e.manager import Manager, manager
+from e2e.processes import Process
+from e2e.released_definitions import released_definitions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ACCOUNT, NAMESPACE = "kubeflow-trainer-controller-manager", "kubeflow-system"
+USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+_DIRECTORY = "v1alpha1/manager"
+
+
+@contextmanager
+def released_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
+    """A dev cluster with the definitions, without a manager; its audit log is in the directory.
+
+    Args:
+        directory: where its files go.
+        options: further options of `trainer cluster`.
+    """
+    kubeconfig = directory / "kubeconfig"
+    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
+    dev_cluster = Process(
+        [*command, *options], directory / "cluster.log", {audit.VARIABLE: str(directory / "audit.log")}
+    )
+    dev_cluster.start(ready="cluster ready: https://127.0.0.1:")
+    webhook, metrics, health = free_ports(3)
+    cluster = Cluster(
+        kubeconfig,
+        directory / "manager.kubeconfig",
+        is_local=True,
+        pod_network="",
+        manager=Manager([], directory),
+        configuration=shipped_configuration((webhook, metrics, health), directory=_DIRECTORY),
+    )
+    try:
+        cluster.belongings.create(cluster, *released_definitions())
+        cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
+        yield cluster
+    finally:
+        cluster.manager.stop()
+        dev_cluster.stop()
+
+
+def install(cluster: Cluster) -> None:
+    """The manager with its account, roles, webhooks and configuration; the definitions stay."""
+    create = cluster.belongings.create
+    create(cluster, *released_roles(cluster))
+    write_credentials(cluster, cluster.manager_kubeconfig, ACCOUNT, NAMESPACE)
+    cluster.manager = manager(cluster, cluster.manager_kubeconfig.parent)
+    create(cluster, *webhooks(cluster, f"https://{HOST}:{cluster.configuration['webhook']['port']}", _DIRECTORY))
+    cluster.manager.start(ready="started manager")
+    wait_for_trust(cluster)
+
+
+def remove_manager(cluster: Cluster) -> None:
+    """End the manager, and have nobody ask for its admission."""
+    cluster.manager.stop()
+    cluster.kubectl("delete", ",".join(WEBHOOKS), "--all")

@@ -1,0 +1,34 @@
+"""The shipped runtime for Llama 3.2 of v1alpha1 on a laptop: initializers fetch nothing, and the model is tiny."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_STAND_INS = Path(__file__).parent / "stand_ins"
+_RUNTIME = Path(__file__).parents[1] / "config" / "v1alpha1" / "runtimes" / "torchtune_llama3_2_1b.yaml"
+_ENVIRONMENT = {"PYTHONPATH": "/stand-ins", "HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/.cache"}
+
+
+def torchtune(namespace: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+    """The runtime as a TrainingRuntime of a namespace, or in its own kind, and the scripts that its pods mount."""
+    files = [_STAND_INS / "tiny-llama" / "dataset_initializer.py", *(_STAND_INS / "tiny-llama3").glob("*.py")]
+    data = {path.name: path.read_text() for path in files}
+    metadata = {"name": "stand-ins", "namespace": namespace or "default"}
+    scripts = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    runtime: dict[str, Any] = yaml.safe_load(_RUNTIME.read_text())
+    if namespace:
+        runtime["kind"] = "TrainingRuntime"
+        runtime["metadata"]["namespace"] = namespace
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        pod = job["template"]["spec"]["template"]["spec"]
+        pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
+        (container,) = pod["containers"]
+        container["volumeMounts"].append({"name": "stand-ins", "mountPath": "/stand-ins"})
+        if container["name"] == "node":
+            container["env"] = [{"name": name, "value": value} for name, value in _ENVIRONMENT.items()]
+        else:
+            container["command"] = ["python", f"/stand-ins/{container['name'].replace('-', '_')}.py"]
+    return runtime, scripts
