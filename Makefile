@@ -3,6 +3,7 @@
 # make test                      all tests          make e2e     real processes, real kubectl, real training
 # make e2e KUBECONFIG=FILE       the same on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
+# make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
 # make audit                     known vulnerabilities of what we install        make image   the image of the manager
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e bench bench-admission bench-converge bench-devcluster bench-progress check audit image format clean
+.PHONY: demo example-exists test e2e bench bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -42,6 +43,7 @@ endef
 ifeq ($(origin KUBECONFIG),command line)
 e2e: export E2E_KUBECONFIG := $(abspath $(KUBECONFIG))
 E2E = $(BIN)/pytest e2e
+CONVERGE_ON = --kubeconfig $(abspath $(KUBECONFIG))
 endif
 
 bench: $(VENV)/.dev
@@ -53,8 +55,14 @@ bench-progress: $(VENV)/.dev
 bench-admission: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.admission $(BENCH)
 
+bench-build: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.build $(BENCH)
+
 bench-converge: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.converge $(BENCH)
+	$(BIN)/python -m benchmarks.converge $(CONVERGE_ON) $(BENCH)
+
+bench-growth: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.growth $(BENCH)
 
 bench-devcluster: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.devcluster_scale $(BENCH)
