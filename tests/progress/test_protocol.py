@@ -231,6 +231,10 @@ OBJECT = "must be one JSON object"
         pytest.param(b" 45", f'Invalid value: "45": {OBJECT}', id="number"),
         pytest.param(b" null", f'Invalid value: "null": {OBJECT}', id="null"),
         pytest.param(b" NaN", f'Invalid value: "NaN": {OBJECT}', id="NaN"),
+        pytest.param(b" -inf", f'Invalid value: "-inf": {OBJECT}', id="infinity"),
+        pytest.param(
+            b' {"a":nan', f"""Invalid value: "{{\\"a\\":nan": {OBJECT}: Expecting value at character 6""", id="cut"
+        ),
         pytest.param(b" {} x", f'Invalid value: "{{}} x": {OBJECT}: Extra data at character 4', id="trailing text"),
         pytest.param(b" {}{}", f'Invalid value: "{{}}{{}}": {OBJECT}: Extra data at character 3', id="two objects"),
         pytest.param(
@@ -424,6 +428,11 @@ def test_parse_drops_values(payload: bytes, text: str) -> None:
             b' {"progressPercentage":45,"trainMetrics":{"loss":NaN,"lr":0.1},"evalMetrics":{"loss":0.5}}',
             Message(progress_percentage=45, train_metrics={"lr": "0.1"}, eval_metrics={"loss": "0.5"}),
             id="one metric among others",
+        ),
+        pytest.param(
+            b' {"currentStep":3,"trainMetrics":{"nan":1,"a":nan,"b":-inf,"c":+Inf,"d":-Infinity,"e\\"inf":2}}',
+            Message(current_step=3, train_metrics={"nan": "1", 'e"inf': "2"}),
+            id="as printf and Go spell them",
         ),
         pytest.param(
             b' {"trainMetrics":7,"evalMetrics":{"a":"1","b":2}}', Message(eval_metrics={"b": "2"}), id="one map of two"

@@ -48,7 +48,7 @@ def body(**status: Any) -> bytes:
 )
 def test_posted(posted: bytes, shown: dict[str, Any]) -> None:
     """A body becomes the status that it tells, to the second."""
-    push = parse_push(posted)
+    push = parse_push(posted).push
     assert push.trainer_status is not None
     assert NOW is not None
     assert push.trainer_status.status(NOW).to_object() == shown | {"lastUpdatedTime": TIME}
@@ -56,7 +56,7 @@ def test_posted(posted: bytes, shown: dict[str, Any]) -> None:
 
 def test_a_clock_that_is_ahead() -> None:
     """Progress of the future would hide all that follows."""
-    push = parse_push(body(lastUpdatedTime="2999-01-01T00:00:00Z"))
+    push = parse_push(body(lastUpdatedTime="2999-01-01T00:00:00Z")).push
     assert push.trainer_status is not None
     assert NOW is not None
     assert push.trainer_status.status(NOW).last_updated_time == "2026-01-02T12:00:00Z"
@@ -65,7 +65,7 @@ def test_a_clock_that_is_ahead() -> None:
 @pytest.mark.parametrize("posted", [b"{}", b'{"trainerStatus": null}', b' {"other": 1} '])
 def test_nothing_posted(posted: bytes) -> None:
     """A body without a status is valid."""
-    assert parse_push(posted).trainer_status is None
+    assert parse_push(posted).push.trainer_status is None
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,55 @@ def test_refused(posted: bytes, errors: list[str]) -> None:
     found = [str(error) for error in refused.value.errors]
     assert len(found) == len(errors), found
     assert all(text.startswith(start) for text, start in zip(found, errors, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("members", "shown", "dropped"),
+    [
+        pytest.param(
+            '"metrics": [{"name": "loss", "value": NaN}, {"name": "lr", "value": "0.1"}], "progressPercentage": 42',
+            {"progressPercentage": 42, "trainMetrics": {"lr": "0.1"}},
+            ["trainerStatus.metrics[0].value: Invalid value: NaN: must be a finite number"],
+            id="metric",
+        ),
+        pytest.param(
+            '"estimatedRemainingSeconds": Infinity, "progressPercentage": 7',
+            {"progressPercentage": 7},
+            ["trainerStatus.estimatedRemainingSeconds: Invalid value: Infinity: must be a finite number"],
+            id="remaining-time",
+        ),
+        pytest.param(
+            '"progressPercentage": nan, "metrics": [{"name": "nan", "value": "-inf"}, {"name": "b", "value": -inf}]',
+            {"trainMetrics": {"nan": "-inf"}},
+            [
+                "trainerStatus.progressPercentage: Invalid value: NaN: must be a finite number",
+                "trainerStatus.metrics[1].value: Invalid value: -Infinity: must be a finite number",
+            ],
+            id="as-printf-spells-them",
+        ),
+        pytest.param('"later": {"a": [NaN]}', {}, [], id="unknown-member"),
+    ],
+)
+def test_not_finite(members: str, shown: dict[str, Any], dropped: list[str]) -> None:
+    """A number that is not finite is left out, and the rest of the body counts."""
+    push, errors = parse_push(f'{{"trainerStatus": {{"lastUpdatedTime": "{TIME}", {members}}}}}'.encode())
+    assert push.trainer_status is not None
+    assert NOW is not None
+    assert push.trainer_status.status(NOW).to_object() == shown | {"lastUpdatedTime": TIME}
+    assert [str(error) for error in errors] == dropped
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        pytest.param(b'{"trainerStatus": NaN}', id="status"),
+        pytest.param(b'{"trainerStatus": {"lastUpdatedTime": NaN}}', id="time"),
+        pytest.param(b"NaN", id="body"),
+        pytest.param(b'{"trainerStatus": {"lastUpdatedTime": nanny}}', id="another-word"),
+        pytest.param(b'{"a": NaN, "b": ' + b"1" * 5000 + b"}", id="digits"),
+    ],
+)
+def test_not_finite_elsewhere(posted: bytes) -> None:
+    """What is not finite stands in for numbers only."""
+    with pytest.raises(InvalidObjectError):
+        parse_push(posted)

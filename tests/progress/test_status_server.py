@@ -159,6 +159,16 @@ async def test_each_post_replaces_the_one_before() -> None:
         assert server.shown == {"progressPercentage": 50, "lastUpdatedTime": TIME}
 
 
+async def test_not_finite() -> None:
+    """A metric that is not finite is counted and left out of the answer and of what is shown; the rest is shown."""
+    body = b'{"trainerStatus":{"progressPercentage":42,"metrics":[{"name":"loss","value":NaN}],"lastUpdatedTime":"%s"}}'
+    async with serving() as server:
+        code, answer = await server.post(body % TIME.encode())
+        assert (code, answer["trainerStatus"]) == (200, status(42, metrics=[])["trainerStatus"])
+        assert server.shown == {"progressPercentage": 42, "lastUpdatedTime": TIME}
+        assert server.manager.metrics.registry.get_sample_value("trainer_progress_dropped_values_total") == 1
+
+
 async def test_nothing_to_write() -> None:
     """A post without a status is answered, and nothing is sent."""
     async with serving() as server:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -147,6 +148,25 @@ class _NotANumber(str):
     __slots__ = ()
 
 
+_STRING_OR_NOT_FINITE: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*+"?|(?P<sign>[-+]?)\b(?:(?P<nan>nan)|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL
+)
+
+
+def with_constants(text: str) -> str:
+    """Spell what is not finite as Python's JSON does: printf of C writes `nan` and `-inf`, Go `+Inf`.
+
+    Strings stay as they are.
+    """
+    return _STRING_OR_NOT_FINITE.sub(_constant, text)
+
+
+def _constant(found: re.Match[str]) -> str:
+    if found["sign"] is None:
+        return found[0]
+    return "NaN" if found["nan"] else f"{found['sign'].rstrip('+')}Infinity"
+
+
 _Members: TypeAlias = tuple[tuple[str, object], ...]
 """The members of a JSON object, duplicates included."""
 
@@ -166,7 +186,7 @@ def _decode(payload: bytes) -> _Members:
         detail = f"must be UTF-8: {error.reason} at byte {error.start + 1}"
         raise _rejected(payload.decode(errors="replace"), detail) from None
     try:
-        value = _DECODER.decode(text)
+        value = _decoded(text)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").rstrip(": ")
         raise _rejected(text, f"must be one JSON object: {reason} at character {error.pos + 1}") from None
@@ -175,6 +195,21 @@ def _decode(payload: bytes) -> _Members:
     if not isinstance(value, tuple):
         raise _rejected(text, "must be one JSON object")
     return value
+
+
+def _decoded(text: str) -> object:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        # Only for a line that is wrong otherwise: a number that is not finite must not cost the message.
+        other = with_constants(text)
+        if other == text:
+            raise
+        try:
+            return _DECODER.decode(other)
+        except json.JSONDecodeError:
+            pass
+        raise
 
 
 def _rejected(text: str, rule: str) -> RejectedMessageError:

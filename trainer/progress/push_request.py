@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import msgspec
 from pydantic import Field
@@ -17,7 +18,12 @@ from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError, invalid, too_many, type_invalid
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.pace import summarize
-from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT
+from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT, with_constants
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.objects import Object
 
 BODY_LIMIT: Final = 64 * 1024
 """Most bytes of a body, as in the released Trainer."""
@@ -66,25 +72,73 @@ class Push(ApiModel):
     """Absent: nothing is written."""
 
 
-def parse_push(body: bytes | bytearray) -> Push:
-    """Read a body; unknown members are ignored.
+class ParsedPush(NamedTuple):
+    """A body that was read."""
+
+    push: Push
+    """What counts."""
+    dropped: tuple[FieldError, ...] = ()
+    """Errors of the metrics and numbers that are not finite, which do not count."""
+
+
+def parse_push(body: bytes | bytearray) -> ParsedPush:
+    """Read a body; unknown members are ignored, and so is NaN in place of a number.
 
     Raises:
         InvalidObjectError: it is anything else; names the fields.
     """
-    try:
-        obj = _json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidObjectError("the body", (FieldError("", f"must be one JSON object: {error}"),)) from None
+    obj = _decode(body)
     if not isinstance(obj, dict):
         raise InvalidObjectError("the body", (type_invalid("", obj, "must be one JSON object"),))
     status = obj.get("trainerStatus")
-    if isinstance(status, dict) and isinstance(metrics := status.get("metrics"), list) and len(metrics) > METRICS_LIMIT:
-        # Before each of them is described.
-        raise InvalidObjectError("the body", (too_many("trainerStatus.metrics", len(metrics), METRICS_LIMIT),))
+    dropped: tuple[FieldError, ...] = ()
+    if isinstance(status, dict):
+        if isinstance(metrics := status.get("metrics"), list) and len(metrics) > METRICS_LIMIT:
+            # Before each of them is described.
+            error = too_many("trainerStatus.metrics", len(metrics), METRICS_LIMIT)
+            raise InvalidObjectError("the body", (error,))
+        dropped = tuple(_drop_constants(status))
     push = Push.from_object(obj)
     time = push.trainer_status.last_updated_time if push.trainer_status is not None else None
     if time is not None and Instant.parse(time) is None:
         rule = "must be a time such as 2026-01-02T10:00:00Z (RFC 3339)"
         raise InvalidObjectError("the body", (invalid("trainerStatus.lastUpdatedTime", time, rule),))
-    return push
+    return ParsedPush(push, dropped)
+
+
+class _Constant(str):
+    """NaN, Infinity or -Infinity, which Python writes although JSON lacks them."""
+
+    __slots__ = ()
+
+
+def _decode(body: bytes | bytearray) -> object:
+    try:
+        return _json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        refusal = InvalidObjectError("the body", (FieldError("", f"must be one JSON object: {error}"),))
+    try:
+        return json.loads(with_constants(body.decode()), parse_constant=_Constant)
+    except (ValueError, RecursionError):
+        raise refusal from None
+
+
+def _drop_constants(status: Object) -> Iterator[FieldError]:
+    """Remove what is not finite from a status."""
+    for name in ("progressPercentage", "estimatedRemainingSeconds"):
+        if isinstance(value := status.get(name), _Constant):
+            del status[name]
+            yield _not_finite(f"trainerStatus.{name}", value)
+    kept = []
+    metrics = status.get("metrics")
+    for index, each in enumerate(metrics if isinstance(metrics, list) else ()):
+        if isinstance(each, dict) and isinstance(value := each.get("value"), _Constant):
+            yield _not_finite(f"trainerStatus.metrics[{index}].value", value)
+        else:
+            kept.append(each)
+    if isinstance(metrics, list):
+        status["metrics"] = kept
+
+
+def _not_finite(field: str, value: _Constant) -> FieldError:
+    return FieldError(field, f"Invalid value: {value}: must be a finite number")

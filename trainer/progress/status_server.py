@@ -8,7 +8,7 @@ made, and the API server confirms the token (TokenReview), so that it ends with 
 
 | a request | gets |
 |---|---|
-| that is accepted, or says nothing | 200 with what was read |
+| that is accepted, or says nothing | 200 with what was read; NaN in place of a number is left out |
 | without such a token | 403 |
 | about a TrainJob that does not exist; to any other path, or not by POST | 404 |
 | with a body over 64 KiB; with wrong fields, which the message names | 413; 422 |
@@ -45,7 +45,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries
-from trainer.kube.objects import ObjectKey, is_controlled_by
+from trainer.kube.objects import ObjectKey, is_controlled_by, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.recent import Recent
 from trainer.kube.resource import PODS
@@ -55,12 +55,16 @@ from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import JSON, BodyReader, HttpError, failure
+from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import is_made_of
 from trainer.progress.push_request import BODY_LIMIT, parse_push
 from trainer.progress.writer import write_pushed
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
     from trainer.kube.serving.certificates import CertificateSource
@@ -128,6 +132,8 @@ class StatusServer:
         limit = self._options.limit
         self._limiter = RateLimiter(*limit, clock=self._clock) if limit is not None else None
         self._own_limiters: Recent[tuple[ObjectKey, str], RateLimiter] = Recent(_REMEMBERED)
+        self._warned: Recent[str, bool] = Recent(_REMEMBERED)
+        self._series = manager.metrics.series(ProgressSeries)
         self._lines: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._tls = ServingTls(options=self._options.tls, expires=manager.metrics.series(ExpirySeries).of("status"))
         limits = ConnectionLimits(max_connections=500)
@@ -185,9 +191,11 @@ class StatusServer:
         self._count(key, "posts")
         async with self._bodies.reading(request) as body:
             try:
-                push = parse_push(body)
+                push, dropped = parse_push(body)
             except InvalidObjectError as error:
                 raise HttpError(422, "Invalid", "; ".join(map(str, error.errors))) from None
+        if dropped:
+            self._count_dropped(key, uid_of(train_job), dropped)
         if push.trainer_status is not None:
             status = push.trainer_status.status(Instant.of(self._clock.now()))
             await self._wait_for_limiter(key.namespace)
@@ -241,6 +249,13 @@ class StatusServer:
         if not own.take():
             text = f"TrainJob {key} reports more than {_OWN_QPS:g} times a second: once in five seconds is enough"
             raise HttpError(429, "TooManyRequests", text, retry_after=1)
+
+    def _count_dropped(self, key: ObjectKey, uid: str, dropped: Sequence[FieldError]) -> None:
+        """Count values that are not finite, and log the first ones of each TrainJob."""
+        self._series.dropped_values.inc(len(dropped))
+        if self._warned.get(uid) is None:
+            log.warning("dropped values of progress that was posted", train_job=str(key), first=str(dropped[0]))
+        self._warned.put(uid, True)
 
     async def _wait_for_limiter(self, namespace: str) -> None:
         """Wait in the line of a namespace, of which the first one waits with those of the others."""
