@@ -26,8 +26,8 @@ _INTRODUCTION = (
 def commands() -> dict[str, TyperCommand]:
     """The subcommands by name, in the order in which help lists them."""
     group: Any = typer.main.get_command(app)
-    found: dict[str, TyperCommand] = group.commands
-    return found
+    context = typer.Context(group)
+    return {name: group.get_command(context, name) for name in group.list_commands(context)}
 
 
 def option_names(command: TyperCommand) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,31 +12,58 @@ from typer.core import TyperGroup
 
 import trainer
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.cli.console import complain, say
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.jobs.changes import delete, resume, suspend
-from trainer.cli.jobs.get import get
-from trainer.cli.jobs.runtimes import runtimes
-from trainer.cli.local.cluster import cluster
-from trainer.cli.local.demo import demo
-from trainer.cli.local.up import down, status, up
-from trainer.cli.logs.logs import logs
-from trainer.cli.metrics.metrics import metrics
-from trainer.cli.offline.convert import convert
-from trainer.cli.offline.lint import lint
-from trainer.cli.offline.render import render
-from trainer.cli.operate.install import crds, install_runtimes
-from trainer.cli.operate.manager import manager
-from trainer.cli.operate.plugins import plugins
-from trainer.cli.run.run import run
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from typer._click import Command, Context
 
-class _OneLineErrors(TyperGroup):
-    """A command group whose failures are one line on standard error and an exit code."""
+
+_TRY, _LOOK, _CHANGE = "Run TrainJobs", "See how TrainJobs are doing", "Change TrainJobs"
+_LAPTOP, _SERVERS = "A cluster on this machine", "Processes and manifests"
+_COMMANDS = {
+    "demo": ("trainer.cli.local.demo", _TRY),
+    "run": ("trainer.cli.run.run", _TRY),
+    "lint": ("trainer.cli.offline.lint", _TRY),
+    "render": ("trainer.cli.offline.render", _TRY),
+    "convert": ("trainer.cli.offline.convert", _TRY),
+    "get": ("trainer.cli.jobs.get", _LOOK),
+    "logs": ("trainer.cli.logs.logs", _LOOK),
+    "metrics": ("trainer.cli.metrics.metrics", _LOOK),
+    "runtimes": ("trainer.cli.jobs.runtimes", _LOOK),
+    "suspend": ("trainer.cli.jobs.changes", _CHANGE),
+    "resume": ("trainer.cli.jobs.changes", _CHANGE),
+    "delete": ("trainer.cli.jobs.changes", _CHANGE),
+    "up": ("trainer.cli.local.up", _LAPTOP),
+    "down": ("trainer.cli.local.up", _LAPTOP),
+    "status": ("trainer.cli.local.up", _LAPTOP),
+    "cluster": ("trainer.cli.local.cluster", _SERVERS),
+    "manager": ("trainer.cli.operate.manager", _SERVERS),
+    "plugins": ("trainer.cli.operate.plugins", _SERVERS),
+    "crds": ("trainer.cli.operate.install", _SERVERS),
+    "install-runtimes": ("trainer.cli.operate.install", _SERVERS),
+}
+"""Subcommands in the order of the help: the module that has the function of the same name, and the panel."""
+
+
+class _Commands(TyperGroup):
+    """Subcommands whose modules are imported when they are wanted, and whose failures are one line and an exit code.
+
+    A process that lasts, such as that of `trainer manager`, holds the modules of its own command only.
+    """
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - inherited
+        """The names of all subcommands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """The subcommand of this name; for an unknown one, all are loaded, which suggestions are made of."""
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
+            if name not in self.commands:
+                self.add_command(_load(name), name)
+        return super().get_command(ctx, cmd_name)
 
     def main(
         self,
@@ -60,7 +88,7 @@ class _OneLineErrors(TyperGroup):
 
 app = typer.Typer(
     name="trainer",
-    cls=_OneLineErrors,
+    cls=_Commands,
     help="Train models on Kubernetes with TrainJobs, and on a laptop without Kubernetes.",
     epilog="Begin with: trainer demo",
     invoke_without_command=True,
@@ -75,27 +103,22 @@ def _main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        say(f"trainer {trainer.__version__}")
+        typer.echo(f"trainer {trainer.__version__}")
     elif context.invoked_subcommand is None:
-        say(context.get_help())
+        typer.echo(context.get_help())
 
 
-_TRY, _LOOK, _CHANGE = "Run TrainJobs", "See how TrainJobs are doing", "Change TrainJobs"
-_LAPTOP, _SERVERS = "A cluster on this machine", "Processes and manifests"
-for command, panel in (
-    (demo, _TRY), (run, _TRY), (lint, _TRY), (render, _TRY),
-    (convert, _TRY),
-    (get, _LOOK), (logs, _LOOK), (metrics, _LOOK), (runtimes, _LOOK),
-    (suspend, _CHANGE), (resume, _CHANGE), (delete, _CHANGE),
-    (up, _LAPTOP), (down, _LAPTOP), (status, _LAPTOP),
-    (cluster, _SERVERS), (manager, _SERVERS), (plugins, _SERVERS), (crds, _SERVERS),
-    (install_runtimes, _SERVERS),
-):  # fmt: skip
-    app.command(rich_help_panel=panel)(command)
+def _load(name: str) -> Command:
+    module, panel = _COMMANDS[name]
+    single = typer.Typer(add_completion=False)
+    single.command(name, rich_help_panel=panel)(getattr(import_module(module), name.replace("-", "_")))
+    return typer.main.get_command(single)
 
 
 def _fail(error: Exception) -> ExitCode:
     """Print why the command ends and return its exit code; raise a bug of ours again."""
+    from trainer.cli.console import complain  # noqa: PLC0415 - with rich, which a manager that runs does without
+
     cause = error
     while isinstance(cause, ExceptionGroup):
         cause = cause.exceptions[0]

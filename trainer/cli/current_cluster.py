@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from trainer.api.v1alpha1.discovery import Served, find_served
 from trainer.cli.console import note
@@ -19,17 +16,9 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
 
     from trainer.kube.client import Client
-
-Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
-Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
-Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the context.")]
-_API_VERSION = typer.Option(
-    help="Version of TrainJobs and runtimes; v1alpha1 is that of the released Kubeflow Trainer."
-)
-ApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"], _API_VERSION]
-WantedApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"] | None, _API_VERSION]
 
 
 def current_cluster(

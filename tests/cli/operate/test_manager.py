@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,3 +131,23 @@ def test_logging_is_as_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     CliRunner().invoke(app, "manager --config manager.yaml")
 
     assert seen == [{"json": True, "level": "debug"}]
+
+
+def test_modules_of_a_manager() -> None:
+    """A manager loads neither another command nor what draws tables."""
+    program = """
+import sys
+from trainer.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n")
+"""
+    command = [sys.executable, "-c", program, "manager", "--print-config"]
+    loaded = set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines())
+
+    assert "trainer.manager" in loaded
+    assert not loaded & {"kubernetes_asyncio", "rich"}
+    rooms = {name.split(".")[2] for name in loaded if name.startswith("trainer.cli.")}
+    assert rooms == {"app", "errors", "main", "operate", "options"}
+    assert "trainer.cli.operate.install" not in loaded

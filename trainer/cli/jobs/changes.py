@@ -10,11 +10,12 @@ import typer
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.cli.console import note, say
-from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import find_train_job, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
 

@@ -12,13 +12,14 @@ from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, output
-from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import key_of, metadata_of
 from trainer.kube.selection import Selection

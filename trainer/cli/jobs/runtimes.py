@@ -9,9 +9,10 @@ import typer
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
 from trainer.cli.console import Format, OutputFormat, columns, note, printable, say, say_json
-from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.jobs.find import list_served
 from trainer.cli.jobs.table import age_of
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import labels_of, name_of
 

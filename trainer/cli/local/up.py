@@ -13,7 +13,6 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import find_served, served_versions
 from trainer.cli.console import duration, quote, say
-from trainer.cli.current_cluster import WantedApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.state import JobState
 from trainer.cli.local.cluster import (
@@ -29,6 +28,7 @@ from trainer.cli.local.cluster import (
 from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
+from trainer.cli.options import WantedApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging

@@ -11,7 +11,7 @@ import typer
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
-from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
@@ -20,6 +20,7 @@ from trainer.cli.logs.containers import PrimaryContainer, restarts_of
 from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.logs.lines import LogPrinter, log_lines
 from trainer.cli.logs.tail import LogTail, before_last
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.framework.plugin_api.failure import named_in
 from trainer.framework.status.status import LOG_HEADING
 from trainer.kube.client import LogOptions

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from trainer.cli.console import note, output, printable
-from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
@@ -22,6 +22,7 @@ from trainer.cli.logs.containers import PrimaryContainer, StartedContainer, star
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.metrics.charts import charts
 from trainer.cli.metrics.samples import MetricSamples
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of

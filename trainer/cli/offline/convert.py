@@ -9,10 +9,10 @@ import typer
 from trainer.api.v1alpha1.decode import Decoded, decode, is_decodable
 from trainer.api.v1alpha1.encode import Encoded, encode, is_encodable
 from trainer.cli.console import complain, note, output
-from trainer.cli.current_cluster import ApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, valid
 from trainer.cli.errors import ExitCode
 from trainer.cli.offline.workspace import Files  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import ApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.kube.objects import Object, annotations_of, metadata_of
 from trainer.kubernetes_yaml import dump, join
 

@@ -12,7 +12,6 @@ import trainer
 from trainer.api.trainjob import TrainJob
 from trainer.api.v1alpha1.client import decoded
 from trainer.cli.console import note, output
-from trainer.cli.current_cluster import WantedApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, repetitions
 from trainer.cli.errors import BadInputError
 from trainer.cli.offline.convert import converted
@@ -24,6 +23,7 @@ from trainer.cli.offline.workspace import (
     PluginsConfig,
     Workspace,
 )
+from trainer.cli.options import WantedApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.framework.plugin_api.component import is_unique_name
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.objects import key_of, name_of

@@ -12,10 +12,11 @@ from anyio.to_thread import run_sync
 from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import ApiVersion, ConnectedCluster, Context, Kubeconfig, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
+from trainer.cli.options import ApiVersion, Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.errors import (

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from trainer.api.v1alpha1.discovery import find_served, watch_served
-from trainer.cli.console import say
-from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.configuration.configuration import load_configuration, render_configuration
 from trainer.configuration.feature_gates import described, parse_feature_gates
 from trainer.kube.clock import SystemClock
@@ -53,7 +52,7 @@ def manager(
         raise BadInputError(f"--config: there is no file {config}")
     configuration = load_configuration(config, parse_feature_gates(feature_gates))
     if print_config:
-        say(render_configuration(configuration).rstrip("\n"))
+        typer.echo(render_configuration(configuration), nl=False)
         return
     if kubeconfig is not None and not kubeconfig.is_file():
         raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")

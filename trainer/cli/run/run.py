@@ -8,11 +8,12 @@ import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import output, say
-from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import check_version, place, read_documents
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.jobs.find import is_about_an_object, not_served, reference
 from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import follow_jobs
 from trainer.kube.clock import SystemClock, move_on_after

@@ -1,0 +1,17 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
+Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the context.")]
+_API_VERSION = typer.Option(
+    help="Version of TrainJobs and runtimes; v1alpha1 is that of the released Kubeflow Trainer."
+)
+ApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"], _API_VERSION]
+WantedApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"] | None, _API_VERSION]
