@@ -147,7 +147,7 @@ finally:
     loaded = set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines())
 
     assert "trainer.manager" in loaded
-    assert not loaded & {"kubernetes_asyncio", "rich"}
+    assert not loaded & {"cryptography", "kubernetes_asyncio", "rich"}
     rooms = {name.split(".")[2] for name in loaded if name.startswith("trainer.cli.")}
     assert rooms == {"app", "errors", "main", "operate", "options"}
     assert "trainer.cli.operate.install" not in loaded

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
+from anyio.to_thread import run_sync
 
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.plugin_api.component import Revision
@@ -224,7 +225,8 @@ class Deployer:
         """Create an object that is never read: one of its name is from an earlier attempt."""
         assert component.generated is not None
         with self._series.call(component.plugin, "build"):
-            obj = component.generated() | component.object
+            # In a thread, since making keys takes time, and loading what makes them.
+            obj = await run_sync(component.generated) | component.object
             json.dumps(obj)  # what cannot be sent raises here, with the name of the plugin
         try:
             await self._client.create(component.resource, self._owned(obj, component, owner))

@@ -10,8 +10,6 @@ import struct
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
 from trainer.framework import PodSecret
 
 if TYPE_CHECKING:
@@ -47,6 +45,9 @@ def certificate_mount() -> Object:
 
 
 def _files(name: str) -> dict[str, bytes]:
+    # 8 MiB that a manager without a training with Flux does without.
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: PLC0415
+
     key = X25519PrivateKey.generate()
     lines = (
         "#  ZeroMQ CURVE Secret Certificate",

@@ -23,21 +23,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
 from trainer.framework import PodSecret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
     from trainer.api.trainjob import TrainJob
     from trainer.framework import Component, Conventions, Reader
     from trainer.kube.objects import Object
-
-    PrivateKey: TypeAlias = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
 
 VOLUME = "mpi-ssh-auth"
 """Name of the volume with the keys."""
@@ -54,8 +45,8 @@ _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 class KeyStyle:
     """What differs among the versions of the API in keys and their volumes. All defaults are those of v2alpha1."""
 
-    generate: Callable[[], PrivateKey] = Ed25519PrivateKey.generate
-    private_format: PrivateFormat = PrivateFormat.OpenSSH
+    is_ecdsa: bool = False
+    """Whether the key is one of ECDSA in OpenSSL's format, and not of Ed25519 in that of OpenSSH."""
     default_mode: int = _PRIVATE_MODE
     """Of files that no mode is given for, which are none."""
     group_mode: int = _PRIVATE_MODE
@@ -79,8 +70,7 @@ class KeyStyle:
 
 _OWN = KeyStyle()
 _RELEASED = KeyStyle(
-    partial(ec.generate_private_key, ec.SECP521R1()),
-    PrivateFormat.TraditionalOpenSSL,
+    is_ecdsa=True,
     default_mode=0o400,
     group_mode=0o640,
     read_only=False,
@@ -127,7 +117,20 @@ def ssh_options(directory: str, port: int | None) -> str:
 
 
 def _key_pair(style: KeyStyle) -> dict[str, bytes]:
-    key = style.generate()
-    private = key.private_bytes(Encoding.PEM, style.private_format, NoEncryption())
+    # 8 MiB that a manager without a training with MPI does without.
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+
+    key: ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
+    if style.is_ecdsa:
+        key, private_format = ec.generate_private_key(ec.SECP521R1()), PrivateFormat.TraditionalOpenSSL
+    else:
+        key, private_format = ed25519.Ed25519PrivateKey.generate(), PrivateFormat.OpenSSH
+    private = key.private_bytes(Encoding.PEM, private_format, NoEncryption())
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
     return {_PRIVATE_KEY: private, _PUBLIC_KEY: public}
