@@ -127,7 +127,10 @@ def build_manager(
         StatusServer(manager, certificates, options, namespace=only_namespace)
         plugins = [*plugins, _status_server_access(configuration, namespace, authority)]
     pipeline = Pipeline(
-        make_registry(plugins, reader), cluster_domain=settings.cluster_domain or None, metrics=manager.metrics
+        make_registry(plugins, reader),
+        cluster_domain=settings.cluster_domain or None,
+        devices=configuration.device_table(reader),
+        metrics=manager.metrics,
     )
     controller = TrainJobController(
         manager,

@@ -16,11 +16,13 @@ from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.configuration.configuration import Configuration
 from trainer.configuration.feature_gates import KNOWN_GATES, STAGE_GATES
+from trainer.framework.plugin_api.devices import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from trainer.configuration.feature_gates import FeatureGate
+    from trainer.framework.plugin_api.devices import DeviceKind
     from trainer.kube.objects import Object
 
 
@@ -73,7 +75,16 @@ def configuration() -> str:
         "ProgressHistory=true`.",
         table(("gate", "stage", "default", "what it does"), gates),
         *fields.sections(),
+        "## Known devices",
+        "The names of resources and DeviceClasses that count as devices of a container, as regular expressions; the "
+        "first row of which it has any decides. Those of `devices` come before them.",
+        table(("resources", "DeviceClasses", "unit", "torchrun finds them", "source"), map(_device_row, KINDS)),
     )
+
+
+def _device_row(kind: DeviceKind) -> tuple[str, ...]:
+    names = (code(each) if each else "" for each in (kind.resources, kind.classes))
+    return (*names, str(kind.unit), "yes" if kind.seen_by_torchrun else "no", kind.source)
 
 
 _GATES = (*STAGE_GATES, *KNOWN_GATES)

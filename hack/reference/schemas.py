@@ -106,7 +106,7 @@ class Fields:
         return table(("field", "type", "default", "what it is"), rows)
 
     def _default(self, section: _Section, name: str, schema: JsonSchema) -> object:
-        if self._defaults is None:
+        if self._defaults is None or any("[]" in path for path in section.paths):
             return schema.get("default")
         if schema.get("properties"):
             return None

@@ -17,6 +17,7 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.configuration import load_configuration
+from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import InvalidError, ServiceUnavailableError
 from trainer.kube.objects import name_of
@@ -36,6 +37,8 @@ RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 ELASTIC_POLICY = {"elasticPolicy": {"minNodes": 1, "maxNodes": 3, "maxRestarts": 3, "metrics": [{"type": "Resource"}]}}
 MPI_JOBS = (replicated_job("node"), replicated_job("launcher"))
 POD_GROUPS = {"coscheduling": coscheduling.POD_GROUPS, "volcano": volcano.POD_GROUPS}
+
+OPTIONAL = (*POD_GROUPS.values(), RESOURCE_CLAIM_TEMPLATES)
 
 VERBS = {"apply": {"patch"}, "log": {"get"}}
 """What roles call the verbs of the client, where they have other names."""
@@ -188,7 +191,9 @@ async def test_the_role_allows_what_the_manager_does() -> None:
 async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, str]]:
     """Group, resource and verb of all requests for TrainJobs that meet whatever TrainJobs meet."""
     clock = ManualClock()
-    client = FakeClient(runtime_object(), resources=(*RESOURCES, *POD_GROUPS.values()), clock=clock)
+    client = FakeClient(
+        runtime_object(), resources=(*RESOURCES, *POD_GROUPS.values(), RESOURCE_CLAIM_TEMPLATES), clock=clock
+    )
     client.faults.streaming_lists = streaming
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(build_manager(client, bare(), clock=clock).run)

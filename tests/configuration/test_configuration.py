@@ -320,6 +320,33 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
             id="plugin-configuration",
         ),
         pytest.param(
+            "devices: [{seenByTorchrun: false}]",
+            "devices[0].resourceName: Required value: name a resource or, with deviceClassName, a DeviceClass",
+            id="device-without-name",
+        ),
+        pytest.param(
+            "devices: [{resourceName: example.com/a}, {resourceName: cpu}]",
+            'devices[1].resourceName: Invalid value: "cpu": must be a name such as example.com/accelerator, with one * '
+            "at most",
+            id="device-without-domain",
+        ),
+        pytest.param(
+            "devices: [{deviceClassName: 'a*b*c'}]",
+            'devices[0].deviceClassName: Invalid value: "a*b*c": must be a name such as accelerator.example.com, with '
+            "one * at most",
+            id="device-class-with-two-stars",
+        ),
+        pytest.param(
+            "devices: [{deviceClassName: a.example.com, unit: hundredth}]",
+            "devices[0].unit: Forbidden: is for amounts of resources; claims count devices: remove it",
+            id="unit-of-a-class",
+        ),
+        pytest.param(
+            "devices: [{resourceName: example.com/a, unit: dozen}]",
+            'devices[0].unit: Unsupported value: "dozen": supported values: "device", "hundredth", "share"',
+            id="unit",
+        ),
+        pytest.param(
             "logging: {level: trace}",
             'logging.level: Unsupported value: "trace": supported values: "debug", "info", "warning", "error"',
             id="level",

@@ -152,6 +152,12 @@ def test_processes_of_a_node(wish: Any, resources: Any, words: tuple[str, str] |
             id="not-evenly",
         ),
         pytest.param(
+            {"numProcPerNode": 3, "resourcesPerNode": gpus(10**18)},
+            "Invalid value: 3: must divide the 1000000000000000000 GPUs of a node: one of 1, 2, 4, 5, 8, 10, 16, 20, "
+            "25, 32, 40, 50, 64, 80, 100, 125, 128",
+            id="more-than-there-are",
+        ),
+        pytest.param(
             {"numProcPerNode": 2, "resourcesPerNode": gpus(1)},
             "Invalid value: 2: must divide the 1 GPUs of a node: one of 1",
             id="too-many",

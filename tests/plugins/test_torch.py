@@ -161,7 +161,7 @@ def resources(**kinds: Any) -> Any:
             resources(limits={"cpu": 6, "nvidia.com/mig-1g.5gb": 1}), {}, {}, "auto", id="auto-slice-of-a-gpu"
         ),
         pytest.param(resources(limits={"cpu": 6, "huawei.com/Ascend910": 4}), {}, {}, "4", id="auto-other-devices"),
-        pytest.param(resources(limits={"cpu": 6, "volcano.sh/vgpu-cores": 50}), {}, {}, "6", id="auto-share-of-a-gpu"),
+        pytest.param(resources(limits={"cpu": 6, "volcano.sh/vgpu-cores": 50}), {}, {}, "auto", id="auto-share"),
         pytest.param({}, {}, {"resources": {"limits": {"cpu": 5}}}, "5", id="auto-resources-of-the-runtime"),
         pytest.param(
             resources(requests={"cpu": 8}), {}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "auto", id="merged"

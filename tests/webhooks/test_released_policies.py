@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.webhooks.test_v1alpha1 import MPI, NODE, env, job, replicated_job, runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.v1alpha1.client import decoded
+from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.resource import PRIORITY_CLASSES
@@ -40,7 +42,7 @@ def texts(train_job: Object, policy: Object | None = None, *jobs: Object) -> lis
     """The errors of a TrainJob."""
     name = train_job["spec"]["runtimeRef"]["name"]
     found = read(runtime(name, policy or {"torch": {}}, *(jobs or (TWO_GPUS,))))
-    return [str(error) for error in policy_errors(train_job["spec"], found)]
+    return [str(error) for error in policy_errors(train_job["spec"], found, DEVICES_OF)]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,7 @@ def test_torchtune_accepts(train_job: Object) -> None:
     assert texts(train_job) == []
 
 
+DEVICES_OF = partial(USUAL_DEVICES.devices_of, namespace="default", as_released=True)
 ONE_DEVICE = "torchtune runs QLoRA of llama3_2/1B on a single device"
 MANAGED = 'must not set immutable config "{}" in trainer args; it is managed by the runtime'
 
@@ -159,7 +162,7 @@ def with_queue(queue: str) -> Object:
 )
 def test_queues(found: Runtime, train_job: Object, is_refused: bool) -> None:
     """A queue has a name, where one is written."""
-    errors = [str(error) for error in policy_errors(train_job["spec"], found)]
+    errors = [str(error) for error in policy_errors(train_job["spec"], found, DEVICES_OF)]
     field = "spec.annotations[scheduling.volcano.sh/queue-name]"
     assert errors == ([f'{field}: Invalid value: "": Volcano queue name must not be empty'] if is_refused else [])
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel
+from trainer.configuration.devices import DeviceConfiguration
 from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS, FeatureGates
 from trainer.configuration.sections import (
     CertManagementConfiguration,
@@ -23,6 +24,7 @@ from trainer.configuration.sections import (
     WebhookConfiguration,
 )
 from trainer.configuration.values import NOWHERE, host_and_port
+from trainer.framework.plugin_api.devices import DeviceTable
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import invalid, not_supported, required
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from trainer.framework.plugin_api.plugin_context import Reader
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer.progress.controller import ProgressOptions
@@ -73,6 +76,9 @@ class Configuration(ApiModel):
     """How the progress of trainings is followed."""
     plugins: PluginsConfiguration = Field(default_factory=PluginsConfiguration)
     """Which plugins are used, and their settings."""
+    devices: Annotated[list[DeviceConfiguration], Field(max_length=100)] = Field(default_factory=list)
+    """Further names of devices, which come before the usual ones. Defaults to none: those of the common makers of
+    devices are known."""
     logging: LoggingConfiguration = Field(default_factory=LoggingConfiguration)
     """What the manager writes to its log."""
 
@@ -89,6 +95,10 @@ class Configuration(ApiModel):
         return self.progress.options(
             serve_history=self.gates.enabled(PROGRESS_HISTORY), with_pushes=self.gates.enabled(TRAIN_JOB_STATUS)
         )
+
+    def device_table(self, reader: Reader) -> DeviceTable:
+        """Says which resources and claims are devices; the reader has the ResourceClaimTemplates."""
+        return DeviceTable((each.kind for each in self.devices), reader)
 
     @property
     def ignored(self) -> list[str]:
@@ -118,6 +128,8 @@ class Configuration(ApiModel):
         yield from self.controller.errors()
         yield from self.client_connection.errors()
         yield from self.tls.errors()
+        for index, device in enumerate(self.devices):
+            yield from device.errors(f"devices[{index}]")
         yield from self.gates.errors("featureGates")
         yield from self.gates.conflicts("featureGates")
         if self.gates.enabled(PROGRESS_HISTORY) and self.metrics.bind_address == NOWHERE:

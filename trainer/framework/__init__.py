@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_specs, scheduler_warnings
-from trainer.framework.building.resources import cpus_of, devices_of, is_exclusive
+from trainer.framework.building.resources import cpus_of, is_exclusive
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.building.trainer_step import (
     PROCESSES,
@@ -118,7 +118,6 @@ __all__ = [
     "check_reserved_env",
     "container_overrides",
     "cpus_of",
-    "devices_of",
     "differences",
     "first_failure",
     "forbidden",

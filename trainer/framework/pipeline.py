@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.extraction import extract, rules_of, subject_of, unobserved
 from trainer.framework.plugin_api.component import is_unique_name
+from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES, USUAL_DEVICES
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError, InternalError, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
@@ -21,6 +22,7 @@ from trainer.framework.plugin_api.extension_points import (
     Suspension,
     TerminalCondition,
     TrainJobStatus,
+    Watch,
     WatchExtension,
 )
 from trainer.framework.plugin_calls import PluginCall, PluginSeries
@@ -37,8 +39,9 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.framework.building.extraction import Step
     from trainer.framework.plugin_api.component import Component
+    from trainer.framework.plugin_api.devices import DeviceTable
     from trainer.framework.plugin_api.errors import AdmissionWarning
-    from trainer.framework.plugin_api.extension_points import Outcome, Plugin, PodProblem, StatusCondition, Watch
+    from trainer.framework.plugin_api.extension_points import Outcome, Plugin, PodProblem, StatusCondition
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.framework.startup.registry import Registry
     from trainer.kube.field_errors import FieldError
@@ -62,13 +65,19 @@ class Pipeline:
     """Runs the plugins of a registry, phase by phase; it does not talk to the cluster.
 
     A plugin that raises is named in an InternalError. `cluster_domain`, such as `cluster.local`, makes the DNS names of
-    pods full; they are short without one.
+    pods full; they are short without one. `devices` says which resources are devices, the usual ones by default.
     """
 
     def __init__(
-        self, registry: Registry, *, cluster_domain: str | None = None, metrics: Metrics | None = None
+        self,
+        registry: Registry,
+        *,
+        cluster_domain: str | None = None,
+        devices: DeviceTable = USUAL_DEVICES,
+        metrics: Metrics | None = None,
     ) -> None:
         self.plugins = registry
+        self.devices = devices
         self._cluster_domain = cluster_domain
         self._series = series = (metrics or Metrics()).series(PluginSeries)
         series.prepare(registry)
@@ -98,12 +107,14 @@ class Pipeline:
         )
 
     def watches(self) -> list[Watch]:
-        """Startup: all resources that plugins want to be cached.
+        """Startup: all resources that plugins want to be cached, and what devices are counted by.
 
         Raises:
             ConfigurationError: a plugin raised, or two have an index of the same name.
         """
         watches: list[Watch] = []
+        if self.devices.reads_claims:
+            watches.append(Watch(RESOURCE_CLAIM_TEMPLATES, triggers=False, optional=True))
         indexed: dict[Hashable, str] = {}
         for plugin in self.plugins:
             if not isinstance(plugin, WatchExtension):
@@ -259,7 +270,7 @@ class Pipeline:
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False
     ) -> RuntimeInfo:
-        info = extract(train_job, runtime, step, is_checked=is_checked)
+        info = extract(train_job, runtime, step, is_checked=is_checked, devices=self.devices)
         if self._cluster_domain is not None:
             info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
         return info

@@ -14,7 +14,6 @@ from trainer.framework import (
     AdmissionWarning,
     check_processes,
     check_reserved_env,
-    devices_of,
     stated_processes,
 )
 from trainer.kube.field_errors import invalid
@@ -78,11 +77,11 @@ class XGBoost:
 def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     """The number in the TrainJob; else one for each GPU, or one."""
     stated = _stated(info, train_job)
-    return stated if isinstance(stated, int) else max(devices_of(info.main_container).count, 1)
+    return stated if isinstance(stated, int) else max(info.devices_of(info.main_container).count, 1)
 
 
 def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
-    stated, gpus = _stated(info, train_job), devices_of(info.main_container).count
+    stated, gpus = _stated(info, train_job), info.devices_of(info.main_container).count
     workers = _workers_per_node(info, train_job)
     wrong = list(check_processes(stated, gpus, "one XGBoost worker uses all CPUs of a node"))
     if wrong:

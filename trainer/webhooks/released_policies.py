@@ -10,9 +10,8 @@ from trainer.api.labels import VOLCANO_QUEUE
 from trainer.api.v1alpha1 import torchtune
 from trainer.api.v1alpha1.torchtune import Method
 from trainer.framework.building.extraction import subject_of
-from trainer.framework.building.resources import devices_of
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor, Container
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import mapping_at, objects_in
@@ -25,9 +24,13 @@ if TYPE_CHECKING:
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainingruntime import MLPolicy, Runtime
+    from trainer.framework.plugin_api.devices import Devices
     from trainer.kube.client import Client
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
+
+    DevicesOf: TypeAlias = Callable[[Object, Object], Devices]
+    """The devices of a container, by its resources and the spec of its pod."""
 
     HasPriorityClass: TypeAlias = Callable[[str], Awaitable[bool]]
     """Whether the cluster has a PriorityClass of this name."""
@@ -51,18 +54,19 @@ log = structlog.get_logger(__name__)
 _SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
-def policy_errors(spec: Object, runtime: Runtime) -> Iterator[FieldError]:
+def policy_errors(spec: Object, runtime: Runtime, devices_of: DevicesOf) -> Iterator[FieldError]:
     """What does not fit the policies of the runtime.
 
     Args:
         spec: of a TrainJob, which may be wrong in any way.
         runtime: what it builds on.
+        devices_of: counts devices.
     """
     jobs, trainer = _jobs(runtime), mapping_at(spec, "trainer")
     policy, groups = runtime.spec.ml_policy, runtime.spec.pod_group_policy
     if policy is not None:
         yield from _reserved_errors(trainer, policy.source)
-        yield from _torch_errors(spec, policy, jobs)
+        yield from _torch_errors(spec, policy, jobs, devices_of)
         yield from _mpi_errors(trainer, policy, jobs)
         if policy.flux is not None:
             yield from _flux_errors(trainer, jobs.get(NODE))
@@ -130,7 +134,9 @@ def _reserved_errors(trainer: Object, source: str | None) -> Iterator[FieldError
         yield invalid(f"{_TRAINER}.env", trainer.get("env"), rule)
 
 
-def _torch_errors(spec: Object, policy: MLPolicy, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
+def _torch_errors(
+    spec: Object, policy: MLPolicy, jobs: dict[str, ReplicatedJob], devices_of: DevicesOf
+) -> Iterator[FieldError]:
     if policy.torch is None:
         return
     for target in policy.torch.env_injection.targets if policy.torch.env_injection else ():
@@ -141,10 +147,10 @@ def _torch_errors(spec: Object, policy: MLPolicy, jobs: dict[str, ReplicatedJob]
                 rule = f"envInjection target {where} not found in runtime template"
                 yield invalid("spec.runtimeRef", spec.get("runtimeRef"), rule)
     if mapping_at(spec, "trainer").get("command") == torchtune.COMMAND:
-        yield from _torchtune_errors(spec, jobs)
+        yield from _torchtune_errors(spec, jobs, devices_of)
 
 
-def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
+def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob], devices_of: DevicesOf) -> Iterator[FieldError]:
     trainer, runtime = mapping_at(spec, "trainer"), str(mapping_at(spec, "runtimeRef").get("name"))
     args = [str(arg) for arg in trainer.get("args") or []]
     model, method, nodes = torchtune.model_of(runtime), torchtune.method_of(args), trainer.get("numNodes") or 1
@@ -155,8 +161,9 @@ def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[
         yield invalid(size, nodes, f"must be 1 for {model} model")
     if method is Method.QLORA and model == torchtune.NO_QLORA_MODEL:
         yield invalid(name, runtime, f"names {model}, which torchtune cannot fine-tune with QLoRA")
-    resources = _resources(trainer, jobs)
-    if method is Method.QLORA and model in torchtune.SMALL_MODELS and not _is_one_device(trainer, resources):
+    resources, pod = _resources(trainer, jobs)
+    is_one_device = trainer.get("numProcPerNode") == 1 or _count(resources, pod, devices_of) == 1
+    if method is Method.QLORA and model in torchtune.SMALL_MODELS and not is_one_device:
         reason = f"torchtune runs QLoRA of {model} on a single device"
         processes = trainer.get("numProcPerNode", "auto")
         yield invalid(f"{_TRAINER}.numProcPerNode", processes, f"must be 1, or unset with one GPU: {reason}")
@@ -171,19 +178,22 @@ def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[
             yield invalid(f"{_TRAINER}.args[{index}]", arg, rule)
 
 
-def _resources(trainer: Object, jobs: dict[str, ReplicatedJob]) -> Object:
-    """What a node has: the resources of the runtime, with those of the TrainJob."""
-    nodes = (job for job in jobs.values() if job.name == NODE or _ancestor(job) == Ancestor.TRAINER)
-    containers = (containers_of(job).get(NODE) for job in nodes)
-    own, stated = mapping_at(next(filter(None, containers), None), "resources"), mapping_at(trainer, "resourcesPerNode")
-    return {kind: mapping_at(own, kind) | mapping_at(stated, kind) for kind in ("limits", "requests")}
+def _resources(trainer: Object, jobs: dict[str, ReplicatedJob]) -> tuple[Object, Object]:
+    """What a node has, and the spec of its pod: the resources of the runtime, with those of the TrainJob."""
+    nodes = [job for job in jobs.values() if job.name == NODE or _ancestor(job) == Ancestor.TRAINER]
+    node = next((job for job in nodes if NODE in containers_of(job)), None)
+    own = mapping_at(containers_of(node)[NODE], "resources") if node else {}
+    stated = mapping_at(trainer, "resourcesPerNode")
+    amounts = {kind: mapping_at(own, kind) | mapping_at(stated, kind) for kind in ("limits", "requests")}
+    claims = stated.get("claims") or own.get("claims")
+    return amounts | ({"claims": claims} if claims else {}), _pod_spec(node) if node else {}
 
 
-def _is_one_device(trainer: Object, resources: Object) -> bool:
+def _count(resources: Object, pod: Object, devices_of: DevicesOf) -> int:
     try:
-        return trainer.get("numProcPerNode") == 1 or devices_of(Container(NODE, resources=resources)).count == 1
+        return devices_of(resources, pod).count
     except ValueError:  # an amount that cannot be read
-        return False
+        return 0
 
 
 def _mpi_errors(trainer: Object, policy: MLPolicy, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:

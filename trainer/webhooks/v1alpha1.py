@@ -6,6 +6,7 @@ shows that it cannot become Jobs, its author is warned.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -27,7 +28,7 @@ from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import FieldError, invalid, required
-from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, objects_in
+from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, namespace_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
 from trainer.webhooks.handlers import Admission, changed, placed
 from trainer.webhooks.released_policies import NODE, ignored, policy_errors, priority_errors
@@ -159,7 +160,7 @@ async def review_train_job(
     except BuildError as error:
         return Review(errors, tuple(map(_as_warning, error.errors)))
     lacking = await priority_errors(runtime, has_priority_class) if has_priority_class is not None else []
-    if errors := (*errors, *_fit_errors(obj, runtime), *(lacking if must_exist else ())):
+    if errors := (*errors, *_fit_errors(obj, runtime, pipeline), *(lacking if must_exist else ())):
         return Review(errors, tuple(_deprecation(runtime)))
     warnings = (*_deprecation(runtime), *map(_as_warning, lacking), *ignored(mapping_at(obj, "spec"), runtime))
     return Review((), (*warnings, *_trial_warnings(obj, model, runtime, pipeline)))
@@ -192,11 +193,12 @@ def _trial_warnings(obj: Object, model: Object, runtime: Runtime, pipeline: Pipe
         yield _translated(finding, paths)
 
 
-def _fit_errors(obj: Object, runtime: Runtime) -> Iterator[FieldError]:
+def _fit_errors(obj: Object, runtime: Runtime, pipeline: Pipeline) -> Iterator[FieldError]:
     """What does not fit the runtime."""
     spec = mapping_at(obj, "spec")
     jobs = {job.name: job for job in runtime.spec.template.spec.replicated_jobs or []}
-    yield from policy_errors(spec, runtime)
+    devices_of = partial(pipeline.devices.devices_of, namespace=namespace_of(obj), as_released=True)
+    yield from policy_errors(spec, runtime, devices_of)
     for member, step in _INITIALIZERS.items():
         if mapping_at(spec, "initializer").get(member) is not None:
             yield from _initializer_errors(spec.get("runtimeRef"), step, f"{member}Config", jobs.get(step))

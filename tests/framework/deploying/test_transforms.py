@@ -10,6 +10,7 @@ import pytest
 
 from trainer.framework.deploying.deployer import APPLIED_HASH
 from trainer.framework.deploying.transforms import POD_LIMIT, TRANSFORMS, bare_job, bounded_metadata, compact_pod
+from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
@@ -97,3 +98,16 @@ def test_pods_with_many_parts() -> None:
 def test_the_usual_pod_is_stored_as_it_is() -> None:
     """Only pods above the limit are decoded for it."""
     assert TRANSFORMS[PODS].larger_than == POD_LIMIT
+
+
+def test_claim_templates() -> None:
+    """The requests are left, by which devices are counted, without selectors, constraints and configuration."""
+    small = {"deviceClassName": "gpu.nvidia.com", "count": 2}
+    large = {"selectors": [{"cel": {"expression": "x" * 3000}}]}
+    requests = [{"name": "a", "exactly": small | large}, {"name": "b", "firstAvailable": [small | large]}]
+    devices = {"requests": requests, "constraints": [{}], "config": [{"opaque": {"parameters": "x" * 3000}}]}
+    template = {"metadata": {"name": "a", "managedFields": [{}]}, "spec": {"spec": {"devices": devices}}}
+    kept = [{"name": "a", "exactly": small, "firstAvailable": []}, {"name": "b", "firstAvailable": [small]}]
+    bare = {"name": "a", "labels": {}, "ownerReferences": []}
+    expected = {"metadata": bare, "spec": {"spec": {"devices": {"requests": kept}}}}
+    assert TRANSFORMS[RESOURCE_CLAIM_TEMPLATES].apply(template) == expected

@@ -45,7 +45,7 @@ OfflineNamespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace of objects that name none; default: default.")
 ]
 PluginsConfig = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file of the manager (YAML), for its plugins.")
+    Path | None, typer.Option("--config", help="Configuration file of the manager (YAML), for its plugins and devices.")
 ]
 
 DEFAULT_NAMESPACE = "default"
@@ -70,7 +70,11 @@ class Workspace:
         self._shipped = StaticReader(*(decoded(document.obj) for document in shipped))
         configuration = load_configuration(config)
         registry = make_registry(enabled_plugins(configuration.plugins), self.reader)
-        self.pipeline = Pipeline(registry, cluster_domain=configuration.controller.cluster_domain or None)
+        self.pipeline = Pipeline(
+            registry,
+            cluster_domain=configuration.controller.cluster_domain or None,
+            devices=configuration.device_table(self.reader),
+        )
 
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`.

@@ -23,6 +23,7 @@ from trainer.framework.building.trainer_step import (
     stated_ancestor,
 )
 from trainer.framework.plugin_api.conventions import Conventions
+from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import (
     Ancestor,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import StorageSettings, TrainJob
+    from trainer.framework.plugin_api.devices import DeviceTable
     from trainer.kube.objects import Object
 
     Step: TypeAlias = Callable[[str, RuntimeInfo], None]
@@ -64,10 +66,18 @@ def unobserved(_origin: str, _info: RuntimeInfo) -> None:
     """The step of a build that nobody observes."""
 
 
-def extract(train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False) -> RuntimeInfo:
+def extract(
+    train_job: TrainJob,
+    runtime: Runtime,
+    step: Step = unobserved,
+    *,
+    is_checked: bool = False,
+    devices: DeviceTable = USUAL_DEVICES,
+) -> RuntimeInfo:
     """What the runtime says, with the settings of the TrainJob that every kind of training has."""
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime, is_checked=is_checked)
+    info.device_table = devices
     rules = rules_of(info)
     rules.mark(info)
     step(info.runtime, info)
@@ -115,6 +125,7 @@ def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> Runtime
         job_name=train_job.metadata.name,
         runtime=subject,
         conventions=Conventions.of(train_job),
+        namespace=train_job.metadata.namespace or "",
         template=template,
         labels=dict((metadata and metadata.labels) or {}),
         annotations=dict((metadata and metadata.annotations) or {}),

@@ -1,9 +1,7 @@
-"""Compute resources of containers: how those of a TrainJob join those of its runtime, and which are devices."""
+"""Compute resources of containers: how those of a TrainJob join those of its runtime."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES
@@ -53,61 +51,6 @@ def cpus_of(container: Container) -> int:
         if whole_units(amounts.get("cpu", 0)):
             return whole_units(amounts["cpu"])
     return 0
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceKind:
-    """Resources that count the same devices."""
-
-    pattern: str
-    """Regular expression of their whole names."""
-    seen_by_torchrun: bool = True
-    """Whether `torchrun` counts them itself, as GPUs. Defaults to yes."""
-
-
-KINDS = (
-    DeviceKind(r"nvidia\.com/gpu(\.shared)?"),
-    DeviceKind(r"nvidia\.com/mig-[0-9]+g\.[0-9]+gb([.+-].*)?(\.shared)?"),
-    DeviceKind(r"amd\.com/gpu"),
-    DeviceKind(r"gpu\.intel\.com/(i915|xe)"),
-    DeviceKind(r"volcano\.sh/v?gpu-number"),
-    DeviceKind(r"habana\.ai/gaudi", seen_by_torchrun=False),
-    DeviceKind(r"huawei\.com/(npu|Ascend[0-9]+[A-Z0-9]*(-[0-9]+c(\.[0-9]+cpu)?)?)", seen_by_torchrun=False),
-    DeviceKind(r"google\.com/tpu", seen_by_torchrun=False),
-    DeviceKind(r"aws\.amazon\.com/neuroncore", seen_by_torchrun=False),
-    DeviceKind(r"aws\.amazon\.com/neuron(device)?", seen_by_torchrun=False),
-    DeviceKind(r"cambricon\.com/(v?mlu|mlu[0-9]+)", seen_by_torchrun=False),
-    DeviceKind(r"hygon\.com/dcu(num)?"),
-    DeviceKind(r"enflame\.com/gcu", seen_by_torchrun=False),
-    DeviceKind(r"kunlunxin\.com/v?xpu", seen_by_torchrun=False),
-    # Whoever calls a resource `gpu` counts whole ones, but for Koordinator, which counts hundredths.
-    DeviceKind(r"(?!koordinator\.sh/).+/v?(gpu|GPU)"),
-)
-"""What is a device, the most usual kinds first. Device plugins name resources as they like, and many have others beside
-the devices, such as shares of the memory of one: so only names in the table count. The first row of which a container
-has any decides, and resources of one row add up: `mig-1g.5gb: 1` and `mig-2g.10gb: 1` are two devices."""
-
-_EXPRESSIONS = tuple((kind, re.compile(kind.pattern)) for kind in KINDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Devices:
-    """The devices of a container."""
-
-    count: int = 0
-    seen_by_torchrun: bool = True
-    """See `DeviceKind`."""
-
-
-def devices_of(container: Container) -> Devices:
-    """The devices of a container; requests count before limits."""
-    for amounts in _amounts(container):
-        named = [(name, amount) for name, amount in amounts.items() if "/" in name]  # CPUs and memory have no domain
-        for kind, expression in _EXPRESSIONS if named else ():
-            count = sum(whole_units(amount) for name, amount in named if expression.fullmatch(name))
-            if count > 0:
-                return Devices(count, kind.seen_by_torchrun)
-    return Devices()
 
 
 def _amounts(container: Container) -> Iterator[Object]:

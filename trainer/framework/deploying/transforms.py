@@ -20,9 +20,10 @@ from trainer.api.jobset_labels import (
 )
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
+from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.cache.transform import Transform
 from trainer.kube.events.compact import compact_event
-from trainer.kube.objects import annotations_of, labels_of, metadata_of, owner_references_of
+from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, objects_in, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ _POD_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB, JOB_INDEX, RESTART_ATTEM
 _POD_ANNOTATIONS = (COMPLETION_INDEX, PRIMARY_POD, CONTAINER)
 _POD_SPEC = ("nodeName", "schedulerName", "restartPolicy")
 _CONTAINER = ("name", "restartPolicy", "restartPolicyRules")
+_DEVICE_REQUEST = ("deviceClassName", "count", "adminAccess")
 _JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
 
@@ -96,6 +98,18 @@ def compact_pod(pod: Object) -> Object:
     return _bare(pod, _POD_LABELS, annotations=annotations) | {"spec": kept_spec, "status": kept_status}
 
 
+def bare_claim_template(template: Object) -> Object:
+    """A ResourceClaimTemplate without the parts that count no device: selectors, constraints and configuration."""
+    requests = objects_in(mapping_at(template, "spec", "spec", "devices").get("requests"))[:_MOST_ITEMS]
+    bare = [
+        _part(request, ("name",))
+        | ({"exactly": _part(mapping_at(request, "exactly"), _DEVICE_REQUEST)} if "exactly" in request else {})
+        | {"firstAvailable": _items(objects_in(request.get("firstAvailable")), _DEVICE_REQUEST)}
+        for request in requests
+    ]
+    return _bare(template, ()) | {"spec": {"spec": {"devices": {"requests": bare}}}}
+
+
 def _items(items: list[Object] | None, names: Iterable[str]) -> list[Object]:
     return [_part(item, names) for item in (items or [])[:_MOST_ITEMS]]
 
@@ -109,6 +123,7 @@ TRANSFORMS: Mapping[Resource, Transform] = {
     EVENTS: Transform(compact_event),
     JOBS: Transform(bare_job),
     PODS: Transform(compact_pod, larger_than=POD_LIMIT),
+    RESOURCE_CLAIM_TEMPLATES: Transform(bare_claim_template),
 }
 """The transforms of the manager's caches, by kind."""
 

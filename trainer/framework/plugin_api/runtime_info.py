@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.plugin_api.conventions import V2ALPHA1, Conventions
+from trainer.framework.plugin_api.devices import USUAL_DEVICES, Devices, DeviceTable
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid
 
@@ -159,6 +160,10 @@ class RuntimeInfo:
     short names resolve within their namespace, whatever the domain of the cluster."""
     conventions: Conventions = V2ALPHA1
     """Those of the version of the API that the cluster serves. Defaults to those of v2alpha1."""
+    namespace: str = ""
+    """That of the TrainJob."""
+    device_table: DeviceTable = USUAL_DEVICES
+    """Says which resources are devices. Defaults to the usual ones."""
     template: JobSetSpec = field(default_factory=JobSetSpec)
     """The JobSet of the runtime with the TrainJob's pod overrides; private to this info."""
     labels: dict[str, str] = field(default_factory=dict)
@@ -238,6 +243,13 @@ class RuntimeInfo:
     def training_containers(self) -> list[Container]:
         """The main containers of the nodes and of an MPI launcher, which share image and environment."""
         return [pod_set.main_container for pod_set in self.training_pod_sets]
+
+    def devices_of(self, container: Container) -> Devices:
+        """The devices of a container, by its resources and claims."""
+        holder = next((each for each in self.pod_sets if any(one is container for one in each.containers)), None)
+        pod = self.job_of(holder).template.spec.template.get("spec") if holder else None
+        as_released = not self.conventions.has_extras
+        return self.device_table.devices_of(container.resources, pod or {}, self.namespace, as_released=as_released)
 
     def job_of(self, pod_set: PodSet) -> ReplicatedJob:
         """The replicated Job of a pod set, for what RuntimeInfo has no field for."""

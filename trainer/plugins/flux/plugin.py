@@ -19,7 +19,6 @@ from trainer.framework import (
     Container,
     by_name,
     check_processes,
-    devices_of,
     stated_processes,
     trainer_env,
     upsert,
@@ -135,7 +134,7 @@ class Flux:
             train_job,
             self._reader,
             processes=_processes_per_node(info, train_job),
-            gpus=devices_of(info.main_container).count,
+            gpus=info.devices_of(info.main_container).count,
             device=settings[NETWORK_DEVICE],
             queue_policy=settings[QUEUE_POLICY],
         )
@@ -160,12 +159,12 @@ def _processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     if isinstance(stated, int):
         return stated
     assert policy is not None, "only runtimes of Flux get here"
-    gpus = 0 if stated is None else devices_of(info.main_container).count
+    gpus = 0 if stated is None else info.devices_of(info.main_container).count
     return gpus or policy.num_proc_per_node
 
 
 def _check_processes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    stated, gpus = stated_processes(train_job), devices_of(info.main_container).count
+    stated, gpus = stated_processes(train_job), info.devices_of(info.main_container).count
     wrong = list(check_processes(stated, gpus, "a Flux runtime does not count CPUs"))
     yield from wrong
     processes = _processes_per_node(info, train_job)

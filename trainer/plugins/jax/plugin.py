@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trainer.framework import (
     NODE_RANK,
@@ -12,7 +12,6 @@ from trainer.framework import (
     check_processes,
     check_reserved_env,
     container_overrides,
-    devices_of,
     stated_processes,
     trainer_env,
 )
@@ -131,7 +130,7 @@ def _rule(name: str, value: str, info: RuntimeInfo) -> str:
         port = info.conventions.rendezvous_port
         if address is None or int(address["port"]) != port:
             return f"must be host:{port}, the port at which the other processes expect the coordinator"
-    gpus = devices_of(info.main_container).count
+    gpus = info.devices_of(info.main_container).count
     if name == LOCAL_DEVICE_IDS and not re.fullmatch("[0-9]+(,[0-9]+)*", value):
         return "must be numbers of devices with commas between them, such as 0,1"
     if name == LOCAL_DEVICE_IDS and gpus and max(map(int, value.split(","))) >= gpus:
@@ -155,6 +154,10 @@ def _variables(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, Ob
     yield from found.values()
 
 
+_MOST_NAMED: Final = 128
+"""The largest number of processes that a message names; a node has fewer devices, whatever a TrainJob says."""
+
+
 class Split(NamedTuple):
     """The processes of a node."""
 
@@ -168,7 +171,7 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
 
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
-    gpus = devices_of(info.main_container).count
+    gpus = info.devices_of(info.main_container).count
     stated = _stated_processes(info, train_job)
     processes = stated if isinstance(stated, int) else gpus if stated == "gpu" else 1
     return Split(processes, gpus // processes)
@@ -180,7 +183,7 @@ def _stated_processes(info: RuntimeInfo, train_job: TrainJob) -> int | str | Non
 
 def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse processes that cannot share the devices of a node, and several processes of an unknown command."""
-    container, gpus = info.main_container, devices_of(info.main_container).count
+    container, gpus = info.main_container, info.devices_of(info.main_container).count
     reason = "one JAX process uses all CPUs of a node"
     wrong = list(check_processes(_stated_processes(info, train_job), gpus, reason))
     yield from wrong
@@ -190,7 +193,7 @@ def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
 
 def _check_several(processes: int, gpus: int, container: Container) -> Iterator[FieldError]:
     if gpus % processes:
-        divisors = ", ".join(str(number) for number in range(1, gpus + 1) if gpus % number == 0)
+        divisors = ", ".join(str(number) for number in range(1, min(gpus, _MOST_NAMED) + 1) if gpus % number == 0)
         yield invalid(PROCESSES, processes, f"must divide the {gpus} GPUs of a node: one of {divisors}")
     if any(_TPU in amounts for amounts in container.resources.values() if isinstance(amounts, dict)):
         yield invalid(PROCESSES, processes, "must be 1 or absent on nodes with TPUs, which one JAX process drives")

@@ -16,7 +16,6 @@ from trainer.framework import (
     by_name,
     check_processes,
     check_reserved_env,
-    devices_of,
     pod_spec_of,
     stated_ancestor,
     stated_processes,
@@ -58,7 +57,7 @@ class MPI:
         if policy is None:
             return
         yield from check_launcher(info)
-        gpus = devices_of(info.trainer.main_container).count
+        gpus = info.devices_of(info.trainer.main_container).count
         yield from check_processes(stated_processes(new), gpus, "an MPI runtime does not count CPUs")
         yield from check_reserved_env(info, new, implementation_of(info, _ssh_port(info)).reserved.keys(), self.name)
         if info.launcher is not None:
@@ -179,7 +178,7 @@ def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
         return stated
     if stated is None and policy is not None and policy.num_proc_per_node is not None:
         return policy.num_proc_per_node
-    gpus = devices_of(info.trainer.main_container).count
+    gpus = info.devices_of(info.trainer.main_container).count
     if not info.conventions.has_extras:
-        gpus = gpus or devices_of(info.main_container).count  # resourcesPerNode may be the launcher's alone
+        gpus = gpus or info.devices_of(info.main_container).count  # resourcesPerNode may be the launcher's alone
     return gpus or 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import AdmissionWarning, cpus_of, devices_of, sizing_container, stated_processes
+from trainer.framework import AdmissionWarning, cpus_of, sizing_container, stated_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
         return str(cpus_of(sizing_container(info, train_job)) or stated)
     if stated not in {"auto", "gpu"}:
         return str(stated)
-    devices = devices_of(info.main_container)
+    devices = info.devices_of(info.main_container)
     if stated == "auto" and not devices.count:
         return str(cpus_of(sizing_container(info, train_job)) or 1)
     return str(stated if devices.seen_by_torchrun else devices.count)
@@ -35,7 +35,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
 
 def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
     """Warn when the number of processes differs from the number of GPUs."""
-    gpus = devices_of(info.main_container).count
+    gpus = info.devices_of(info.main_container).count
     if not gpus or (processes := processes_per_node(info, train_job)) in {"auto", "gpu", str(gpus)}:
         return
     trainer = train_job.spec.trainer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.v1alpha1.torchtune import COMMAND, MANAGED_KEYS, key_of, method_of, model_of, recipe_of
-from trainer.framework import devices_of, pod_spec_of
+from trainer.framework import pod_spec_of
 from trainer.plugins.torch.processes import processes_per_node
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def complete(info: RuntimeInfo, train_job: TrainJob, variables: list[Object]) ->
     if trainer is None or trainer.command != COMMAND:
         return variables
     nodes, processes = info.trainer.count, processes_per_node(info, train_job)
-    gpus = devices_of(info.main_container).count
+    gpus = info.devices_of(info.main_container).count
     is_one_device = processes == "1" or gpus == 1
     recipe = recipe_of(method_of(trainer.args or []), nodes=nodes, is_one_device=is_one_device)
     has_peers = nodes > 1 or (gpus > 1 if processes == "auto" else int(processes) > 1)

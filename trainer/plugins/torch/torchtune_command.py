@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.framework import BuildError, devices_of, nodes_field, stated_processes
+from trainer.framework import BuildError, nodes_field, stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.plugins.torch.processes import processes_per_node
 from trainer.plugins.torch.torchtune_recipes import (
@@ -173,7 +173,7 @@ def _devices(info: RuntimeInfo, train_job: TrainJob) -> Devices:
     if info.trainer.count > 1:
         return Devices.NODES
     processes = processes_per_node(info, train_job)
-    is_one = processes == "1" or (processes in {"auto", "gpu"} and devices_of(info.main_container).count == 1)
+    is_one = processes == "1" or (processes in {"auto", "gpu"} and info.devices_of(info.main_container).count == 1)
     return Devices.ONE if is_one else Devices.SEVERAL
 
 

@@ -1,0 +1,201 @@
+"""What counts as a device of a container."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime, train_job
+from trainer.framework import StaticReader
+from trainer.framework.building.extraction import extract
+from trainer.framework.plugin_api.devices import KINDS, USUAL_DEVICES, DeviceKind, Devices, DeviceTable, Unit
+
+NONE = Devices()
+GPU = Devices(1)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "count"),
+    [
+        pytest.param({"nvidia.com/gpu": 8}, 8, id="nvidia"),
+        pytest.param({"nvidia.com/gpu.shared": 2}, 2, id="nvidia-time-slices"),
+        pytest.param({"nvidia.com/mig-1g.5gb": 3}, 3, id="nvidia-mig"),
+        pytest.param({"nvidia.com/mig-1g.10gb.me": 1}, 1, id="nvidia-mig-with-media"),
+        pytest.param({"nvidia.com/mig-1g.5gb": 1, "nvidia.com/mig-2g.10gb": 1}, 2, id="kinds-of-slices-add-up"),
+        pytest.param({"nvidia.com/gpu": 2, "nvidia.com/mig-1g.5gb": 1}, 2, id="whole-ones-before-slices"),
+        pytest.param({"amd.com/gpu": 4}, 4, id="amd"),
+        pytest.param({"amd.com/cpx_nps4": 8}, 8, id="amd-partitions"),
+        pytest.param({"gpu.intel.com/i915": 1, "gpu.intel.com/memory.max": "8G"}, 1, id="intel"),
+        pytest.param({"gpu.intel.com/i915_monitoring": 1}, 0, id="intel-monitoring"),
+        pytest.param({"volcano.sh/vgpu-number": 2, "volcano.sh/vgpu-cores": 50}, 2, id="volcano"),
+        pytest.param({"volcano.sh/vgpu-cores": 50, "volcano.sh/vgpu-memory": 8000}, 1, id="volcano-shares"),
+        pytest.param({"nvidia.com/gpu": 2, "nvidia.com/gpumem": 8000, "nvidia.com/gpucores": 30}, 2, id="hami"),
+        pytest.param({"nvidia.com/gpumem": 8000, "nvidia.com/gpucores": 30}, 1, id="hami-shares"),
+        pytest.param({"mthreads.com/vgpu": 2, "mthreads.com/sgpu-memory": 32}, 2, id="moore-threads"),
+        pytest.param({"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 60}, 1, id="metax"),
+        pytest.param({"iluvatar.ai/BI-V150-vgpu": 2, "iluvatar.ai/BI-V150.vMem": 64}, 2, id="iluvatar"),
+        pytest.param({"hygon.com/dcunum": 2, "hygon.com/dcumem": 2000}, 2, id="hygon"),
+        pytest.param({"koordinator.sh/gpu": 50}, 1, id="koordinator-half"),
+        pytest.param({"koordinator.sh/gpu": 200}, 2, id="koordinator-hundredths"),
+        pytest.param({"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200}, 2, id="koordinator"),
+        pytest.param({"aliyun.com/gpu-mem": 8}, 1, id="aliyun-memory"),
+        pytest.param({"custom.com/gpu": 3}, 3, id="somebody-elses"),
+        pytest.param({"example.com/gpu-operator-license": 3}, 0, id="something-with-gpu-in-it"),
+        pytest.param({"nvidia.com/gpu": "1500m"}, 2, id="part-of-one"),
+        pytest.param({"nvidia.com/gpu": 0, "nvidia.com/mig-1g.5gb": 1}, 1, id="zero-is-none"),
+        pytest.param({"rdma/hca_shared_devices_a": 1, "vpc.amazonaws.com/efa": 4}, 0, id="network"),
+        pytest.param({"cpu": 8, "memory": "1Gi"}, 0, id="none"),
+    ],
+)
+def test_gpus(amounts: dict[str, object], count: int) -> None:
+    """Whole devices and slices count, a share is one device, whatever its amount and the letters of its name."""
+    assert USUAL_DEVICES.devices_of({"limits": amounts}, {}, "") == Devices(count)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "habana.ai/gaudi", "huawei.com/Ascend910", "huawei.com/Ascend310P", "huawei.com/Ascend910B4",
+        "huawei.com/Ascend910-16c", "huawei.com/npu", "google.com/tpu", "aws.amazon.com/neuron",
+        "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice", "cambricon.com/mlu", "cambricon.com/mlu370",
+        "enflame.com/gcu", "kunlunxin.com/xpu",
+    ],
+)  # fmt: skip
+def test_other_devices(name: str) -> None:
+    """Devices that are no GPUs count as well; torchrun does not find them by itself."""
+    assert USUAL_DEVICES.devices_of({"limits": {name: 4}}, {}, "") == Devices(4, seen_by_torchrun=False)
+
+
+@pytest.mark.parametrize("name", ["huawei.com/Ascend910A-memory", "cambricon.com/mlu370.smlu.vcore"])
+def test_shares_of_other_devices(name: str) -> None:
+    """Their memory and cores are no devices."""
+    assert USUAL_DEVICES.devices_of({"limits": {name: 4}}, {}, "") == NONE
+
+
+def test_cores_before_devices() -> None:
+    """Who asks for cores of Neuron devices trains on cores."""
+    amounts = {"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 8}
+    assert USUAL_DEVICES.devices_of({"limits": amounts}, {}, "").count == 8
+
+
+def test_requests_before_limits() -> None:
+    """What is requested is what the container has."""
+    resources = {"requests": {"nvidia.com/gpu": 2}, "limits": {"amd.com/gpu": 4}}
+    assert USUAL_DEVICES.devices_of(resources, {}, "").count == 2
+
+
+def test_sources() -> None:
+    """Each row of the table says where its names come from."""
+    assert all(kind.source and (kind.resources or kind.classes) for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "count"),
+    [
+        pytest.param({"example.com/gpu-a100": 4}, 4, id="gpu-in-the-name"),
+        pytest.param({"example.com/A100-GPUs": 4}, 4, id="in-capitals"),
+        pytest.param({"b.com/gpus": 2, "a.com/gpus": 4}, 4, id="the-first-by-name"),
+        pytest.param({"a.com/gpus": 0, "b.com/gpus": 2}, 2, id="zero-is-none"),
+        pytest.param({"example.com/gpus": 4, "nvidia.com/gpu": 2}, 2, id="the-table-comes-first"),
+        pytest.param({"volcano.sh/vgpu-cores": 50}, 1, id="share"),
+        pytest.param({"nvidia.com/mig-1g.5gb": 3}, 3, id="slices"),
+        pytest.param({"cpu": 3}, 0, id="none"),
+    ],
+)
+def test_as_released(amounts: dict[str, object], count: int) -> None:
+    """By the conventions of v1alpha1, what the released Trainer takes for a GPU counts as well."""
+    assert USUAL_DEVICES.devices_of({"limits": amounts}, {}, "", as_released=True) == Devices(count)
+
+
+def template(name: str, *requests: Any) -> dict[str, Any]:
+    """A ResourceClaimTemplate of the namespace of `train_job`."""
+    spec = {"spec": {"devices": {"requests": list(requests)}}}
+    return {"kind": "ResourceClaimTemplate", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def request(device_class: str, name: str = "r", **more: Any) -> dict[str, Any]:
+    """A request of a template."""
+    return {"name": name, "exactly": {"deviceClassName": device_class} | more}
+
+
+def one_of(*alternatives: Any) -> dict[str, Any]:
+    """A request with alternatives."""
+    found = [{"name": device_class, "deviceClassName": device_class, "count": n} for device_class, n in alternatives]
+    return {"name": "r", "firstAvailable": found}
+
+
+NVIDIA = "gpu.nvidia.com"
+NEURON = "neuron.aws.com"
+TWO = [request(NVIDIA, "a"), request(NVIDIA, "b", count=2)]
+OWN = r"example\.com/a"
+
+
+@pytest.mark.parametrize(
+    ("requests", "claim", "expected"),
+    [
+        pytest.param([request(NVIDIA)], {}, GPU, id="one"),
+        pytest.param([request(NVIDIA, count=4)], {}, Devices(4), id="several"),
+        pytest.param([request("mig.nvidia.com", count=2)], {}, Devices(2), id="slices"),
+        pytest.param([request("gpu.example.com")], {}, GPU, id="gpu-of-somebody-else"),
+        pytest.param([request(NEURON, count=4)], {}, Devices(4, seen_by_torchrun=False), id="neuron"),
+        pytest.param([request("tpu.google.com", count=4)], {}, Devices(4, seen_by_torchrun=False), id="tpu"),
+        pytest.param([request("tpu.google.com", allocationMode="All")], {}, Devices(1, False), id="all-of-a-node"),
+        pytest.param(TWO, {}, Devices(3), id="requests-add-up"),
+        pytest.param(TWO, {"request": "b"}, Devices(2), id="one-of-them"),
+        pytest.param([one_of((NVIDIA, 4), (NVIDIA, 2))], {}, Devices(2), id="fewest-of-alternatives"),
+        pytest.param([one_of((NVIDIA, 4), (NVIDIA, 2))], {"request": f"r/{NVIDIA}"}, Devices(2), id="an-alternative"),
+        pytest.param([request("rdma.example.com", count=8)], {}, NONE, id="network"),
+        pytest.param([request(NVIDIA, adminAccess=True)], {}, NONE, id="monitoring"),
+        pytest.param([request(NVIDIA, count=10**18)], {}, Devices(32), id="more-than-a-claim-can-have"),
+        pytest.param([], {}, NONE, id="nothing"),
+    ],
+)
+def test_claims(requests: Any, claim: Any, expected: Devices) -> None:
+    """Devices that a container claims count by the class of the request."""
+    table = DeviceTable(reader=StaticReader(template("t", *requests)))
+    pod = {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}
+    assert table.devices_of({"claims": [{"name": "c"} | claim]}, pod, "default") == expected
+
+
+@pytest.mark.parametrize("pod_claim", [{"resourceClaimTemplateName": "later"}, {"resourceClaimName": "shared"}])
+def test_unknown_claims(pod_claim: Any) -> None:
+    """A claim that cannot be read is one GPU, and nothing by the conventions of v1alpha1, nor beside a known device."""
+    pod, claims = {"resourceClaims": [{"name": "c"} | pod_claim]}, [{"name": "c"}]
+    for table in (USUAL_DEVICES, DeviceTable(reader=StaticReader())):
+        assert table.devices_of({"claims": claims}, pod, "default") == GPU
+        assert table.devices_of({"claims": claims}, pod, "default", as_released=True) == NONE
+        assert table.devices_of({"claims": claims, "limits": {"google.com/tpu": 4}}, pod, "default").count == 4
+
+
+def test_devices_of_a_container() -> None:
+    """The claims of a container are those of its own pod, in the namespace of the TrainJob."""
+    container = {"name": "trainer", "image": "i", "resources": {"claims": [{"name": "c"}]}}
+    pod = {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}
+    table = DeviceTable(reader=StaticReader(template("t", request(NVIDIA, count=2))))
+    info = extract(train_job(), runtime(replicated_job("node", container, pod=pod)), devices=table)
+    assert info.devices_of(info.main_container) == Devices(2)
+    copy = deepcopy(info)
+    assert copy.devices_of(copy.main_container) == Devices(2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "amounts", "expected"),
+    [
+        pytest.param(DeviceKind("s", OWN, seen_by_torchrun=False), {"example.com/a": 2}, Devices(2, False), id="own"),
+        pytest.param(DeviceKind("s", OWN), {"example.com/a": 2, "nvidia.com/gpu": 4}, Devices(2), id="first"),
+        pytest.param(DeviceKind("s", OWN), {"nvidia.com/gpu": 4}, Devices(4), id="usual-ones-remain"),
+        pytest.param(DeviceKind("s", OWN, unit=Unit.HUNDREDTH), {"example.com/a": 150}, Devices(2), id="unit"),
+        pytest.param(DeviceKind("s", classes=OWN), {"example.com/a": 2}, NONE, id="a-class-is-no-resource"),
+    ],
+)
+def test_own_kinds(kind: DeviceKind, amounts: Any, expected: Devices) -> None:
+    """Kinds of the configuration come before the usual ones."""
+    assert DeviceTable([kind]).devices_of({"limits": amounts}, {}, "") == expected
+
+
+def test_bad_amounts() -> None:
+    """An amount that cannot be read is a ValueError, which admission turns into the error of its field."""
+    with pytest.raises(ValueError, match="must be a quantity"):
+        USUAL_DEVICES.devices_of({"limits": {"nvidia.com/gpu": "many"}}, {}, "")
