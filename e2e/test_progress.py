@@ -307,6 +307,26 @@ def test_container_named_by_the_job(cluster: Cluster, where: str) -> None:
     assert found["progressPercentage"] == 33
 
 
+def test_initializer(cluster: Cluster) -> None:
+    """While data is fetched its progress is in the column, and the training's own comes after it."""
+    fetching = """
+    for percentage in range(10, 60, 10):
+        say(progressPercentage=percentage)
+        time.sleep(3)
+    """
+    runtime = own_runtime(cluster, "mine")
+    jobset = runtime["spec"]["template"]["spec"]
+    jobset["startupPolicy"] = {"startupPolicyOrder": "InOrder"}
+    jobset["replicatedJobs"].insert(0, replicated_job("initializer", [container("dataset-initializer", fetching)]))
+    cluster.apply(runtime, training("demo", "say(progressPercentage=71); live_on()", runtime="/mine"))
+
+    until(lambda: rows(cluster)[1]["demo"][2] in {"20", "30", "40"}, "the data's progress", timeout=SECONDS)
+    assert progress(cluster, "demo") == {}
+    wait_for_progress(cluster, "demo", progressPercentage=71)
+    assert rows(cluster)[1]["demo"][2] == "71"
+    assert "dataset-initializer: Complete" in cluster.trainer("get", "demo").stdout
+
+
 def test_only_the_first_node(cluster: Cluster) -> None:
     """What other nodes report is not the progress of the training."""
     body = """

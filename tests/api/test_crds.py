@@ -82,7 +82,7 @@ def test_kubectl_get_columns() -> None:
     assert [column["name"] for column in columns if column.get("priority")] == ["Pending"]
     assert [(column["name"], column["jsonPath"]) for column in columns] == [
         ("State", ".status.state"),
-        ("Progress %", ".status.trainerStatus.progressPercentage"),
+        ("Progress %", ".status['trainerStatus','dataInitializerStatus','modelInitializerStatus'].progressPercentage"),
         ("ETA", ".status.trainerStatus.estimatedRemainingTimeSummary"),
         ("Age", ".metadata.creationTimestamp"),
         ("Pending", '.status.conditions[?(@.type=="Pending")].reason'),

@@ -15,7 +15,7 @@ from trainer.kube.objects import ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter
+from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter, shown_steps
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Desk:
         self.manager = Manager(self.client, clock=self.clock)
         informer = self.manager.informer(TRAIN_JOBS)
         self.series = self.manager.metrics.series(ProgressSeries)
-        self.writer = ProgressWriter(self.manager, informer.lister, INTERVAL, self.series, lambda _: self.stall)
+        self.writer = ProgressWriter(
+            self.manager, informer.lister, INTERVAL, self.series, lambda _: self.stall, steps_of=shown_steps
+        )
         self.percentage = 0
         self.stall: str | None = None
 

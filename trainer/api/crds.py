@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 _TRAIN_JOB_COLUMNS: list[Object] = [
     {"name": "State", "type": "string", "jsonPath": ".status.state"},
-    {"name": "Progress %", "type": "integer", "jsonPath": ".status.trainerStatus.progressPercentage"},
+    # The first of them that there is: of the training, else of what is fetched for it.
+    {
+        "name": "Progress %",
+        "type": "integer",
+        "jsonPath": ".status['trainerStatus','dataInitializerStatus','modelInitializerStatus'].progressPercentage",
+        "description": "Of the training, and before it of the data and then of the model that are fetched for it.",
+    },
     {"name": "ETA", "type": "string", "jsonPath": ".status.trainerStatus.estimatedRemainingTimeSummary"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     # With -o wide: the reason alone, for a path cannot leave out a condition that is no longer true.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -146,6 +146,40 @@ class TrainerStatus(ApiModel):
     """When this was measured."""
 
 
+class StepState(StrEnum):
+    """The state of a step beside the training in one word."""
+
+    RUNNING = "Running"
+    """Its container runs, or is started again after a failure."""
+    COMPLETE = "Complete"
+    """Its container has ended well."""
+    FAILED = "Failed"
+    """Its container has ended badly; its Job may make another pod for it."""
+
+
+STEP_FIELDS: Final = {
+    "dataset-initializer": "dataInitializerStatus",
+    "model-initializer": "modelInitializerStatus",
+    "model-exporter": "exporterStatus",
+}
+"""The fields of the status that show the steps beside the training, by the names of their containers (KEP-2170)."""
+
+
+class StepStatus(ApiModel):
+    """How an initializer or the exporter is doing; everything but the state is what it tells itself."""
+
+    state: Annotated[StepState, Field(strict=False)]
+    """Running, Complete or Failed, by its container."""
+    progress_percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
+    """How much of the step is done, in percent; absent once it is complete."""
+    estimated_remaining_seconds: Annotated[Int64, Field(ge=0)] | None = None
+    """Estimated seconds until the step ends; absent once it has ended."""
+    estimated_remaining_time_summary: str | None = None
+    """The estimated remaining time for people, such as 2 hours; its format may change."""
+    last_updated_time: Time | None = None
+    """When this was measured; absent while the step has told nothing."""
+
+
 class NodeScale(ApiModel):
     """How many nodes an elastic training has and may have: the scale subresource, and the bounds of numNodes."""
 
@@ -181,3 +215,9 @@ class TrainJobStatus(ApiModel):
     used only when it has this digest."""
     trainer_status: TrainerStatus | None = None
     """Progress and metrics of the training; absent until the training reports some."""
+    data_initializer_status: StepStatus | None = None
+    """How the container dataset-initializer is doing; absent until it runs."""
+    model_initializer_status: StepStatus | None = None
+    """How the container model-initializer is doing; absent until it runs."""
+    exporter_status: StepStatus | None = None
+    """How the container model-exporter is doing; absent until it runs."""

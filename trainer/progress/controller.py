@@ -46,12 +46,14 @@ from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
+from trainer.progress.steps import StepWatch
 from trainer.progress.train_jobs import is_settled, progress_changed, shown_progress, train_job_changed
+from trainer.progress.training import Training
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shows_remaining
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -118,11 +120,13 @@ class ProgressController:
             options.status_interval,
             series,
             self._stall_of,
+            steps_of=self._steps_of,
             with_pushes=options.with_pushes,
         )
+        self._steps = StepWatch(self._context, self._writer, self._start_step)
         self._with_pushes = options.with_pushes
         self._default_stall_timeout = options.stall_timeout
-        self._trainings: dict[ObjectKey, _Training] = {}
+        self._trainings: dict[ObjectKey, Training] = {}
         if options.serve_history:
             HistoryServer(self.history).register(manager)
         self._tasks: TaskGroup | None = None
@@ -149,8 +153,11 @@ class ProgressController:
             jobset = None
         result: Result | None = None
         if all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
-            state = self._container_state(jobset, obj) if jobset is not None else None
+            pods = self._candidates(jobset) if jobset is not None else []
+            pod = primary_pod(pods, jobset) if jobset is not None else None
+            state = container_state(pod, jobset, obj) if jobset is not None and pod is not None else None
             self._follow_container(key, obj, state)
+            self._steps.observe(obj, jobset, pods, state)
             self._record_push(key, obj)
             result = self._check_stall(key, (obj, jobset or {}), state)
         else:
@@ -167,11 +174,10 @@ class ProgressController:
             return True
         return has_stopped(obj) and shows_remaining(obj)
 
-    def _container_state(self, jobset: Object, train_job: Object) -> ContainerState | None:
-        """The state of the primary pod's training container; None without a primary pod."""
+    def _candidates(self, jobset: Object) -> list[Object]:
+        """The pods of a JobSet of which one is the primary pod."""
         pods = self._pods.by_index(CANDIDATES, candidates_of(key_of(jobset)))
-        pod = primary_pod((pod for pod in pods if is_made_of(jobset, pod)), jobset)
-        return container_state(pod, jobset, train_job) if pod is not None else None
+        return [pod for pod in pods if is_made_of(jobset, pod)]
 
     def _follow_container(self, key: ObjectKey, obj: Object, state: ContainerState | None) -> None:
         """Follow the log of this container and stop the follower of any other."""
@@ -187,7 +193,7 @@ class ProgressController:
         if training is None:
             if state.has_ended and is_settled(obj, self._clock.now()):
                 return
-            training = self._trainings[key] = _Training(obj)
+            training = self._trainings[key] = Training(obj)
         # After the newest pod is deleted, the pods of failed attempts before it may still exist.
         is_older = state.has_ended and state.age < training.age
         if training.place != state.place and not is_older:
@@ -202,12 +208,23 @@ class ProgressController:
                 error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
                 training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
 
-    def _start(self, training: _Training, follower: Follower) -> None:
+    def _start(self, training: Training, follower: Follower) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
         training.scope = anyio.CancelScope()
         self._tasks.start_soon(self._follow, training, follower, training.scope, name=f"follower of {training.key}")
 
-    async def _follow(self, training: _Training, follower: Follower, scope: anyio.CancelScope) -> None:
+    def _start_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope, name: str) -> None:
+        assert self._tasks is not None, "reconciles wait for the task group"
+        self._tasks.start_soon(self._follow_step, run, scope, name=name)
+
+    async def _follow_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                await run()
+            except Exception:
+                log.exception("following the log of a step failed")
+
+    async def _follow(self, training: Training, follower: Follower, scope: anyio.CancelScope) -> None:
         with scope:
             try:
                 await follower.run()
@@ -247,7 +264,10 @@ class ProgressController:
         training = self._trainings.get(key_of(obj))
         return None if training is None or training.uid != uid_of(obj) else self._stalls.stall_of(training.key)
 
-    def _stall_timeout(self, training: _Training, owners: Sequence[Object]) -> tuple[float | None, bool]:
+    def _steps_of(self, obj: Object) -> Object:
+        return self._steps.statuses(obj)
+
+    def _stall_timeout(self, training: Training, owners: Sequence[Object]) -> tuple[float | None, bool]:
         """The timeout in seconds, and whether an annotation of this training set it."""
         for obj in owners:
             try:
@@ -275,9 +295,10 @@ class ProgressController:
             training.stop()
         self.history.forget(key)
         self._stalls.forget(key)
+        self._steps.forget(key)
         self._writer.forget(key)
 
-    def _listener(self, training: _Training) -> Listener:
+    def _listener(self, training: Training) -> Listener:
         return Listener(
             partial(self._record_message, training),
             partial(self._record_rejected, training),
@@ -285,7 +306,7 @@ class ProgressController:
             partial(self._writer.flush, training.key),  # the end of a stream may be the end of the training
         )
 
-    def _record_message(self, training: _Training, message: Message, time: Instant) -> None:
+    def _record_message(self, training: Training, message: Message, time: Instant) -> None:
         """Pass a message of the log to the history, the writer and the stall watch."""
         follower = training.follower
         if follower is None:
@@ -312,17 +333,17 @@ class ProgressController:
             log.info("training makes progress again")
             self._writer.refresh(key)
 
-    def _submit(self, training: _Training, follower: Follower, newest: Instant) -> None:
+    def _submit(self, training: Training, follower: Follower, newest: Instant) -> None:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
 
-    def _record_rejected(self, training: _Training, error: RejectedMessageError) -> None:
+    def _record_rejected(self, training: Training, error: RejectedMessageError) -> None:
         """Record a warning event, once per pod, for a tagged line that is not a message."""
         text = (
             f"dropped a message about the progress of the training: {error}; further ones of the pod are not reported"
         )
         training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=training.pod)
 
-    def _record_dropped(self, training: _Training, values: Sequence[FieldError]) -> None:
+    def _record_dropped(self, training: Training, values: Sequence[FieldError]) -> None:
         """Record a warning event, once per pod and field, for values that break a rule."""
         for field, errors in groupby(values, lambda error: error.field.partition("[")[0]):
             named = "; ".join(map(str, islice(errors, _NAMED_VALUES)))
@@ -335,47 +356,6 @@ class ProgressController:
         async with anyio.create_task_group() as self._tasks:
             self._started.set()
             await anyio.sleep_forever()
-
-
-class _Training:
-    """The state of one TrainJob whose log is followed now or was followed."""
-
-    def __init__(self, obj: Object) -> None:
-        self.key = key_of(obj)
-        self.uid = uid_of(obj)
-        self.reference: Object = {
-            "apiVersion": obj["apiVersion"],
-            "kind": TRAIN_JOBS.kind,
-            "metadata": {"name": self.key.name, "namespace": self.key.namespace, "uid": self.uid},
-        }
-        self.place: tuple[str, str] | None = None
-        """Pod uid and container of the present or last follower."""
-        self.age: tuple[int, str] = (0, "")
-        """See `ContainerState`."""
-        self.follower: Follower | None = None
-        """None after the log of an ended TrainJob is read to the end."""
-        self.scope: anyio.CancelScope | None = None
-        self.is_checked = False
-        """Whether a reconcile is queued for the moment at which a stall would begin."""
-        self._warned: set[tuple[str, str]] = set()
-
-    @property
-    def pod(self) -> str:
-        """Uid of the pod of the present or last follower."""
-        return self.place[0] if self.place else ""
-
-    def stop(self) -> None:
-        """Cancel the follower."""
-        if self.scope is not None:
-            self.scope.cancel()
-        self.follower = None
-
-    def warn_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:
-        """Record a warning event, unless one of this reason and subject was recorded before."""
-        if (reason, subject) not in self._warned:
-            self._warned.add((reason, subject))
-            log.info("warned of the progress of a training", reason=reason, message=message)
-            events.record(self.reference, type="Warning", reason=reason, message=message)
 
 
 def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Before:

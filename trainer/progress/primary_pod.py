@@ -51,6 +51,8 @@ class ContainerState:
     """Start of its present run, or of its last one; None before the first."""
     has_ended: bool = False
     """Whether it has ended and will not be restarted."""
+    has_succeeded: bool = False
+    """Whether it has ended so with exit code 0."""
     is_leaving: bool = False
     """Whether its pod is being deleted, and its log with it."""
     age: tuple[int, str] = (0, "")
@@ -108,16 +110,23 @@ def primary_pod(pods: Iterable[Object], jobset: Object) -> Object | None:
 def container_state(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> ContainerState:
     """The container of the primary pod whose log is read, and its state."""
     container, missing = _container(pod, jobset, train_job)
-    state = ContainerState(*(namespace_of(pod), name_of(pod), uid_of(pod), container), age=age_of(pod), missing=missing)
+    return replace(state_of(pod, container), missing=missing)
+
+
+def state_of(pod: Object, container: str) -> ContainerState:
+    """The state of one container."""
+    state = ContainerState(*(namespace_of(pod), name_of(pod), uid_of(pod), container), age=age_of(pod))
     status = container_status(pod, container)
     present, last = status.get("state") or {}, status.get("lastState") or {}
     run = present.get("running") or present.get("terminated") or last.get("terminated")
     if run is None:
         return state
+    is_over = has_ended(pod, container)
     return replace(
         state,
         started=Instant.parse(run.get("startedAt") or "") or Instant(0),
-        has_ended=has_ended(pod, container),
+        has_ended=is_over,
+        has_succeeded=is_over and present.get("terminated", {}).get("exitCode") == 0,
         is_leaving=is_being_deleted(pod),
     )
 

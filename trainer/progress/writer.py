@@ -1,6 +1,7 @@
 """Writes progress and the condition Stalled, with its own field manager and at a limited rate (KEP-2779).
 
-Server-side apply replaces all fields that this field manager has written before, so each write has both.
+Server-side apply replaces all fields that this field manager has written before, so each write has all of them: the
+progress of the training, the states of the steps beside it, and the condition.
 
 With pushes every replica writes: what is newer wins, and the version of the TrainJob is a precondition of each write.
 """
@@ -16,7 +17,7 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.api.trainjob_status import STEP_FIELDS, ConditionReason, ConditionType
 from trainer.framework.status.conditions import Conditions
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
@@ -55,12 +56,16 @@ REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSumma
 """The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""
 
 
+def _nothing_reported() -> None:
+    return None
+
+
 @dataclass(slots=True)
 class _Account:
     """The pending writes of one TrainJob."""
 
     uid: str
-    status: Callable[[], TrainerStatus | None]
+    status: Callable[[], TrainerStatus | None] = _nothing_reported
     newest: Instant | None = None
     """Time of the newest message that has not been written."""
     written_at: float = -math.inf
@@ -74,7 +79,8 @@ class _Account:
 class ProgressWriter:
     """Writes submitted statuses, at most once per interval (seconds) and TrainJob; only the leader writes.
 
-    `stall_of` is the message of a TrainJob's stall, or None; `with_pushes` says whether `write_pushed` writes, too.
+    `stall_of` is the message of a TrainJob's stall, or None; `steps_of` is what its status shows of the steps beside
+    the training; `with_pushes` says whether `write_pushed` writes, too.
     """
 
     def __init__(
@@ -85,6 +91,7 @@ class ProgressWriter:
         series: ProgressSeries,
         stall_of: Callable[[Object], str | None],
         *,
+        steps_of: Callable[[Object], Object],
         with_pushes: bool = False,
     ) -> None:
         self._client = manager.client
@@ -92,22 +99,25 @@ class ProgressWriter:
         self._train_jobs = train_jobs
         self._interval = interval
         self._series = series
-        self._stall_of = stall_of
+        self._stall_of, self._steps_of = stall_of, steps_of
         self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
         self._controller = Controller(
             "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
         ).watches_nothing()
 
-    def submit(self, key: ObjectKey, uid: str, status: Callable[[], TrainerStatus | None], newest: Instant) -> None:
+    def submit(
+        self, key: ObjectKey, uid: str, status: Callable[[], TrainerStatus | None] | None, newest: Instant
+    ) -> None:
         """Queue a write of the progress, but not to a later TrainJob of the same name.
 
-        `status` is called at the time of the write; `newest` is the time of the newest message in it.
+        `status` is called at the time of the write, and None is news of a step beside the training; `newest` is the
+        time of the newest message in it.
         """
         account = self._accounts.get(key)
         if account is None or account.uid != uid:
-            account = self._accounts[key] = _Account(uid, status)
-        account.status = status
+            account = self._accounts[key] = _Account(uid)
+        account.status = status or account.status
         is_new, account.newest = account.newest is None, newest
         if is_new:
             self._enqueue_in_turn(key, account)
@@ -152,11 +162,11 @@ class ProgressWriter:
         status = account.status() if account is not None and account.newest is not None else None
         if status is not None and self._with_pushes and _is_newer(obj, status):
             status = None
-        fields = _desired(obj, status, self._stall_of(obj), timestamp(self._clock.now()))
+        fields = _desired(obj, status, self._stall_of(obj), timestamp(self._clock.now())) | self._steps_of(obj)
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        if fields != _status(_progress_of(obj), find_condition(obj, ConditionType.STALLED)):
+        if fields != _status(_progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
             self.forget(key)
@@ -205,7 +215,7 @@ async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> No
         stalled = find_condition(obj, ConditionType.STALLED)
         progress = _shown(obj, status.to_object(), is_stalled=is_condition_true(obj, ConditionType.STALLED))
         try:
-            await _apply(client, obj, _status(progress, stalled), if_unchanged=True)
+            await _apply(client, obj, _status(progress, stalled) | shown_steps(obj), if_unchanged=True)
         except ConflictError:
             present = await client.get(TRAIN_JOBS, name_of(obj), namespace_of(obj))
             if attempt == _ATTEMPTS - 1 or uid_of(present) != uid_of(obj):
@@ -242,6 +252,12 @@ def has_stopped(obj: Mapping[str, Any]) -> bool:
 def shows_remaining(obj: Mapping[str, Any]) -> bool:
     """Whether a TrainJob, as JSON, shows a remaining time."""
     return not REMAINING.isdisjoint(_progress_of(obj))
+
+
+def shown_steps(obj: Mapping[str, Any]) -> Object:
+    """The fields of a TrainJob's status that show the steps beside the training."""
+    status = obj.get("status") or {}
+    return {name: status[name] for name in STEP_FIELDS.values() if name in status}
 
 
 def _progress_of(obj: Mapping[str, Any]) -> Object:

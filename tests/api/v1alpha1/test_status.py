@@ -44,6 +44,11 @@ STATUSES = [
     ),
     pytest.param({"trainerStatus": PROGRESS}, {"trainerStatus": PROGRESS}, id="progress"),
     pytest.param(
+        {"dataInitializerStatus": {"state": "Complete"}, "exporterStatus": PROGRESS | {"state": "Running"}},
+        {},
+        id="steps",
+    ),
+    pytest.param(
         {"trainerStatus": PROGRESS | {"currentStep": 1, "trainMetrics": {"loss": "1"}, "evalMetrics": {"loss": "2"}}},
         {
             "trainerStatus": PROGRESS

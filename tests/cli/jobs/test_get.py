@@ -163,6 +163,39 @@ async def test_details(client: FakeClient, clock: ManualClock) -> None:
     ]
 
 
+async def test_steps(client: FakeClient, clock: ManualClock) -> None:
+    """While data is fetched the line shows that step, and the details list all."""
+    steps = {
+        "dataInitializerStatus": {"state": "Complete", "lastUpdatedTime": "2026-01-02T10:00:00Z"},
+        "modelInitializerStatus": {
+            "state": "Running",
+            "progressPercentage": 45,
+            "estimatedRemainingSeconds": 120,
+            "estimatedRemainingTimeSummary": "2 minutes",
+        },
+    }
+    client.add(aged(clock, 5, train_job("fetching", state="Running", **steps)))
+    console = screen(terminal=True)
+
+    await Report(GetFormat.TABLE, console, clock, name="fetching", namespace="default").show(client)
+
+    table, details = text_of(console).split("\n\n")
+    assert table.splitlines()[1].split() == [
+        "fetching",
+        "Running",
+        "████▌░░░░░",
+        "45%",
+        "2m",
+        "model-initializer",
+        "5s",
+    ]
+    assert details.splitlines() == [
+        "Progress      none reported yet",
+        "Steps         dataset-initializer: Complete",
+        "              model-initializer: Running, 45 %, 2 minutes left",
+    ]
+
+
 COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, "suspended": 0}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainer.cli.jobs.progress import TrainingProgress
+from trainer.cli.jobs.progress import StepProgress, TrainingProgress
 from trainer.cli.jobs.state import JobState
 
 
@@ -77,6 +77,42 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             JobState("Pending", reason="ErrX", message="1 pod waits: x; ErrY: 2 pods wait"),
             "Pending",
             id="pods cannot start",
+        ),
+        pytest.param(
+            {
+                "state": "Running",
+                "conditions": [CREATED],
+                "dataInitializerStatus": {"state": "Complete"},
+                "modelInitializerStatus": {
+                    "state": "Running",
+                    "progressPercentage": 7,
+                    "estimatedRemainingTimeSummary": "2 hours",
+                },
+            },
+            JobState(
+                "Running",
+                steps=(
+                    StepProgress("dataset-initializer", "Complete", TrainingProgress()),
+                    StepProgress("model-initializer", "Running", TrainingProgress(percentage=7, remaining="2 hours")),
+                ),
+            ),
+            "Running  model-initializer  7 %  ETA 2 hours",
+            id="a model is fetched",
+        ),
+        pytest.param(
+            {
+                "state": "Running",
+                "conditions": [CREATED],
+                "trainerStatus": {"progressPercentage": 45, "lastUpdatedTime": "2026-01-02T10:00:00Z"},
+                "exporterStatus": {"state": "Running", "progressPercentage": 7},
+            },
+            JobState(
+                "Running",
+                TrainingProgress(percentage=45, updated=datetime(2026, 1, 2, 10, tzinfo=UTC)),
+                steps=(StepProgress("model-exporter", "Running", TrainingProgress(percentage=7)),),
+            ),
+            "Running  45 %",
+            id="the training comes first",
         ),
         pytest.param(
             {

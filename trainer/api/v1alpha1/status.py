@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.trainjob_status import ConditionType, TrainJobStatus
+from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainJobStatus
 from trainer.kube.objects import annotations_of, is_condition_true, uid_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SHARED_FIELDS: Final = frozenset({"jobsStatus"})
 _SHARED_PROGRESS: Final = frozenset({"progressPercentage", "estimatedRemainingSeconds", "lastUpdatedTime"})
 _METRICS: Final = frozenset({"trainMetrics", "evalMetrics"})
 _ANNOTATED: Final = frozenset(
-    {"state", "startTime", "observedGeneration", "scale", "trainerStatus", FURTHER_CONDITIONS},
+    {"state", "startTime", "observedGeneration", "scale", "trainerStatus", FURTHER_CONDITIONS, *STEP_FIELDS.values()}
 )
 """The fields that an annotation may hold. Not runtimeDigest: it decides which snapshot is used, and whoever may write
 the TrainJob may write its annotations as well."""

@@ -39,6 +39,7 @@ def details(job: Object, now: datetime) -> list[Text]:
     sections = [
         ("Conditions", list(_conditions(job, now))),
         ("Progress", list(_progress(state, now))),
+        ("Steps", list(_steps(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
         ("Jobs", [Text(_counts(counts, _nodes(job, counts))) for counts in status.get("jobsStatus") or []]),
@@ -92,6 +93,19 @@ def _progress(state: JobState, now: datetime) -> Iterator[Text]:
         yield _updated(state, progress.updated, now)
     elif state.word == "Running":
         yield Text("none reported yet", style="dim")
+
+
+def _steps(state: JobState, now: datetime) -> Iterator[Text]:
+    """Initializers and exporter: `dataset-initializer: Running, 45 %, 2 minutes left, updated 3s ago`."""
+    for step in state.steps:
+        progress = step.progress
+        parts = [
+            step.state,
+            "" if progress.percentage is None else f"{progress.percentage} %",
+            f"{progress.remaining} left" if progress.remaining else "",
+            f"updated {_ago(now, progress.updated)}" if progress.updated is not None and step.is_running else "",
+        ]
+        yield Text(f"{step.name}: {', '.join(part for part in parts if part)}")
 
 
 def _updated(state: JobState, updated: datetime, now: datetime) -> Text:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from trainer.api.trainjob_status import TrainerStatus
+from trainer.api.trainjob_status import STEP_FIELDS, StepState, TrainerStatus
 from trainer.cli.console import printable, short_duration
 from trainer.kube.clock import parse_timestamp
 from trainer.progress.pace import is_estimate
@@ -92,6 +92,32 @@ class TrainingProgress:
 
 
 NOTHING_REPORTED = TrainingProgress()
+
+
+class StepProgress(NamedTuple):
+    """A step beside the training, as the status of its TrainJob shows it."""
+
+    name: str
+    """The container, such as `dataset-initializer`."""
+    state: str
+    """Running, Complete or Failed."""
+    progress: TrainingProgress
+    """What it has reported."""
+
+    @classmethod
+    def all_of(cls, status: Mapping[str, Any]) -> tuple[StepProgress, ...]:
+        """The steps of a status, in the order in which they run."""
+        shown = [(name, status.get(field)) for name, field in STEP_FIELDS.items()]
+        return tuple(
+            cls(name, printable(str(step.get("state") or "")), TrainingProgress.of(step))
+            for name, step in shown
+            if isinstance(step, dict)
+        )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has neither ended nor failed."""
+        return self.state == StepState.RUNNING
 
 
 def _metrics(fields: Mapping[str, Any], field: str, *, is_eval: bool = False) -> list[Metric]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
-from trainer.cli.jobs.progress import NOTHING_REPORTED, TrainingProgress
+from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.kube.objects import find_condition, is_condition_true
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class JobState:
     reason: str = ""
     message: str = ""
     """Why it ended, cannot start or restarts."""
+    steps: tuple[StepProgress, ...] = ()
+    """The steps beside the training."""
 
     @classmethod
     def of(cls, job: Object) -> JobState:
@@ -56,7 +58,15 @@ class JobState:
         decisive = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
         word = decisive or status.get("state") or _UNTOUCHED
         reason, message = _explanation(job, word)
-        return cls(word, TrainingProgress.of(status.get("trainerStatus")), reason, message)
+        progress, steps = TrainingProgress.of(status.get("trainerStatus")), StepProgress.all_of(status)
+        return cls(word, progress, reason, message, steps)
+
+    @property
+    def step(self) -> StepProgress | None:
+        """The first step that runs while the training has not reported anything; None without one."""
+        if self.is_terminal or self.progress.updated is not None:
+            return None
+        return next((step for step in self.steps if step.is_running), None)
 
     @property
     def is_terminal(self) -> bool:
@@ -83,11 +93,12 @@ class JobState:
         return replace(self, progress=progress) if progress.is_newer_than(self.progress) else self
 
     def __str__(self) -> str:
-        parts = [self.word]
-        if self.progress.percentage is not None and not self.is_terminal:
-            parts.append(f"{self.progress.percentage} %")
-        if self.progress.remaining and self.is_going_on:
-            parts.append(f"ETA {self.progress.remaining}")
+        step = self.step
+        parts, progress = ([self.word], self.progress) if step is None else ([self.word, step.name], step.progress)
+        if progress.percentage is not None and not self.is_terminal:
+            parts.append(f"{progress.percentage} %")
+        if progress.remaining and self.is_going_on:
+            parts.append(f"ETA {progress.remaining}")
         return "  ".join(parts)
 
     @property

@@ -69,7 +69,8 @@ class JobTable:
         return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
 
     def _row(self, job: Object, state: JobState, now: datetime) -> dict[str, Text]:
-        progress = state.progress
+        step = state.step
+        progress = state.progress if step is None else step.progress
         epochs = f"epoch {progress.epochs}" if progress.epochs else ""
         spec = job.get("spec") or {}
         updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
@@ -79,7 +80,7 @@ class JobTable:
             "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
             "PROGRESS": self._progress(progress.percentage),
             "ETA": Text(progress.short_remaining if state.is_going_on else ""),
-            "STEP": Text(progress.steps or ("" if self.is_wide else epochs)),
+            "STEP": Text(step.name if step is not None else progress.steps or ("" if self.is_wide else epochs)),
             "EPOCH": Text(progress.epochs),
             _METRICS: Text(),
             "UPDATED": Text(updated),

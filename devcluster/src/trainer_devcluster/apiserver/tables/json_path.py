@@ -1,4 +1,4 @@
-"""JSONPath of printer columns of custom resources: fields, items of lists, and filters by a text.
+"""JSONPath of printer columns of custom resources: fields and unions of them, items of lists, and filters by a text.
 
 Source: Kubernetes documentation, "JSONPath Support".
 """
@@ -17,6 +17,7 @@ _FIELD: Final = r"(?:\\.|[^\\.*\[\]{}\s()=!<>,'\"])+"
 _STEP: Final = re.compile(
     rf"\.(?P<field>{_FIELD})"
     r"|\['(?P<quoted>[^']*)'\]"
+    r"|\[(?P<union>'[^']*'(?:,\s*'[^']*')+)\]"
     r"|\[(?P<start>-?\d*)(?P<colon>:)?(?P<end>-?\d*)\]"
     r"|\[(?P<every>\*)\]"
     rf"|\[\?\(\s*@(?P<path>(?:\.{_FIELD})+)\s*(?P<operator>==|!=)\s*(?P<quote>['\"])(?P<text>.*?)(?P=quote)\s*\)\]"
@@ -62,6 +63,9 @@ def _step(match: re.Match[str]) -> Step:
     if name is not None:
         name = re.sub(r"\\(.)", r"\1", name)
         return lambda values: [value[name] for value in values if isinstance(value, dict) and name in value]
+    if match["union"] is not None:
+        names = re.findall("'([^']*)'", match["union"])
+        return lambda values: [each[key] for each in values if isinstance(each, dict) for key in names if key in each]
     if match["path"] is not None:
         return _filter(JSONPath.parse(match["path"]), match["text"], equal=match["operator"] == "==")
     if match["every"] is not None:

@@ -1,0 +1,246 @@
+"""The steps beside the training: initializers and the exporter, whose containers report their progress like trainings.
+
+A step is known by the name of its container. Its log is followed while the container runs, so a TrainJob has as many
+followers more as it has steps that run, and a TrainJob without steps has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.jobset_labels import JOBSET_UID
+from trainer.api.jobset_pods import recency_of
+from trainer.api.trainjob_status import STEP_FIELDS, StepState, StepStatus, TrainerStatus
+from trainer.kube.objects import key_of, labels_of, uid_of
+from trainer.progress.follower import Follower, FollowerContext, Listener
+from trainer.progress.primary_pod import ContainerState, state_of
+from trainer.progress.train_jobs import is_settled
+from trainer.progress.writer import shown_steps
+from trainer.workloads.containers import containers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.protocol import Message, RejectedMessageError
+    from trainer.progress.writer import ProgressWriter
+
+    Start = Callable[[Callable[[], Awaitable[None]], anyio.CancelScope, str], None]
+    """Starts a task of this name that runs until the scope is cancelled."""
+
+
+log = structlog.get_logger(__name__)
+
+
+class StepWatch:
+    """Follows the logs of the steps of all TrainJobs; the caller calls `observe` at each reconcile."""
+
+    def __init__(self, context: FollowerContext, writer: ProgressWriter, start: Start) -> None:
+        self._context = context
+        self._writer = writer
+        self._start = start
+        self._known: dict[ObjectKey, _Steps] = {}
+
+    def observe(
+        self, obj: Object, jobset: Object | None, pods: Sequence[Object], trainer: ContainerState | None
+    ) -> None:
+        """Start and stop followers, and queue a write when a step has begun or ended.
+
+        Args:
+            obj: the TrainJob.
+            jobset: its JobSet; None without one.
+            pods: of the JobSet, the candidates for the primary pod, of which each step is in one.
+            trainer: the container of the training, which is no step whatever its name.
+        """
+        key = key_of(obj)
+        states = _states(jobset, pods, trainer) if jobset is not None else {}
+        shown = shown_steps(obj)
+        if not states and not shown and key not in self._known:
+            return
+        steps = self._known.get(key)
+        if steps is None or steps.uid != uid_of(obj):
+            self.forget(key)
+            steps = self._known[key] = _Steps(uid_of(obj))
+        for container, name in STEP_FIELDS.items():
+            if (state := states.get(container)) is not None:
+                steps.by_field[name] = self._observed(obj, name, steps.by_field.get(name), state)
+            else:
+                steps.miss(name, _state_in(shown.get(name)))
+        if _words(self.statuses(obj)) != _words(shown):
+            self._writer.refresh(key)
+
+    def statuses(self, obj: Object) -> Object:
+        """The fields of the status that show the steps of a TrainJob, also those of an earlier manager."""
+        shown, steps = shown_steps(obj), self._known.get(key_of(obj))
+        if steps is None or steps.uid != uid_of(obj):
+            return shown
+        kept = {name: value for name, value in shown.items() if name not in steps.gone}
+        return kept | {name: step.status for name, step in steps.by_field.items()}
+
+    def forget(self, key: ObjectKey) -> None:
+        """Stop following the steps of a TrainJob."""
+        steps = self._known.pop(key, None)
+        for step in steps.by_field.values() if steps is not None else ():
+            step.stop()
+
+    def _observed(self, obj: Object, name: str, step: _Step | None, state: ContainerState) -> _Step:
+        """The step in the present state of its container."""
+        if step is not None and step.state.place == state.place:
+            step.state = state
+            if step.follower is not None:
+                step.follower.observe(state)
+            return step
+        if step is not None:
+            step.stop()
+        shown = _parsed(shown_steps(obj).get(name))
+        step = _Step(state, shown)
+        is_read = shown is not None and shown.state is step.word and state.has_ended
+        if not is_read and not (state.has_ended and is_settled(obj, self._context.clock.now())):
+            listener = self._listener(obj, name)
+            follower = step.follower = Follower(self._context, state, _as_training(shown), listener)
+            self._start(
+                partial(self._follow, key_of(obj), step, follower), step.scope, f"follower of {name} of {key_of(obj)}"
+            )
+        return step
+
+    async def _follow(self, key: ObjectKey, step: _Step, follower: Follower) -> None:
+        await follower.run()
+        step.last = follower.status
+        step.follower = None
+        self._writer.flush(key, is_last=True)
+
+    def _listener(self, obj: Object, name: str) -> Listener:
+        key, uid, warned = key_of(obj), uid_of(obj), set[str]()
+
+        def record_message(_: Message, time: Instant) -> None:
+            self._writer.submit(key, uid, None, time)
+
+        def warn_once(what: str, detail: str) -> None:
+            if what not in warned:
+                warned.add(what)
+                log.warning("dropped what a step reports", train_job=str(key), field=name, what=what, detail=detail)
+
+        def record_rejected(error: RejectedMessageError) -> None:
+            warn_once("message", str(error))
+
+        def record_dropped(errors: Sequence[FieldError]) -> None:
+            warn_once("value", str(errors[0]))
+
+        return Listener(record_message, record_rejected, record_dropped, partial(self._writer.flush, key))
+
+
+@dataclass(slots=True)
+class _Steps:
+    """The steps of one TrainJob."""
+
+    uid: str
+    by_field: dict[str, _Step] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    """Fields that an earlier write has shown, of steps whose pods were deleted before they ended."""
+
+    def miss(self, name: str, shown: StepState | None) -> None:
+        """Note that no pod has the container of a step, as while the TrainJob is suspended."""
+        step = self.by_field.get(name)
+        if step is None:
+            self.gone |= {name} if shown is StepState.RUNNING else set()
+        elif step.state.has_ended:
+            step.miss_pod()
+        else:
+            step.stop()
+            del self.by_field[name]
+            self.gone.add(name)
+
+
+class _Step:
+    """One container that is followed, or was."""
+
+    def __init__(self, state: ContainerState, shown: StepStatus | None) -> None:
+        self.state = state
+        self.follower: Follower | None = None
+        self.last = _as_training(shown)
+        """What it has reported, once nothing more is read."""
+        self.scope = anyio.CancelScope()
+
+    @property
+    def word(self) -> StepState:
+        """The state of the container."""
+        if not self.state.has_ended:
+            return StepState.RUNNING
+        return StepState.COMPLETE if self.state.has_succeeded else StepState.FAILED
+
+    @property
+    def status(self) -> Object:
+        """The value of its field."""
+        reported = self.follower.status if self.follower is not None else self.last
+        status = StepStatus(state=self.word)
+        if reported is not None:
+            is_running, is_complete = self.word is StepState.RUNNING, self.word is StepState.COMPLETE
+            status = StepStatus(
+                state=self.word,
+                progress_percentage=None if is_complete else reported.progress_percentage,
+                estimated_remaining_seconds=reported.estimated_remaining_seconds if is_running else None,
+                estimated_remaining_time_summary=reported.estimated_remaining_time_summary if is_running else None,
+                last_updated_time=reported.last_updated_time,
+            )
+        return status.to_object()
+
+    def miss_pod(self) -> None:
+        """Read no more than what the stream still has."""
+        if self.follower is not None:
+            self.follower.mark_pod_gone()
+
+    def stop(self) -> None:
+        """Cancel the follower."""
+        self.scope.cancel()
+        self.follower = None
+
+
+def _states(jobset: Object, pods: Sequence[Object], trainer: ContainerState | None) -> dict[str, ContainerState]:
+    """The containers that are steps and have started, by name, each in the newest pod that has it."""
+    newest: dict[str, Object] = {}
+    for pod in sorted((pod for pod in pods if _has_steps(pod, jobset)), key=recency_of):
+        newest |= dict.fromkeys(STEP_FIELDS.keys() & containers_of(pod), pod)
+    states = {name: state_of(pod, name) for name, pod in newest.items()}
+    training = trainer.place if trainer is not None else None
+    return {name: state for name, state in states.items() if state.started is not None and state.place != training}
+
+
+def _has_steps(pod: Object, jobset: Object) -> bool:
+    is_own = labels_of(pod).get(JOBSET_UID, uid_of(jobset)) == uid_of(jobset)
+    return is_own and not STEP_FIELDS.keys().isdisjoint(containers_of(pod))
+
+
+def _parsed(shown: object) -> StepStatus | None:
+    try:
+        return StepStatus.from_object(shown) if isinstance(shown, dict) else None
+    except InvalidObjectError:
+        return None
+
+
+def _state_in(shown: object) -> StepState | None:
+    status = _parsed(shown)
+    return status.state if status is not None else None
+
+
+def _words(statuses: Object) -> dict[str, StepState | None]:
+    return {name: _state_in(shown) for name, shown in statuses.items()}
+
+
+def _as_training(shown: StepStatus | None) -> TrainerStatus | None:
+    """What a step has reported, as the status of a training run; None if it has reported nothing."""
+    if shown is None or shown.last_updated_time is None:
+        return None
+    return TrainerStatus(
+        progress_percentage=shown.progress_percentage,
+        estimated_remaining_seconds=shown.estimated_remaining_seconds,
+        estimated_remaining_time_summary=shown.estimated_remaining_time_summary,
+        last_updated_time=shown.last_updated_time,
+    )
