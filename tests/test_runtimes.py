@@ -74,6 +74,37 @@ def test_name_and_label(stem: str) -> None:
     assert source is None or source in BUILT_IN
 
 
+RELEASED = FOLDER.parent / "v1alpha1" / "runtimes"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, id=f"{file.parts[-3]}-{file.stem}")
+        for folder in (FOLDER, RELEASED)
+        for file in sorted(folder.glob("*.yaml"))
+        # torchtune writes to standard error, which Python does not keep back.
+        if file.stem != "kustomization" and not file.stem.startswith("torch_tune")
+    ],
+)
+def test_python_writes_at_once(file: Path) -> None:
+    """What a training prints shows in the log at once, also that of a process which sshd starts for MPI."""
+    runtimes = [each for each in yaml.safe_load_all(file.read_text()) if each["kind"] == "ClusterTrainingRuntime"]
+    trainings = {
+        job["name"]: container
+        for runtime in runtimes
+        for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]
+        for container in job["template"]["spec"]["template"]["spec"]["containers"]
+        if container["name"] in {"trainer", "node"}
+    }
+    assert trainings
+    for container in trainings.values():
+        variables = {variable["name"]: variable.get("value") for variable in container.get("env", [])}
+        (script,) = container.get("args", [""])[-1:]
+        starts_processes = "sshd" in script
+        assert ("PYTHONUNBUFFERED=1" in script) if starts_processes else variables.get("PYTHONUNBUFFERED") == "1"
+
+
 def rendered(stem: str, directory: Path) -> Rendered:
     """What a TrainJob that only names the runtime becomes."""
     job = {
