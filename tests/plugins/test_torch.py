@@ -43,6 +43,10 @@ def test_variables_without_trainer_settings() -> None:
         {"name": "PET_NODE_RANK", "valueFrom": RANK},
         {"name": "PET_MASTER_ADDR", "value": "demo-node-0-0.demo"},
         {"name": "PET_MASTER_PORT", "value": "29400"},
+        {"name": "MASTER_ADDR", "value": "demo-node-0-0.demo"},
+        {"name": "MASTER_PORT", "value": "29400"},
+        {"name": "WORLD_SIZE", "value": "2"},
+        {"name": "RANK", "valueFrom": RANK},
     ]
     assert main.ports == [{"containerPort": 29400, "protocol": "TCP"}]
 
@@ -96,6 +100,44 @@ def test_commands_that_name_no_meeting_point(command: list[str]) -> None:
     assert env_of({"env": info.main_container.env})["PET_STANDALONE"] == "1"
 
 
+OF_SCRIPTS = {"MASTER_ADDR": "demo-node-0-0.demo", "MASTER_PORT": "29400"}
+GPUS = {"limits": {"nvidia.com/gpu": 4}}
+TUNE = ["tune", "run", "lora_finetune_single_device", "--config", "llama2/7B_lora_single_device"]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "container", "policy", "expected"),
+    [
+        pytest.param({"numNodes": 3}, {}, {}, OF_SCRIPTS | {"WORLD_SIZE": "3"}, id="auto"),
+        pytest.param({}, {"resources": GPUS}, {}, OF_SCRIPTS | {"WORLD_SIZE": "2"}, id="auto-with-GPUs"),
+        pytest.param({"numNodes": 1}, {}, {}, OF_SCRIPTS | {"WORLD_SIZE": "1"}, id="one-node"),
+        pytest.param({"numProcPerNode": 1}, {}, {"numProcPerNode": 4}, OF_SCRIPTS | {"WORLD_SIZE": "2"}, id="one"),
+        pytest.param({"numProcPerNode": 4}, {}, {}, OF_SCRIPTS, id="several"),
+        pytest.param({}, {}, {"numProcPerNode": 4}, OF_SCRIPTS, id="several-of-the-runtime"),
+        pytest.param({}, {}, {"numProcPerNode": "1"}, OF_SCRIPTS | {"WORLD_SIZE": "2"}, id="one-of-the-runtime"),
+        pytest.param({"numProcPerNode": "gpu"}, {"resources": GPUS}, {}, OF_SCRIPTS, id="one-for-each-GPU"),
+        pytest.param({"numProcPerNode": "cpu"}, {}, {}, OF_SCRIPTS, id="one-for-each-CPU"),
+        pytest.param({}, {}, {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}, {}, id="elastic"),
+        pytest.param({"command": TUNE, "numNodes": 1}, {}, {}, {}, id="torchtune"),
+        pytest.param(
+            {"env": [{"name": "WORLD_SIZE", "value": "8"}]},
+            {"env": [{"name": "MASTER_PORT", "value": "7"}]},
+            {},
+            {"MASTER_ADDR": "demo-node-0-0.demo", "MASTER_PORT": "7", "WORLD_SIZE": "8"},
+            id="own-values",
+        ),
+    ],
+)
+def test_variables_without_torchrun(trainer: Any, container: Any, policy: Any, expected: Any) -> None:
+    """A script finds its place as long as one process runs on a node; what runtime and TrainJob say wins."""
+    size = {} if "elasticPolicy" in policy else {"numNodes": 2}
+    info = enforced({"trainer": trainer}, container=container, policy={"torch": policy} | size)
+    variables = {variable["name"]: variable for variable in info.main_container.env}
+    values = {name: variables[name].get("value") for name in (*OF_SCRIPTS, "WORLD_SIZE") if name in variables}
+    assert values == expected
+    assert variables.get("RANK") == ({"name": "RANK", "valueFrom": RANK} if "WORLD_SIZE" in expected else None)
+
+
 def test_order_of_variables() -> None:
     """Runtime variables come first, then ours, then the TrainJob's, which can therefore refer to ours."""
     env = [
@@ -106,7 +148,8 @@ def test_order_of_variables() -> None:
     spec = {"trainer": {"numNodes": 3, "env": [{"name": "B", "value": "job"}, {"name": "C", "value": "job"}]}}
     values = env_of({"env": enforced(spec, container={"env": env}).main_container.env})
     assert list(values) == [
-        "A", "PET_NNODES", "B", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "C",
+        "A", "PET_NNODES", "B", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+        "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "C",
     ]  # fmt: skip
     assert (values["A"], values["B"], values["C"], values["PET_NNODES"]) == ("runtime", "job", "job", "3")
 

@@ -56,8 +56,10 @@ def told(*targets: Any, elastic: bool = False) -> dict[str, dict[str, Any]]:
     ],
 )
 def test_targets(targets: Any, expected: set[str]) -> None:
-    """The containers that the runtime names have the very variables of the one that trains."""
+    """The containers that the runtime names have torchrun's variables of the one that trains, and no rank of theirs."""
     env = told(*targets)
+    for variable in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"):
+        del env["node/trainer"][variable]
     assert set(env) == {"node/trainer"} | expected
     for name in expected:
         assert env[name] | {"PET_RDZV_CONF": ""} == env["node/trainer"] | {"PET_RDZV_CONF": ""}

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from trainer.framework import Container, RuntimeInfo
     from trainer.kube.objects import Object
 
-_ADVICE = frozenset({"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"})
+_ADVICE = frozenset(
+    {"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
+)
 """Variables whose value in a container is kept."""
 
 

@@ -6,7 +6,7 @@
 * **A fixed number of nodes**: see `static`.
 * **An elastic number of nodes**: see `elastic`.
 
-`tune run` of torchtune starts torchrun itself: see `torchtune`.
+`tune run` of torchtune starts torchrun itself: see `torchtune`. Scripts may also do without it: see `plain_script`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.framework import NODE_RANK, check_reserved_env, trainer_env
-from trainer.plugins.torch import elastic, env_injection, released_torchtune, torchtune
+from trainer.plugins.torch import elastic, env_injection, plain_script, released_torchtune, torchtune
 from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Torch:
             return
         if info.conventions.has_extras:
             torchtune.complete(info, train_job)
+            variables += plain_script.variables(info, train_job)
         else:
             variables = released_torchtune.complete(info, train_job, variables)
         env_injection.inject(info.main_container, variables)

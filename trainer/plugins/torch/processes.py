@@ -20,9 +20,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone. It
     does not find other devices, such as TPUs, so it gets their number.
     """
-    stated = stated_processes(train_job)
-    if stated is None:
-        stated = (info.ml_policy.torch and info.ml_policy.torch.num_proc_per_node) or "auto"
+    stated = chosen_processes(info, train_job)
     if stated == "cpu":
         return str(cpus_of(sizing_container(info, train_job)) or stated)
     if stated not in {"auto", "gpu"}:
@@ -31,6 +29,14 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     if stated == "auto" and not devices.count:
         return str(cpus_of(sizing_container(info, train_job)) or 1)
     return str(stated if devices.seen_by_torchrun else devices.count)
+
+
+def chosen_processes(info: RuntimeInfo, train_job: TrainJob) -> int | str:
+    """A number, cpu, gpu or auto: the TrainJob's, else the runtime's, else `auto`."""
+    stated = stated_processes(train_job)
+    if stated is not None:
+        return stated
+    return (info.ml_policy.torch and info.ml_policy.torch.num_proc_per_node) or "auto"
 
 
 def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
