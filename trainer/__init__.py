@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 __version__ = "0.1.0"
@@ -16,7 +17,8 @@ def _load_structlog() -> None:
     hidden = name not in sys.modules
     if hidden:
         sys.modules[name] = None  # type: ignore[assignment]
-    import structlog  # noqa: F401, PLC0415 - see above
+    with contextlib.suppress(ModuleNotFoundError):  # the image of the initializers has none
+        import structlog  # noqa: F401, PLC0415 - see above
 
     if hidden:
         del sys.modules[name]

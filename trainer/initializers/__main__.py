@@ -1,0 +1,88 @@
+"""The programs of the image: `python -m trainer.initializers dataset|model|export`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer.initializers.errors import TransferError, one_line
+from trainer.initializers.fetch import fetch
+from trainer.initializers.file_store import Exporter, open_store
+from trainer.initializers.local import files_below
+from trainer.initializers.options import DIRECTORIES, TransferOptions, read_options
+from trainer.initializers.staging import Staging
+from trainer.initializers.transfer_progress import TransferProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_TERMINATION_LOG = "/dev/termination-log"
+"""Where the kubelet reads the message of a container; TERMINATION_MESSAGE_PATH names another file."""
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Run one of the programs; whatever fails ends in one line on stderr and in the termination message."""
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.initializers",
+        description="Fetch a dataset or model before a training, or export a model after it.",
+        epilog="STORAGE_URI names the source, or the target of an export; docs/initializers.md lists all variables.",
+    )
+    parser.add_argument("command", choices=sorted(DIRECTORIES), help="what is transferred")
+    command: str = parser.parse_args(arguments).command
+    try:
+        options = read_options(command, environ)
+        (_export if command == "export" else _fetch)(options, sleep)
+    except Exception as error:
+        message = f"{command}: {one_line(error, environ)}"
+        sys.stderr.write(f"error: {message}\n")
+        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # outside of a container there is no such file
+            Path(environ.get("TERMINATION_MESSAGE_PATH") or _TERMINATION_LOG).write_text(message, encoding="utf-8")
+        return 1
+    return 0
+
+
+def _fetch(options: TransferOptions, sleep: Callable[[float], None]) -> None:
+    index = fetch(open_store(options), Staging(options.directory), options, TransferProgress(), sleep=sleep)
+    size = sum(file.size or 0 for file in index.files)
+    _say(f"{options.shown} is in {options.directory}: {len(index.files)} files, {size} bytes")
+
+
+def _export(options: TransferOptions, _sleep: Callable[[float], None]) -> None:
+    storage = open_store(options)
+    if not isinstance(storage, Exporter):
+        raise TransferError(
+            f"{options.shown} cannot be written: export to hf://, s3://, gs://, az://, pvc:// or file://"
+        )
+    files = [file for file in files_below(options.directory) if options.selects(file.path)]
+    if not files:
+        raise TransferError(f"{options.directory} has no files to export: check the volume, or set TRANSFER_PATH")
+    progress = TransferProgress()
+    progress.start(sum(file.size for file in files))
+    written = storage.export(files, progress.add)
+    _say(f"{options.directory} is in {options.shown}: {written} of {len(files)} files were written")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _end(*_: object) -> None:
+    """End at once: what is complete is in the log of parts, and the next run goes on from there."""
+    os._exit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)  # the first process of a container ignores it otherwise
+    sys.exit(main())

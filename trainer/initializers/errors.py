@@ -1,0 +1,58 @@
+"""What ends a transfer, said in one line without secrets."""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MESSAGE_LIMIT = 2048
+"""Characters of a message; the kubelet keeps 4096 bytes of a termination message."""
+
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|ACCESS_KEY|ACCOUNT_KEY|SAS|CREDENTIAL", re.IGNORECASE)
+_SECRET_LENGTH = 4
+"""Shorter values are no secrets, and would be cut out of ordinary words."""
+_USER = re.compile(r"(?<=://)[^/@\s]+@")
+_QUERY = re.compile(r"(://[^\s?#]+)\?[^\s#)\"']+")
+
+
+class TransferError(Exception):
+    """The transfer cannot succeed until somebody does what the message says."""
+
+
+class InterruptedTransferError(Exception):
+    """The answer broke off, or the server could not answer now; the request is worth repeating."""
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the server asks to wait. Default: 0, the client decides."""
+
+
+def one_line(error: BaseException, environ: Mapping[str, str]) -> str:
+    """The message of an error in one line, without the secrets of the environment and of URLs."""
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        text = f"no space is left on the volume ({error.filename or 'target'}): request a larger volume"
+    elif isinstance(error, PermissionError):
+        text = (
+            f"permission denied: {error.filename}: make the volume writable for this user, for example with "
+            "securityContext.fsGroup of the pod"
+        )
+    elif isinstance(error, TransferError):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error}"
+    line = " ".join(without_secrets(text, environ).split())
+    return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 3] + "..."
+
+
+def without_secrets(text: str, environ: Mapping[str, str]) -> str:
+    """The text with `***` for values of secret variables, and for users and queries of URLs."""
+    secrets = {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
+    secrets = {value for value in secrets if not value.startswith("/")}  # a path to a secret is none
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _QUERY.sub(r"\1?***", _USER.sub("***@", text))

@@ -1,0 +1,254 @@
+"""Fetches the files of a FileStore into a directory, in parts and on several connections.
+
+Threads take part after part from one iterator. Each holds one piece of at most 1 MiB, so memory does not grow with the
+size of files or with the speed of the network.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from trainer.initializers.errors import TransferError
+from trainer.initializers.index import FileIndex, digest_of
+from trainer.initializers.part_writer import PartWriter
+from trainer.initializers.parts import PART_SIZE, FilePart, PartLog, checksum_of, parts_of
+from trainer.initializers.retries import Retries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from trainer.initializers.file_store import FileStore, RemoteFile
+    from trainer.initializers.options import TransferOptions
+    from trainer.initializers.staging import Staging
+    from trainer.initializers.transfer_progress import TransferProgress
+
+_DIGEST_ATTEMPTS = 2
+"""A disk or proxy that broke a file once may deliver it right the second time."""
+
+
+def fetch(
+    storage: FileStore,
+    staging: Staging,
+    options: TransferOptions,
+    progress: TransferProgress,
+    *,
+    part_size: int = PART_SIZE,
+    sleep: Callable[[float], None] = time.sleep,
+) -> FileIndex:
+    """Make the target of the staging directory what the storage has, and return its index.
+
+    What is there already is not fetched again: files of an earlier fetch of the same source, and the parts that one has
+    written before it was interrupted.
+
+    Raises:
+        TransferError: it cannot succeed; what was fetched is kept for the next attempt.
+    """
+    retries = Retries(options.retry_interval, sleep)
+    with staging.locked():
+        staging.check_target()
+        files = checked(retries.call(lambda: list(storage.files())), options)
+        index = FileIndex(options.shown, tuple(files))
+        known = _known(staging, options)
+        missing = [file for file in files if not _is_published(staging, file, known)]
+        stale = known.keys() - {file.path for file in files}
+        if not missing and not stale and staging.published() is not None:
+            progress.start(sum(file.size or 0 for file in files))
+            progress.add(sum(file.size or 0 for file in files))
+            staging.discard()
+            return index
+        staging.files.mkdir(parents=True, exist_ok=True)
+        log = PartLog(staging.log)
+        try:
+            writer = PartWriter(storage, retries, progress)
+            work = _Fetch(staging, log, progress, writer=writer, part_size=part_size)
+            work.run(missing, options.connections)
+        finally:
+            log.close()
+        staging.publish(index, stale)
+        return index
+
+
+def checked(files: Sequence[RemoteFile], options: TransferOptions) -> Sequence[RemoteFile]:
+    """The files, unless there are none, or their names cannot be those of files below one directory."""
+    if not files:
+        patterns = f"; ALLOW_PATTERNS={','.join(options.allow)}" if options.allow else ""
+        patterns += f"; IGNORE_PATTERNS={','.join(options.ignore)}" if options.ignore else ""
+        raise TransferError(f"{options.shown} has no files that are asked for{patterns}: check storageUri and patterns")
+    names = {file.path for file in files}
+    for file in files:
+        path = PurePosixPath(file.path)
+        if path.is_absolute() or ".." in path.parts or "\0" in file.path or file.path in {"", "."}:
+            raise TransferError(f"{options.shown} has a file named {file.path!r}, which is no path in the target")
+        for parent in path.parents:
+            if str(parent) in names:
+                raise TransferError(
+                    f"{options.shown} has {str(parent)!r} and {file.path!r}, and no directory can hold both: leave one "
+                    "out with IGNORE_PATTERNS"
+                )
+    return files
+
+
+def _known(staging: Staging, options: TransferOptions) -> dict[str, RemoteFile]:
+    """The files of an earlier fetch."""
+    published = staging.published()
+    if published is None:
+        return {}
+    if published.source != options.shown:
+        raise TransferError(
+            f"the target {staging.target} holds {published.source}: empty it, or use another volume for {options.shown}"
+        )
+    return published.by_path()
+
+
+def _is_published(staging: Staging, file: RemoteFile, known: dict[str, RemoteFile]) -> bool:
+    before = known.get(file.path)
+    if before is None or before.version != file.version:
+        return False
+    path = staging.target / file.path
+    return path.is_file() and file.size in {None, path.stat().st_size}
+
+
+@dataclass(slots=True)
+class _Remaining:
+    """How much of a file is not done yet."""
+
+    file: RemoteFile
+    path: Path
+    parts: int
+    attempts: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def is_last(self) -> bool:
+        with self.lock:
+            self.parts -= 1
+            return self.parts == 0
+
+
+class _Fetch:
+    """The threads of one fetch, and what they share."""
+
+    def __init__(
+        self, staging: Staging, log: PartLog, progress: TransferProgress, *, writer: PartWriter, part_size: int
+    ) -> None:
+        self._staging, self._log, self._progress = staging, log, progress
+        self._writer, self._part_size = writer, part_size
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+
+    def run(self, files: Sequence[RemoteFile], connections: int) -> None:
+        """Fetch the files; the first error ends all threads."""
+        files = [file for file in files if not self._is_whole(file)]
+        self._progress.start(sum(file.size or 0 for file in files), is_known=all(f.size is not None for f in files))
+        self._check_space(files)
+        work = self._parts(files)
+        with ThreadPoolExecutor(connections, thread_name_prefix="fetch") as threads:
+            for _ in range(connections):
+                threads.submit(self._take, work)
+        if self._error is not None:
+            raise self._error
+
+    def _take(self, work: Iterator[tuple[_Remaining, FilePart]]) -> None:
+        """Complete part after part; what the other threads raise once they are stopped does not count."""
+        try:
+            while not self._writer.stopped.is_set():
+                with self._lock:
+                    item = next(work, None)
+                if item is None:
+                    return
+                self._complete(*item)
+        except BaseException as error:
+            with self._lock:
+                self._error = self._error or error
+                self._writer.stopped.set()
+
+    def _parts(self, files: Sequence[RemoteFile]) -> Iterator[tuple[_Remaining, FilePart]]:
+        for file in files:
+            path = self._staging.files / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parts = parts_of(file, self._part_size)
+            remaining = _Remaining(file, path, len(parts))
+            for part in parts:
+                yield remaining, part
+
+    def _complete(self, remaining: _Remaining, part: FilePart) -> None:
+        """Have one part on the disk, and after the last one the file."""
+        known = self._log.checksum(remaining.file, part)
+        if known is not None and checksum_of(remaining.path, part) == known:
+            self._progress.add(_length(part, remaining.path))
+        else:
+            self._fetch_part(remaining, part)
+        if remaining.is_last():
+            self._finish(remaining)
+
+    def _fetch_part(self, remaining: _Remaining, part: FilePart) -> None:
+        checksum = self._writer.write(remaining.file, part, remaining.path)
+        self._log.add_part(remaining.file, part, checksum)
+
+    def _finish(self, remaining: _Remaining) -> None:
+        """Verify a file whose parts are complete."""
+        file, path = remaining.file, remaining.path
+        if file.digest is not None and digest_of(path, file.digest.partition(":")[0]) != file.digest:
+            remaining.attempts += 1
+            self._log.drop(file)
+            if remaining.attempts == _DIGEST_ATTEMPTS:
+                path.unlink()
+                raise TransferError(
+                    f"{file.path}: the checksum is not {file.digest}, though it was fetched twice: check the source"
+                )
+            parts = parts_of(file, self._part_size)
+            remaining.parts = len(parts)
+            self._progress.add(-path.stat().st_size)
+            path.unlink()
+            for part in parts:
+                self._complete_again(remaining, part)
+            return
+        with path.open("rb") as opened:
+            os.fsync(opened.fileno())
+        self._log.add_whole(file, path.stat().st_size)
+
+    def _complete_again(self, remaining: _Remaining, part: FilePart) -> None:
+        self._fetch_part(remaining, part)
+        if remaining.is_last():
+            self._finish(remaining)
+
+    def _is_whole(self, file: RemoteFile) -> bool:
+        """Whether an earlier fetch has completed the file, be it in the staging directory or already in the target."""
+        size = self._log.size_when_whole(file)
+        if size is None:
+            return False
+        paths = (self._staging.files / file.path, self._staging.target / file.path)
+        return any(path.is_file() and path.stat().st_size == size for path in paths)
+
+    def _check_space(self, files: Sequence[RemoteFile]) -> None:
+        """Raise TransferError if the volume cannot hold what is missing."""
+        missing = sum(
+            part.end - part.start
+            for file in files
+            for part in parts_of(file, self._part_size)
+            if part.end is not None and self._log.checksum(file, part) is None
+        )
+        free = self._staging.free_bytes()
+        if missing > free:
+            raise TransferError(
+                f"the volume of {self._staging.target} is too small: {_show(missing)} are to be fetched, and "
+                f"{_show(free)} are free: request a larger volume, or leave files out with IGNORE_PATTERNS"
+            )
+
+
+def _length(part: FilePart, path: Path) -> int:
+    return (path.stat().st_size if part.end is None else part.end) - part.start
+
+
+def _show(size: int) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size} {unit}"
+        size = -(-size // 1024)
+    return f"{size} TiB"

@@ -1,0 +1,111 @@
+"""What a provider of a URI scheme offers, and which provider serves a URI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from trainer.initializers.errors import TransferError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from trainer.initializers.options import TransferOptions
+
+GROUP = "trainer.initializers"
+"""Entry point group: the name is a scheme, the value a function from TransferOptions to a FileStore."""
+
+_PROVIDERS = {
+    "https": "trainer.initializers.web:open_web",
+    "http": "trainer.initializers.web:open_web",
+    "pvc": "trainer.initializers.local:open_claim",
+    "file": "trainer.initializers.local:open_file",
+}
+"""Imported when their scheme is used, so that each needs its own library only."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """One file of a dataset or model."""
+
+    path: str
+    """Relative to the directory that is fetched, with `/`."""
+    size: int | None
+    """In bytes; None where the server does not tell."""
+    version: str
+    """Changes whenever the content does, such as an ETag or a commit."""
+    digest: str | None = None
+    """`sha256:HEX`, or `git-blob:HEX` (SHA-1 of a Git object); None where the source has none."""
+    is_ranged: bool = True
+    """Whether a part of it can be read; else it is fetched in one piece, from the beginning after each interruption."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """One file that is exported."""
+
+    path: str
+    """Relative to the directory that is exported, with `/`."""
+    source: Path
+    size: int
+
+
+class FileStore(Protocol):
+    """Where files are read from. Methods are called from several threads."""
+
+    def files(self) -> Iterable[RemoteFile]:
+        """The files that the options select.
+
+        Raises:
+            TransferError: there is no such thing, or no right to read it.
+            InterruptedTransferError: the server does not answer now.
+        """
+
+    def read(self, file: RemoteFile, start: int, end: int | None) -> Iterator[bytes]:
+        """The bytes from `start` up to and without `end`, or to the end of the file; raises as `files` does."""
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """A FileStore that can be written."""
+
+    def export(self, files: Sequence[LocalFile], report: Callable[[int], None]) -> int:
+        """Write the files that have changed, tell how many bytes are done, and return how many files were written."""
+
+
+def open_store(options: TransferOptions) -> FileStore:
+    """The storage of the URI.
+
+    Raises:
+        TransferError: no provider serves the scheme, or what it needs is missing.
+    """
+    scheme = options.location.scheme
+    if scheme == "cache":
+        raise TransferError(
+            "cache:// is served by the data cache of the released Trainer only: use its image "
+            "ghcr.io/kubeflow/trainer/dataset-initializer in the runtime, or name the files with s3:// or hf://"
+        )
+    if provider := _PROVIDERS.get(scheme):
+        module, _, name = provider.partition(":")
+        opened: Callable[[TransferOptions], FileStore] = getattr(_import(module, scheme), name)
+        return opened(options)
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    if scheme not in found:
+        known = ", ".join(f"{name}://" for name in sorted({*_PROVIDERS, *found}))
+        raise TransferError(f"STORAGE_URI {options.shown}: {scheme}:// is not supported: use one of {known}")
+    plugin: Callable[[TransferOptions], FileStore] = found[scheme].load()
+    return plugin(options)
+
+
+def _import(module: str, scheme: str) -> object:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("trainer"):
+            raise
+        raise TransferError(
+            f"{scheme}:// needs the package {error.name}: install trainer-operator[initializers]"
+        ) from error
