@@ -19,7 +19,7 @@ from benchmarks.following.load import Load, Mode
 from benchmarks.machine import this_machine
 from benchmarks.results import Machine, TargetResult
 from benchmarks.worker import Worker
-from trainer.kube.serving.keyring import new_keyring
+from trainer.keyring.keyring import new_keyring
 
 DEFAULT_OUTPUT = Path(__file__).parent / "progress.json"
 DEFAULT_LOAD = Load()

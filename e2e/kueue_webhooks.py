@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from trainer.kube.serving.keyring import CA_CERTIFICATES, CERTIFICATE, KEY, new_keyring
+from trainer.keyring import CA_CERTIFICATES, CERTIFICATE, KEY
+from trainer.keyring.keyring import new_keyring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,8 @@ from e2e.leftovers import identities, repeated_events
 from e2e.replicas import BRIEF, fake_job
 from e2e.submission import submit, submitting
 from e2e.waiting import until
-from trainer.kube.serving.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY, Keyring
+from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
+from trainer.keyring.keyring import Keyring
 
 if TYPE_CHECKING:
     from typing import Any

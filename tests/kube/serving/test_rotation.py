@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
+from trainer.keyring import renewal
+from trainer.keyring.keyring import Keyring
 from trainer.kube.errors import TransportError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SECRETS
-from trainer.kube.serving import renewal
-from trainer.kube.serving.keyring import Keyring
+from trainer.kube.serving import keyring_process
 from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
+    from trainer.keyring import KeyringAnswer, KeyringQuestion
     from trainer.kube.objects import Object
     from trainer.kube.serving.certificates import ServingCertificate
 
@@ -47,6 +49,19 @@ def short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Months are much to wait for, even by hand."""
     monkeypatch.setattr(renewal, "AUTHORITY_LIFETIME", AUTHORITY_LIFETIME)
     monkeypatch.setattr(renewal, "LIFETIME", LIFETIME)
+
+
+@pytest.fixture(autouse=True)
+def questions(monkeypatch: pytest.MonkeyPatch) -> list[KeyringQuestion]:
+    """What would start a process, and is answered in this one, which knows of the short lives."""
+    asked: list[KeyringQuestion] = []
+
+    def answer(question: KeyringQuestion) -> KeyringAnswer:
+        asked.append(question)
+        return renewal.answer(question)
+
+    monkeypatch.setattr(keyring_process, "ask", answer)
+    return asked
 
 
 class Calendar(ManualClock):
@@ -164,18 +179,23 @@ async def test_present_secret_is_filled(
     Keyring.parse(data(client))
 
 
-async def test_nothing_is_written_without_need(
-    client: FakeClient, clock: Calendar, replica: Replica, background: Background
+async def test_nothing_is_done_without_need(
+    client: FakeClient, clock: Calendar, replica: Replica, background: Background, questions: list[KeyringQuestion]
 ) -> None:
-    """A look each minute is one GET by name."""
+    """A look each minute is one GET by name, and starts no process; the next one starts when something can be due."""
     background(replica.run())
     await idle(clock)
+    await pass_time(clock, 0)
     before = len(client.requests)
+    questions.clear()
     for _ in range(5):
         await pass_time(clock, 0)
     asked = client.requests[before:]
     assert [(request.verb, request.name, request.namespace) for request in asked] == [("get", KEY.name, "system")] * 5
     assert len(replica.shown) == 1
+    assert questions == []
+    await pass_time(clock, 3700)
+    assert (len(questions), len(replica.shown)) == (1, 1)
 
 
 async def test_two_replicas_share(client: FakeClient, clock: Calendar, background: Background) -> None:
@@ -372,6 +392,21 @@ async def test_failures_are_told_and_retried(
         assert replica.shown
     assert replica.rotator.problem == ""
     assert [entry["error"] for entry in logs if entry["log_level"] == "warning"] == [problem]
+
+
+async def test_step_that_cannot_be_written_is_tried_again(
+    client: FakeClient, clock: Calendar, replica: Replica, background: Background
+) -> None:
+    """What was answered once does not count as done."""
+    background(replica.run())
+    await idle(clock)
+    client.faults.fail(TransportError("down"), verb="update")
+    await pass_time(clock, 2.1 * DAY)
+    assert replica.rotator.problem == "down"
+    assert len(replica.shown) == 1
+    await clock.advance(60)
+    await eventually(lambda: len(replica.shown) == 2, within=5)
+    assert replica.shown[1].expiry == Keyring.parse(data(client)).certificate.not_valid_after_utc
 
 
 async def test_server_that_does_not_answer_is_given_up(

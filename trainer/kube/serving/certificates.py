@@ -37,6 +37,8 @@ class ServingCertificate:
 
     chain: bytes
     key: bytes = field(repr=False)
+    expiry: datetime | None = field(default=None, compare=False)
+    """When it expires. Default: None, to be read in the chain, with a library that takes 8 MiB."""
 
 
 Use: TypeAlias = Callable[[ServingCertificate], Awaitable[None]]
@@ -237,7 +239,8 @@ class SelfSignedCertificates(CertificateSource):
 
 
 def _make(now: datetime) -> tuple[ServingCertificate, bytes]:
-    from trainer.kube.serving.keyring import CA_CERTIFICATES, CERTIFICATE, KEY, new_keyring  # noqa: PLC0415 - slow
+    from trainer.keyring import CA_CERTIFICATES, CERTIFICATE, KEY  # noqa: PLC0415 - slow
+    from trainer.keyring.keyring import new_keyring  # noqa: PLC0415 - slow
 
     names = {"localhost", "127.0.0.1", "::1", socket.gethostname()}
     data = new_keyring("self-signed", 3 * SELF_SIGNED_LIFETIME, names, SELF_SIGNED_LIFETIME, now).to_data()

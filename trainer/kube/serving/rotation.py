@@ -1,7 +1,8 @@
 """Rotation: certificates of servers that nobody has to make, kept in a Secret that all replicas share.
 
 Every replica reads the Secret each minute, and the first to find that something is due writes the next state, under
-optimistic locking; the others take what it has written. `trainer.kube.serving.renewal` says what is due when.
+optimistic locking; the others take what it has written. `trainer.keyring.renewal` says what is due when, in a
+process that ends: this one loads nothing that makes keys.
 
 Needed: get and update on the one Secret, by its name, and create on secrets unless it exists already (it may be empty).
 This works without leadership, since all replicas serve.
@@ -11,12 +12,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 import structlog
 
+from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY, KeyringQuestion
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import (
@@ -29,15 +32,16 @@ from trainer.kube.errors import (
 )
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import SECRETS
+from trainer.kube.serving import keyring_process
 from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
+    from trainer.keyring import KeyringAnswer
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.kube.serving.keyring import Keyring
-    from trainer.kube.serving.renewal import Renewal
 
 log = structlog.get_logger(__name__)
 
@@ -87,6 +91,8 @@ class CertificateRotator(CertificateSource):
         self._secret = secret
         self._remedy = remedy
         self._data: Mapping[str, bytes] = {}
+        self._good: KeyringAnswer | None = None
+        """The last answer about this data; it holds until the next step."""
         self._failures = 0
 
     def _pause(self) -> float:
@@ -111,21 +117,19 @@ class CertificateRotator(CertificateSource):
         for _ in range(_WRITERS):
             stored = await self._read()
             data = _data_of(stored)
-            renewal = await anyio.to_thread.run_sync(self._due, data)
-            if renewal is None:
-                await self._adopt(data)
-                return
-            data = await anyio.to_thread.run_sync(renewal.keyring.to_data)
-            try:
-                await self._write(stored, data)
-            except (AlreadyExistsError, ConflictError):
-                continue
-            except NotFoundError:
-                if stored is None:  # its namespace does not exist
-                    raise
-                continue
-            log.info("renewed certificates", secret=str(self._secret), steps=renewal.reasons)
-            await self._adopt(data)
+            answer = await self._due(data)
+            if answer.data is not None:
+                try:
+                    await self._write(stored, answer.data)
+                except (AlreadyExistsError, ConflictError):
+                    continue
+                except NotFoundError:
+                    if stored is None:  # its namespace does not exist
+                        raise
+                    continue
+                log.info("renewed certificates", secret=str(self._secret), steps=answer.reasons)
+            self._data, self._good = answer.data or data, replace(answer, data=None)
+            await self._adopt(answer.expiry)
             return
         raise ConfigurationError(f"the Secret {self._secret} is changed all the time: is it another's, too?")
 
@@ -145,39 +149,25 @@ class CertificateRotator(CertificateSource):
         assert metadata_of(stored).get("resourceVersion")
         await self._client.update(SECRETS, stored | {"data": (stored.get("data") or {}) | encoded})
 
-    def _due(self, data: Mapping[str, bytes]) -> Renewal | None:
-        """What is due by what the Secret holds; in a thread."""
-        from trainer.kube.serving.keyring import Keyring  # noqa: PLC0415 - slow
-        from trainer.kube.serving.renewal import Renewal, renew  # noqa: PLC0415 - slow
-
-        present = self._keyring(data)
-        if present is not None or not self._data:
-            return renew(present, self._names, self._clock.now())
-        # Somebody has deleted or broken the Secret: what all replicas show and API servers trust goes on to be used.
-        kept = Keyring.parse(self._data)
-        renewal = renew(kept, self._names, self._clock.now())
-        return renewal or Renewal(kept, ("restored the Secret",))
-
-    def _keyring(self, data: Mapping[str, bytes]) -> Keyring | None:
-        from trainer.kube.serving.keyring import CA_KEY, KEY, Keyring  # noqa: PLC0415 - slow
-
-        if data.get(KEY) and not data.get(CA_KEY):
+    async def _due(self, stored: Mapping[str, bytes]) -> KeyringAnswer:
+        """What is due by what the Secret holds; nothing while that is what was found to be good."""
+        now = self._clock.now()
+        if self._good is not None and stored == self._data and now < self._good.next_step:
+            return self._good
+        if stored.get(KEY) and not stored.get(CA_KEY):
             raise ConfigurationError(
                 f"the Secret {self._secret} holds a certificate without {CA_KEY}, so somebody else keeps it, such as "
                 "cert-manager: use it as files, name another Secret, or delete it if nobody does"
             )
-        if not data:
-            return None
-        try:
-            return Keyring.parse(data)
-        except ValueError as error:
-            log.warning("replacing certificates that cannot be used", secret=str(self._secret), reason=str(error))
-            return None
+        question = KeyringQuestion(stored, self._data, self._names, now)
+        answer = await anyio.to_thread.run_sync(keyring_process.ask, question)
+        if answer.unusable:
+            log.warning("replacing certificates that cannot be used", secret=str(self._secret), reason=answer.unusable)
+        return answer
 
-    async def _adopt(self, data: Mapping[str, bytes]) -> None:
-        self._data = data
-        self.ca.set(data["ca.crt"])
-        certificate = ServingCertificate(data["tls.crt"], data["tls.key"])
+    async def _adopt(self, expiry: datetime) -> None:
+        self.ca.set(self._data[CA_CERTIFICATES])
+        certificate = ServingCertificate(self._data[CERTIFICATE], self._data[KEY], expiry)
         try:
             is_new = await self._show(certificate)
         except ConfigurationError as error:

@@ -192,7 +192,7 @@ class ServingTls:
                 context.load_verify_locations(cadata=authorities.decode("ascii", errors="replace"))
             except (ValueError, ssl.SSLError) as error:
                 raise self._unusable("it holds no PEM certificate") from error
-        return context, expiry_of(certificate.chain)
+        return context, certificate.expiry or expiry_of(certificate.chain)
 
     def _unusable(self, reason: str) -> ConfigurationError:
         return ConfigurationError(f"cannot be used with the client CA {self._client_ca}: {reason}")

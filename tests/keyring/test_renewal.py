@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from trainer.kube.serving import renewal as renewal_module
-from trainer.kube.serving.keyring import Keyring, new_keyring
-from trainer.kube.serving.renewal import renew
+from trainer.keyring import renewal as renewal_module
+from trainer.keyring.keyring import Keyring, new_keyring
+from trainer.keyring.renewal import renew
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

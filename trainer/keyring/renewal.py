@@ -17,13 +17,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from trainer.kube.serving.keyring import SKEW, Keyring, new_keyring
+from trainer.keyring.keyring import SKEW, Keyring, new_keyring
+from trainer.keyring.messages import KeyringAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from cryptography import x509
+
+    from trainer.keyring.messages import KeyringQuestion
 
 NAME = "webhook"
 """Begin of the authority's common name, for those who look at it."""
@@ -43,6 +46,43 @@ class Renewal:
     keyring: Keyring
     reasons: tuple[str, ...]
     """What was done, step by step, for the log."""
+
+
+def answer(question: KeyringQuestion) -> KeyringAnswer:
+    """What is due by what a Secret holds."""
+    present, unusable = None, ""
+    if question.stored:
+        try:
+            present = Keyring.parse(question.stored)
+        except ValueError as error:
+            unusable = str(error)
+    if present is None and question.kept:
+        # Somebody has deleted or broken the Secret: what all replicas show and API servers trust goes on to be used.
+        kept = Keyring.parse(question.kept)
+        renewal: Renewal | None = renew(kept, question.names, question.now) or Renewal(kept, ("restored the Secret",))
+    else:
+        renewal = renew(present, question.names, question.now)
+    keyring = renewal.keyring if renewal is not None else present
+    assert keyring is not None
+    data, reasons = (renewal.keyring.to_data(), renewal.reasons) if renewal is not None else (None, ())
+    return KeyringAnswer(
+        data, reasons, unusable, next_step(keyring, question.now), keyring.certificate.not_valid_after_utc
+    )
+
+
+def next_step(keyring: Keyring, now: datetime) -> datetime:
+    """The first moment at which something can become due for a keyring to which nothing is due now."""
+    certificates = {keyring.certificate, *keyring.authorities}
+    moments = [
+        moment
+        for each in certificates
+        for moment in (
+            each.not_valid_after_utc,
+            _renewal_of(each),
+            each.not_valid_before_utc + SKEW + SETTLING_TIME,
+        )
+    ]
+    return min(moment for moment in moments if moment > now)
 
 
 def renew(present: Keyring | None, names: AbstractSet[str], now: datetime) -> Renewal | None:
@@ -89,8 +129,12 @@ def _has_expired(certificate: x509.Certificate, now: datetime) -> bool:
 
 def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
     """Whether two thirds of its time are over."""
+    return now >= _renewal_of(certificate)
+
+
+def _renewal_of(certificate: x509.Certificate) -> datetime:
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    return now >= begin + (end - begin) * 2 / 3
+    return begin + (end - begin) * 2 / 3
 
 
 def _age(certificate: x509.Certificate, now: datetime) -> timedelta:

@@ -1,7 +1,7 @@
 """Keyring: a certificate authority of our own and the serving certificate that it has signed, as kept in one Secret.
 
 ECDSA on P-256 for what is made here; other keys that are found in the Secret go on working until they are renewed.
-Nothing here knows of clusters; making keys and checking signatures takes milliseconds, so call it in a thread.
+Making keys and checking signatures takes milliseconds, so call it in a thread.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from trainer.keyring.messages import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
     from typing import TypeAlias
 
     PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
-
-CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
-"""Keys of the Secret: the trusted authorities with the one that signs first, its key, and the pair of the server."""
 
 SKEW = timedelta(minutes=5)
 """How much clocks of peers may be behind: certificates are valid from so long before they are made."""

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import NameOID
 
-from trainer.kube.serving.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY, SKEW, Keyring, new_keyring
+from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
+from trainer.keyring.keyring import SKEW, Keyring, new_keyring
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

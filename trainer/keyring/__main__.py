@@ -1,0 +1,28 @@
+"""`python -m trainer.keyring`: read a question from standard input and write the answer to standard output.
+
+It is a process of its own for the sake of memory: a library that makes keys is 8 MiB, and needed once in eight months.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from trainer.keyring.messages import KeyringQuestion
+from trainer.keyring.renewal import answer
+
+
+def main() -> None:
+    """KeyringAnswer one question.
+
+    Raises:
+        msgspec.DecodeError: it is none.
+    """
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=KeyringQuestion)
+    sys.stdout.buffer.write(msgspec.json.encode(answer(question)))
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
