@@ -840,6 +840,24 @@ async def test_nothing_to_do_sends_nothing(training: Training) -> None:
     await settle()
 
 
+async def test_without_pods_no_reconcile(training: Training) -> None:
+    """A TrainJob that waits for its first pod, or ends without one, costs the progress controllers nothing."""
+
+    def reconciles() -> float:
+        values = training.manager.metrics.registry.get_sample_value
+        names = ("trainjob-progress", "trainjob-progress-status")
+        labels = [{"controller": name, "result": "success"} for name in names]
+        return sum(values("controller_runtime_reconcile_total", each) or 0 for each in labels)
+
+    async with training.managed():
+        await training.put(training.train_job | {"status": {"conditions": [{"type": "Created", "status": "True"}]}})
+        await training.put(jobset(annotations={"queue": "a"}))
+        await training.finish()
+        assert reconciles() == 0
+        await training.start()
+        assert reconciles() > 0
+
+
 async def test_what_is_newer_wins(training: Training) -> None:
     """The log and what was posted to the status server are shown in the order of their times."""
     async with training.managed(with_pushes=True):

@@ -338,7 +338,7 @@ async def test_end_seen_by_another_manager(end: str, remaining: Object) -> None:
     }
     await desk.client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, subresource="status")
     async with desk.open():
-        desk.writer.close(KEY)
+        desk.writer.refresh(KEY)
         await settle()
         assert desk.shown == {"progressPercentage": 40, "lastUpdatedTime": "2026-01-01T00:00:00Z"}
 
@@ -352,11 +352,11 @@ async def test_end_of_what_the_released_trainer_has_written(desk: Desk) -> None:
     await peer.apply(TRAIN_JOBS, posted, field_manager="trainer-status", force=True, subresource="status")
     await peer.patch(TRAIN_JOBS, KEY.name, {"status": COMPLETE}, KEY.namespace, subresource="status")
     async with desk.open():
-        desk.writer.close(KEY)
+        desk.writer.refresh(KEY)
         await settle()
         assert desk.shown == {"progressPercentage": 50, "lastUpdatedTime": time}
         writes = len(desk.client.requests)
-        desk.writer.close(KEY)
+        desk.writer.refresh(KEY)
         await settle()
         assert len(desk.client.requests) == writes
 

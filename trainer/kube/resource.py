@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True, cache_hash=True):
     """One version of a resource: enough to build its URLs and to recognise its objects."""
 
     group: str

@@ -22,7 +22,7 @@ from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.status.status import has_ended
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.predicates import annotation_changed, any_of
+from trainer.kube.controller.predicates import all_of, annotation_changed, any_of
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.events.recorder import EventRecorder
@@ -134,13 +134,14 @@ class ProgressController:
         manager.add(self._run_followers, name="progress followers")
         self._controller = controller = Controller("trainjob-progress", manager, self.reconcile)
         changed = any_of(train_job_changed, progress_changed) if options.with_pushes else train_job_changed
-        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=changed)
-        controller.owns(JOBSETS, selection=selection, predicate=annotation_changed)
+        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=all_of(self._needs_reconcile, changed))
+        controller.owns(JOBSETS, selection=selection, predicate=all_of(self._is_followed, annotation_changed))
         controller.watches_source(Kind(pods, jobset_keys, _candidate_changed))
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Start or stop the follower of one TrainJob, and check whether its training has stalled."""
-        await self._started.wait()
+        if self._tasks is None:
+            await self._started.wait()
         obj = self._train_jobs.get(key)
         if obj is None or is_being_deleted(obj) or not is_managed_here(obj):
             self._forget(key)
@@ -164,13 +165,26 @@ class ProgressController:
             self._forget(key)
         if has_ended(obj):
             self._close(key)
-        elif self._is_outdated(obj):
+        if self._is_outdated(key, obj):
             self._writer.refresh(key)
         return result
 
-    def _is_outdated(self, obj: Object) -> bool:
+    def _is_followed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: drops TrainJobs and JobSets without a pod, whose first pod triggers their reconcile."""
+        obj = new or old
+        if obj is None or obj.key in self._trainings or self._writer.has_state_of(obj.key):
+            return True
+        return bool(self._pods.keys_by_index(CANDIDATES, candidates_of(obj.key)))
+
+    def _needs_reconcile(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: drops TrainJobs without a pod whose status is right."""
+        if self._is_followed(old, new):
+            return True
+        return new is not None and self._is_outdated(new.key, {"status": new.get("status")})
+
+    def _is_outdated(self, key: ObjectKey, obj: Object) -> bool:
         """Whether the status has to be written although no message has arrived."""
-        if is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key_of(obj)) is not None):
+        if is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key) is not None):
             return True
         return has_stopped(obj) and shows_remaining(obj)
 
@@ -280,7 +294,7 @@ class ProgressController:
         return self._default_stall_timeout, False
 
     def _close(self, key: ObjectKey) -> None:
-        """Remove the remaining time of an ended TrainJob, and drop its state once its log is read to the end."""
+        """Drop the state of an ended TrainJob once its log is read to the end."""
         self._writer.close(key)
         training = self._trainings.get(key)
         if training is not None and training.follower is not None:

@@ -141,10 +141,14 @@ class ProgressWriter:
             self._enqueue_in_turn(key, account)
 
     def close(self, key: ObjectKey) -> None:
-        """Queue a write without remaining time, since the TrainJob has ended; later submissions are written too."""
+        """Queue the last write of a TrainJob that has ended; later submissions are written too."""
         if (account := self._accounts.get(key)) is not None:
             account.is_closed = True
-        self.refresh(key)
+            self._enqueue_in_turn(key, account)
+
+    def has_state_of(self, key: ObjectKey) -> bool:
+        """Whether progress of this TrainJob was submitted, and it is neither closed nor forgotten."""
+        return key in self._accounts
 
     def forget(self, key: ObjectKey) -> None:
         """Drop pending writes of a TrainJob that was deleted."""

@@ -9,6 +9,7 @@ import pytest
 from tests.kube.objects import pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.predicates import (
+    all_of,
     annotation_changed,
     any_of,
     generation_changed,
@@ -83,6 +84,8 @@ def never(*_: object) -> bool:
         pytest.param(any_of(never, always), True, id="one"),
         pytest.param(any_of(never, never), False, id="none"),
         pytest.param(any_of(), False, id="any-of-none"),
+        pytest.param(all_of(always, always), True, id="all"),
+        pytest.param(all_of(always, never), False, id="not-all"),
     ],
 )
 def test_combination(predicate: Predicate, expected: bool) -> None:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SERVED: Final = {
-    resource: replace(resource, version="v1alpha1")
+    resource: msgspec.structs.replace(resource, version="v1alpha1")
     for resource in (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 }
 """What the cluster serves for each resource of the model."""

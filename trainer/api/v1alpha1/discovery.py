@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
+import msgspec
 import structlog
 
 from trainer.api.trainjob import TRAIN_JOBS
@@ -53,7 +54,7 @@ class Served:
 
     def resource(self, resource: Resource) -> Resource:
         """TrainJobs or runtimes as the cluster stores them, which `client` does not decode."""
-        return replace(resource, version=self.version)
+        return msgspec.structs.replace(resource, version=self.version)
 
 
 V2ALPHA1: Final = Served("v2alpha1")

@@ -131,11 +131,13 @@ class CacheReader:
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""
         for resource, listers in self._listers.items():
-            found = {key: each for each in listers for key in each.keys_by_index(CONTROLLER_UID, owner_uid)}
-            for key, lister in found.items():
-                child = lister.get(key)
-                if child is not None:
-                    yield resource, child
+            seen: set[ObjectKey] = set()
+            for lister in listers:
+                for key in lister.keys_by_index(CONTROLLER_UID, owner_uid) - seen:
+                    seen.add(key)
+                    child = lister.get(key)
+                    if child is not None:
+                        yield resource, child
 
     def serves(self, resource: Resource) -> bool:
         """See `Reader.serves`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,7 @@ class Cache:
         self._namespace_limits = dict(namespace_limits or {})
         self._resync_period = resync_period
         self._informers: dict[tuple[Resource, Selection], Informer] = {}
+        self._by_resource: defaultdict[Resource, list[Informer]] = defaultdict(list)
         self._scopes: dict[Informer, anyio.CancelScope] = {}
         self._tasks: TaskGroup | None = None
 
@@ -95,6 +97,7 @@ class Cache:
                 optional=optional,
                 namespace_limit=self._namespace_limits.get(resource),
             )
+            self._by_resource[resource].append(informer)
             self._start(informer)
         elif not optional:
             informer.require()
@@ -108,6 +111,7 @@ class Cache:
         informer = self._informers.pop((resource, selection), None)
         if informer is None:
             return
+        self._by_resource[resource].remove(informer)
         if self._series is not None:
             self._series.remove(resource.qualified_name, str(selection))
         informer.removed()
@@ -151,26 +155,23 @@ class Cache:
         """Let readers see the server's answer to a write of this process (see `own_writes`)."""
         if obj.get("kind") != resource.kind:
             return
-        for informer in self._of(resource):
+        for informer in self._by_resource[resource]:
             informer.wrote(obj)
 
     def known_uid(self, resource: Resource, key: ObjectKey) -> str:
         """Uid of the object that readers see under the key; "" when they see none."""
-        known = (informer.lister.peek(key) for informer in self._of(resource))
+        known = (informer.lister.peek(key) for informer in self._by_resource[resource])
         return next((obj.uid for obj in known if obj is not None), "")
 
     def deleted(self, resource: Resource, key: ObjectKey, uid: str, answer: Object | None) -> None:
         """Let readers see that an object has been deleted, of which the server's answer tells what remains."""
-        for informer in self._of(resource):
+        for informer in self._by_resource[resource]:
             informer.deleted(key, uid, answer)
 
     def _metrics(self, resource: Resource, selection: Selection) -> CacheMetrics | None:
         if self._series is None:
             return None
         return self._series.for_informer(resource.qualified_name, str(selection))
-
-    def _of(self, resource: Resource) -> list[Informer]:
-        return [informer for (other, _), informer in self._informers.items() if other == resource]
 
     def _start_all(self) -> None:
         # Not within `run`, whose frame would keep the last informer after its removal.

@@ -47,13 +47,10 @@ class OwnWrites:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._writes: dict[ObjectKey, _Write] = {}
+        self.pending: dict[ObjectKey, _Write] = {}
+        """Writes that the store does not show yet."""
         self._deleted: OrderedDict[ObjectKey, int] = OrderedDict()
         self._caught_up = 0
-
-    def __len__(self) -> int:
-        """Number of writes that the store does not show yet."""
-        return len(self._writes)
 
     def wrote(self, obj: CachedObject, cached: CachedObject | None, *, selected: bool) -> bool:
         """Note the answer to a create, update, patch or apply.
@@ -72,13 +69,13 @@ class OwnWrites:
         if self._is_shown(obj.key, version, cached):
             # Where another has taken its name, the handlers know only that one.
             return selected and cached is None and self._deleted.get(obj.key, -1) < version
-        present = self._writes.get(obj.key)
+        present = self.pending.get(obj.key)
         if present is not None and (present.version > version or (present.gone and present.uid == obj.uid)):
             return False
         if not selected and cached is None:
-            self._writes.pop(obj.key, None)
+            self.pending.pop(obj.key, None)
             return False
-        self._writes[obj.key] = _Write(obj if selected else None, obj.uid, version, gone=False, at=self._now())
+        self.pending[obj.key] = _Write(obj if selected else None, obj.uid, version, gone=False, at=self._now())
         return False
 
     def deleted(self, obj: CachedObject) -> None:
@@ -87,15 +84,15 @@ class OwnWrites:
         Args:
             obj: its last state as readers know it.
         """
-        self._writes[obj.key] = _Write(None, obj.uid, version_of(obj) or 0, gone=True, at=self._now())
+        self.pending[obj.key] = _Write(None, obj.uid, version_of(obj) or 0, gone=True, at=self._now())
 
     def newest(self, key: ObjectKey, cached: CachedObject | None) -> CachedObject | None:
         """What a reader of this key sees."""
-        write = self._writes.get(key)
+        write = self.pending.get(key)
         if write is None:
             return cached
         if write.gone and self._now() - write.at > EXPIRY:
-            del self._writes[key]
+            del self.pending[key]
             return cached
         return write.obj
 
@@ -106,10 +103,10 @@ class OwnWrites:
             cached: objects of the store for which `belongs` is true.
             belongs: tells the same of an object that was written.
         """
-        if not self._writes:
+        if not self.pending:
             return tuple(cached)
         found = {obj.key: obj for obj in cached}
-        for key in tuple(self._writes):
+        for key in tuple(self.pending):
             newest = self.newest(key, found.get(key))
             if newest is not None and belongs(newest):
                 found[key] = newest
@@ -121,7 +118,7 @@ class OwnWrites:
         self, index: str, obj: CachedObject, find: Callable[[CachedObject], Sequence[str]]
     ) -> Sequence[str]:
         """What `find` says of an object that `newest` shows."""
-        write = self._writes.get(obj.key)
+        write = self.pending.get(obj.key)
         if write is None:  # `newest` has just forgotten a deletion
             return find(obj)
         known = write.index_values
@@ -131,27 +128,27 @@ class OwnWrites:
 
     def observe(self, obj: CachedObject, *, gone: bool) -> None:
         """The watch has shown this state, or the end, of an object."""
-        if not gone and not self._writes:
+        if not gone and not self.pending:
             return
         version = version_of(obj)
         if gone:
             self._remember_deletion(obj.key, version or 0)
-        write = self._writes.get(obj.key)
+        write = self.pending.get(obj.key)
         if write is None:
             return
         # A change of an object that is gone is one from before its end.
         shown = gone if write.gone and write.uid == obj.uid else version is None or version >= write.version
         if shown:
-            del self._writes[obj.key]
+            del self.pending[obj.key]
 
     def caught_up(self, resource_version: str) -> None:
         """The store shows everything up to this version of the whole collection (a list or a bookmark)."""
         if not resource_version.isdecimal():
             return
         self._caught_up = int(resource_version)
-        for key, write in tuple(self._writes.items()):
+        for key, write in tuple(self.pending.items()):
             if not write.gone and write.version <= self._caught_up:
-                del self._writes[key]
+                del self.pending[key]
 
     def replaced(
         self, resource_version: str, find: Callable[[ObjectKey], CachedObject | None]
@@ -161,24 +158,24 @@ class OwnWrites:
         Returns:
             What was written before that and has ended since: if no watch has shown it, nobody knows.
         """
-        before = self._writes.copy()
+        before = self.pending.copy()
         self.caught_up(resource_version)
         ended = [
             write.obj
             for key, write in before.items()
-            if write.obj is not None and key not in self._writes and _is_other(find(key), write.uid)
+            if write.obj is not None and key not in self.pending and _is_other(find(key), write.uid)
         ]
-        for key, write in tuple(self._writes.items()):
+        for key, write in tuple(self.pending.items()):
             listed = find(key)
             if listed is not None:
                 self.observe(listed, gone=False)
             elif write.gone and write.version <= self._caught_up:
-                del self._writes[key]
+                del self.pending[key]
         return ended
 
     def forget(self) -> None:
         """Nothing that was written exists any more."""
-        self._writes.clear()
+        self.pending.clear()
 
     def _is_shown(self, key: ObjectKey, version: int, cached: CachedObject | None) -> bool:
         if version <= max(self._caught_up, self._deleted.get(key, -1)):

@@ -88,13 +88,20 @@ def _namespace(obj: CachedObject) -> tuple[str, ...]:
     return (obj.key.namespace,)
 
 
+class _Indexes(dict[str, _Index]):
+    """Indexes by name."""
+
+    def __missing__(self, name: str) -> _Index:
+        raise KeyError(f"no index {name!r}: add it to the informer before it starts; known: {', '.join(self)}")
+
+
 class _Contents:
     """Objects and their indexes, which change together."""
 
     def __init__(self, functions: dict[str, IndexFunction]) -> None:
         self.objects: dict[ObjectKey, CachedObject] = {}
         self.namespaces = _Index("namespace", _namespace)
-        self.indexes = {name: _Index(name, function) for name, function in functions.items()}
+        self.indexes = _Indexes({name: _Index(name, function) for name, function in functions.items()})
         self.size = 0
 
     def put(self, key: ObjectKey, obj: CachedObject) -> CachedObject | None:
@@ -193,7 +200,7 @@ class Store:
             KeyError: there is no such index.
         """
         objects = self._contents.objects
-        return [objects[key] for key in self._index(index).keys(value)]
+        return [objects[key] for key in self._contents.indexes[index].keys(value)]
 
     def keys_by_index(self, index: str, value: str) -> Collection[ObjectKey]:
         """Their keys.
@@ -201,7 +208,7 @@ class Store:
         Raises:
             KeyError: there is no such index.
         """
-        return self._index(index).keys(value)
+        return self._contents.indexes[index].keys(value)
 
     def index_values(self, index: str, obj: CachedObject) -> Sequence[str]:
         """Under what an index finds an object, whether it is stored or not.
@@ -209,13 +216,7 @@ class Store:
         Raises:
             KeyError: there is no such index.
         """
-        return self._index(index).values(obj)
-
-    def _index(self, name: str) -> _Index:
-        if name not in self._functions:
-            known = ", ".join(self._functions)
-            raise KeyError(f"no index {name!r}: add it to the informer before it starts; known: {known}")
-        return self._contents.indexes[name]
+        return self._contents.indexes[index].values(obj)
 
 
 class Lister:
@@ -255,9 +256,9 @@ class Lister:
         Raises:
             KeyError: there is no such index.
         """
-        if not self._writes:
-            return set(self._store.keys_by_index(index, value))
-        return {obj.key for obj in self._under(index, value)}
+        if self._writes.pending:
+            return {obj.key for obj in self._under(index, value)}
+        return set(self._store.keys_by_index(index, value))
 
     def keys(self, namespace: str | None = None) -> set[ObjectKey]:
         """Namespace and name of the objects of one namespace (None: of all)."""
@@ -270,7 +271,7 @@ class Lister:
 
     def _under(self, index: str, value: str) -> Sequence[CachedObject]:
         found = self._store.by_index(index, value)
-        if not self._writes:
+        if not self._writes.pending:
             return found
         values_of = partial(self._store.index_values, index)
         return self._writes.merge(found, lambda obj: value in self._writes.index_values(index, obj, values_of))

@@ -64,3 +64,8 @@ def on(
 def any_of(*predicates: Predicate) -> Predicate:
     """At least one of these; asked in order, up to the first that says yes."""
     return lambda old, new: any(predicate(old, new) for predicate in predicates)
+
+
+def all_of(*predicates: Predicate) -> Predicate:
+    """Each of these; asked in order, up to the first that says no."""
+    return lambda old, new: all(predicate(old, new) for predicate in predicates)
