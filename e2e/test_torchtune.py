@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,8 @@ import pytest
 import yaml
 
 from e2e.kep_examples import advertise_gpus
-from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS
+from hack.torchtune_models import MODELS
+from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS, Devices
 
 if TYPE_CHECKING:
     from e2e.cluster import Cluster
@@ -31,12 +34,20 @@ pytestmark = [
 CONFIG = Path(__file__).parents[1] / "config" / "runtimes"
 STAND_INS = Path(__file__).parent / "stand_ins" / "tiny-llama"
 DIRECTORY = "/stand-ins"
+CONFIGURATIONS = {
+    variant.config_of(model.name): model
+    for model in MODELS
+    for variant in model.on_one_node
+    if variant.devices is Devices.ONE or model.gpus > 2
+}
+"""The configurations of the runtimes, each with its model; those for several devices have the same models."""
 PATIENCE = 180.0
 
+CPU = ["device=cpu", "dtype=fp32", "batch_size=2", "gradient_accumulation_steps=1"]
 TINY = [
     *("model.vocab_size=300", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=2"),
     *("model.embed_dim=32", "model.intermediate_dim=64", "model.max_seq_len=256"),
-    *("device=cpu", "dtype=fp32", "batch_size=2", "gradient_accumulation_steps=1"),
+    *CPU,
 ]
 """Shrinks the model to that of the stand-in; its 16 rows of data make 8 batches."""
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/dataset/.cache", "OMP_NUM_THREADS": "1"}
@@ -50,9 +61,14 @@ def tuning(cluster: Cluster) -> Cluster:
     if not cluster.pod_network.startswith("netns"):
         pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
     advertise_gpus(cluster)
-    data = {path.name: path.read_text() for path in sorted(STAND_INS.glob("*.py"))}
-    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stand-ins"}, "data": data})
+    cluster.apply(scripts(*STAND_INS.glob("*.py")))
     return cluster
+
+
+def scripts(*files: Path) -> dict[str, Any]:
+    """What the pods mount."""
+    data = {path.name: path.read_text() for path in sorted(files)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stand-ins"}, "data": data}
 
 
 def test_table_is_that_of_torchtune() -> None:
@@ -69,6 +85,39 @@ def test_table_is_that_of_torchtune() -> None:
         (recipe, config) for recipe, config in configs if recipe in names and not re.search("_q?dora", config)
     }
     assert {recipe.name for recipe in recipes if not recipe.supports_distributed} == SINGLE_DEVICE_RECIPES
+
+
+def test_sizes_are_those_of_torchtune() -> None:
+    """The memory in the reference follows from the parameters that the models of the configurations have."""
+    result = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "torchtune_sizes.py"), *CONFIGURATIONS],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=True,
+    )
+    for configuration, sizes in json.loads(result.stdout).items():
+        model = CONFIGURATIONS[configuration]
+        stated = {"parameters": model.parameters, "quantized": model.quantized, "adapters": model.adapters}
+        assert {name: size / 1e6 for name, size in sizes.items()} == pytest.approx(
+            {name: stated[name] for name in sizes}, rel=0.02
+        )
+
+
+def test_lora_of_llama3_on_one_device(tuning: Cluster) -> None:
+    """One GPU and an argument of LoRA turn the runtime, which trains all weights on two GPUs, to LoRA on one device."""
+    tuning.apply(scripts(STAND_INS / "dataset_initializer.py", *STAND_INS.with_name("tiny-llama3").glob("*.py")))
+    run(
+        tuning,
+        "torchtune-llama3.2-1b",
+        {"args": ["model.lora_attn_modules=[q_proj,v_proj]", *CPU], **gpus(1)},
+        environment={"PYTHONPATH": DIRECTORY},
+    )
+
+    log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
+    assert "Running LoRAFinetuneRecipeSingleDevice with resolved config" in log
+    assert "path: /workspace/model/original/tokenizer.model" in log
+    assert steps(log) == 8
 
 
 def test_lora_on_one_device(tuning: Cluster) -> None:
@@ -126,6 +175,7 @@ def run(
     cluster: Cluster, name: str, trainer: dict[str, Any], environment: dict[str, str] | None = None, **spec: Any
 ) -> None:
     """Apply the runtime and a TrainJob called tune, which has to complete."""
+    cluster.apply(with_stand_ins(name))
     variables = [{"name": key, "value": value} for key, value in (ENVIRONMENT | (environment or {})).items()]
     job = {
         "apiVersion": "trainer.kubeflow.org/v2alpha1",

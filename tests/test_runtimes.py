@@ -38,6 +38,13 @@ SHIPPED = {
     "torch-tune-gemma-7b": ("torchtune", "torch"),
     "torch-tune-llama-7b": ("torchtune", "torch"),
     "torch-tune-llama-7b-export": ("torchtune", "torch"),
+    "torchtune-gemma-2b": ("torchtune", "torch"),
+    "torchtune-llama3.1-70b": ("torchtune", "torch"),
+    "torchtune-llama3.1-8b": ("torchtune", "torch"),
+    "torchtune-llama3.2-1b": ("torchtune", "torch"),
+    "torchtune-llama3.2-3b": ("torchtune", "torch"),
+    "torchtune-mistral-7b": ("torchtune", "torch"),
+    "torchtune-qwen2.5-1.5b": ("torchtune", "torch"),
     "xgboost-distributed": ("xgboost", "xgboost"),
 }
 """Each runtime with the framework that its label names, and the policy source that serves it."""

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 _RELEASED: Final = {
     "torch-distributed-with-cache": "dataCache.runtimes.torchDistributedWithCache",
+    "torchtune-gemma-2b": "runtimes.torchtuneDistributed.gemma_2B",
+    "torchtune-llama3.1-70b": "runtimes.torchtuneDistributed.llama3_1_70B",
+    "torchtune-llama3.1-8b": "runtimes.torchtuneDistributed.llama3_1_8B",
     "torchtune-llama3.2-1b": "runtimes.torchtuneDistributed.llama3_2_1B",
     "torchtune-llama3.2-3b": "runtimes.torchtuneDistributed.llama3_2_3B",
+    "torchtune-mistral-7b": "runtimes.torchtuneDistributed.mistral_7B",
     "torchtune-qwen2.5-1.5b": "runtimes.torchtuneDistributed.qwen2_5_1_5B",
 }
 """Where the released chart has them, unless it follows from the name."""

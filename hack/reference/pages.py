@@ -10,6 +10,7 @@ from hack.reference.markdown import code, link, page, prose, table
 from hack.reference.schemas import Fields, rules_of_change
 from hack.reference.series import metrics
 from hack.reference.statuses import conditions, events
+from hack.reference.torchtune import torchtune
 from trainer.api import rules
 from trainer.api.crds import crds
 from trainer.api.trainingruntime import TrainingRuntime
@@ -103,6 +104,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "labels.md": labels_and_annotations,
     "configuration.md": configuration,
     "metrics.md": metrics,
+    "torchtune.md": torchtune,
     "cli.md": command_line,
 }
 """What makes each file of docs/reference."""
