@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from trainer.cli.run.python_api import SubmittedJob, submit
+
+__all__ = ["SubmittedJob", "__version__", "submit"]
 __version__ = "0.1.0"
 
 
@@ -25,3 +30,12 @@ def _load_structlog() -> None:
 
 
 _load_structlog()
+
+
+def __getattr__(name: str) -> Any:
+    """Load what scripts and notebooks use when they use it: controllers import this package, too."""
+    if name in {"SubmittedJob", "submit"}:
+        from importlib import import_module  # noqa: PLC0415 - see above
+
+        return getattr(import_module("trainer.cli.run.python_api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

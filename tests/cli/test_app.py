@@ -61,7 +61,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         pytest.param("no-such-command", "No such command 'no-such-command'", id="unknown command"),
         pytest.param("lnit", "No such command 'lnit'. Did you mean 'lint'", id="mistyped command"),
-        pytest.param("run", "Missing option '--file'", id="missing option"),
+        pytest.param(
+            "run", "name a script to train with (trainer run train.py), or a file with TrainJobs", id="missing option"
+        ),
         pytest.param("run -f job.yaml --colour", "No such option", id="unknown option"),
         pytest.param("run -f job.yaml --timeout soon", "'--timeout'", id="timeout is no number"),
         pytest.param("run -f job.yaml --timeout -1", "'--timeout'", id="negative timeout"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
 
     from trainer.kube.client import Client
@@ -64,6 +65,15 @@ class ConnectedCluster:
     """The version that the cluster serves."""
 
 
+@asynccontextmanager
+async def open_cluster(options: ConnectionOptions) -> AsyncIterator[ConnectedCluster]:
+    """Connect to a cluster, and find out which version it serves; its warnings go to standard error."""
+    options = replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
+    async with connect(options) as client:
+        served = await find_served(client)
+        yield ConnectedCluster(served.client(client), client.namespace, served)
+
+
 def run_on(
     options: ConnectionOptions,
     command: Callable[[ConnectedCluster], Awaitable[int | None]],
@@ -72,12 +82,9 @@ def run_on(
 ) -> int:
     """Run a command on a cluster; returns its exit code, or that of the signal that ends it."""
     configure_logging(json=False, level=log_level)
-    options = replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
 
     async def run() -> int:
-        async with connect(options) as client:
-            served = await find_served(client)
-            cluster = ConnectedCluster(served.client(client), client.namespace, served)
+        async with open_cluster(options) as cluster:
             return await command(cluster) or ExitCode.OK
 
     return run_until_signal(run)

@@ -17,7 +17,8 @@ from trainer.cli.local.manager import prepare_manager, wait_for_admission
 from trainer.cli.manifests import example, install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
 from trainer.cli.processes.child import child_process
-from trainer.cli.run.run import exit_code, follow_on_screen, submit
+from trainer.cli.run.run import exit_code, follow_on_screen
+from trainer.cli.run.submission import submit
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal

@@ -1,40 +1,55 @@
-"""`trainer run`: submit TrainJobs to the current cluster and follow them."""
+"""`trainer run`: submit a script or TrainJobs to the current cluster and follow them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import typer
 
-from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import output, say
+from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.documents import check_version, place, read_documents
-from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.jobs.find import is_about_an_object, not_served, reference
-from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.documents import check_version, read_documents
+from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import follow_jobs
-from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.errors import (
-    AlreadyExistsError,
-    ApiError,
-    BadRequestError,
-    ConflictError,
-    InvalidError,
-    NotFoundError,
+from trainer.cli.run.options import (  # noqa: TC001 - typer reads annotations
+    Arguments,
+    CodeFrom,
+    DryRun,
+    File,
+    Folder,
+    Follow,
+    Gpus,
+    Image,
+    Name,
+    Nodes,
+    PrintAs,
+    Processes,
+    Queue,
+    ResourceAmounts,
+    RuntimeName,
+    Script,
+    SecretVariables,
+    Suspend,
+    Timeout,
+    Variables,
 )
-from trainer.kube.objects import key_of, name_of, namespace_of
+from trainer.cli.run.script import ScriptOptions, prepare_script
+from trainer.cli.run.submission import submit, submit_script
+from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.objects import key_of, name_of
+from trainer.kubernetes_yaml import dump, join
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from trainer.cli.documents import Document
     from trainer.cli.run.follow import JobOutcome
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.rest.connection import ConnectionOptions
 
 
 async def follow_on_screen(client: Client, jobs: list[Object], clock: Clock) -> Mapping[ObjectKey, JobOutcome]:
@@ -49,111 +64,137 @@ def exit_code(outcomes: Mapping[ObjectKey, JobOutcome]) -> ExitCode:
 
 
 def run(
+    script: Script = None,
+    arguments: Arguments = None,
     *,
-    file: Annotated[
-        str, typer.Option("--file", "-f", help="YAML file with TrainJobs and what they need; - is standard input.")
-    ],
-    follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Whether to keep running until the TrainJobs end.")
-    ] = True,
-    timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Stop following after this time, with exit code 124.")
-    ] = None,
+    file: File = None,
+    follow: Follow = True,
+    timeout: Timeout = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     namespace: Namespace = None,
+    nodes: Nodes = None,
+    gpus: Gpus = None,
+    processes: Processes = None,
+    resource: ResourceAmounts = None,
+    runtime: RuntimeName = None,
+    image: Image = None,
+    folder: Folder = None,
+    code_from: CodeFrom = None,
+    env: Variables = None,
+    secret_env: SecretVariables = None,
+    name: Name = None,
+    queue: Queue = None,
+    suspend: Suspend = False,
+    dry_run: DryRun = False,
+    print_as: PrintAs = None,
 ) -> None:
-    """Submit TrainJobs and follow them: logs of all nodes, state, warnings, and how they end.
+    """Submit a script, or the TrainJobs of a file, and follow them: logs, state, warnings, and how they end.
+
+    trainer run train.py --nodes 2 -- --epochs 3
+
+    The runtime of a script is that of the framework which it imports. Its code travels in a ConfigMap that belongs to
+    the TrainJob, and its requirements are installed once on each node before it starts.
 
     The cluster is that of --kubeconfig, $KUBECONFIG, `trainer up` or ~/.kube/config, in this order.
 
     Exit code: 0 when all jobs are Complete, 1 when one Failed, 2 for bad input, 124 for a timeout.
     """
+    options = ScriptOptions(
+        script=script or "",
+        arguments=tuple(arguments or ()),
+        folder=folder,
+        code_from=code_from,
+        runtime=runtime,
+        name=name,
+        nodes=nodes,
+        gpus=gpus,
+        processes=processes,
+        resources=tuple(resource or ()),
+        image=image,
+        env=tuple(env or ()),
+        secret_env=tuple(secret_env or ()),
+        queue=queue,
+        suspend=suspend,
+    )
+    send = (
+        _sender_of_script(options, namespace, dry_run=dry_run, prints=dry_run or print_as is not None)
+        if file is None
+        else _sender_of_file(file, options, namespace, prints=dry_run or print_as is not None)
+    )
+    is_followed = follow and not (suspend or dry_run or print_as)
+    raise typer.Exit(_run(current_cluster(kubeconfig, context), send, timeout, is_followed=is_followed))
+
+
+_OPTION_NAMES = {"resources": "resource", "processes": "procs"}
+"""Where they are not those of the fields of `ScriptOptions`."""
+
+
+def _sender_of_file(
+    file: str, options: ScriptOptions, namespace: str | None, *, prints: bool
+) -> Callable[[ConnectedCluster], Awaitable[list[Object]]]:
+    if options.script:
+        raise BadInputError(f"--file: must not be given together with a script, {options.script}")
+    given = next((each.name for each in fields(options) if getattr(options, each.name) != each.default), "")
+    if given or prints:
+        option = _OPTION_NAMES.get(given, given.replace("_", "-")) or "dry-run or --output"
+        raise BadInputError(f"--{option}: is for scripts; with --file, change the file instead")
     documents = read_documents(file)
-    options = current_cluster(kubeconfig, context)
+
+    async def send(cluster: ConnectedCluster) -> list[Object]:
+        check_version(documents, cluster.served.version)
+        return await submit(cluster.client, documents, namespace=namespace, default_namespace=cluster.namespace)
+
+    return send
+
+
+def _sender_of_script(
+    options: ScriptOptions, namespace: str | None, *, dry_run: bool, prints: bool
+) -> Callable[[ConnectedCluster], Awaitable[list[Object]]]:
+    if not options.script:
+        raise BadInputError(
+            "name a script to train with (trainer run train.py), or a file with TrainJobs (trainer run -f FILE)"
+        )
+
+    async def send(cluster: ConnectedCluster) -> list[Object]:
+        job = await prepare_script(cluster, options, namespace or cluster.namespace)
+        if prints:
+            note(f"packed {job.description}")
+            if not dry_run:
+                await submit_script(cluster.client, job, is_quiet=True)
+            output().file.write(join(dump(document.obj) for document in (job.config_map, job.train_job)))
+            return []
+        say(f"packed {job.description}")
+        created = await submit_script(cluster.client, job)
+        if options.suspend:
+            say(f"{name_of(created)} is suspended: trainer resume {name_of(created)} starts it")
+        return [created]
+
+    return send
+
+
+def _run(
+    connection: ConnectionOptions,
+    send: Callable[[ConnectedCluster], Awaitable[list[Object]]],
+    timeout: float | None,
+    *,
+    is_followed: bool,
+) -> int:
     submitted: list[Object] = []
 
     async def submit_and_follow(cluster: ConnectedCluster) -> int:
-        client, clock = cluster.client, SystemClock()
-        check_version(documents, cluster.served.version)
-        submitted.extend(await submit(client, documents, namespace=namespace, default_namespace=cluster.namespace))
-        if not follow:
+        clock = SystemClock()
+        submitted.extend(await send(cluster))
+        if not is_followed:
             return ExitCode.OK
         outcomes: Mapping[ObjectKey, JobOutcome] = {}
         async with move_on_after(clock, timeout) as scope:
-            outcomes = await follow_on_screen(client, submitted, clock)
+            outcomes = await follow_on_screen(cluster.client, submitted, clock)
         return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
 
-    code = run_on(options, submit_and_follow, log_level="warning")
+    code = run_on(connection, submit_and_follow, log_level="warning")
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
         reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"
         say(f"{reason}: the cluster continues to run {names} (see: trainer get)")
-    raise typer.Exit(code)
-
-
-async def submit(
-    client: Client, documents: list[Document], *, namespace: str | None, default_namespace: str
-) -> list[Object]:
-    """Apply the other objects, create the TrainJobs, and return the TrainJobs as stored."""
-    placed = place(documents, namespace=namespace, default=default_namespace)
-    jobs = [document for document in placed if document.is_train_job]
-    for job in jobs:
-        await _refuse_existing(client, job)
-    for document in placed:
-        if not document.is_train_job:
-            await _apply(client, document)
-    return [await _create(client, job) for job in jobs]
-
-
-async def _refuse_existing(client: Client, job: Document) -> None:
-    name, namespace = name_of(job.obj), namespace_of(job.obj)
-    if not name:
-        return
-    try:
-        await client.get(TRAIN_JOBS, name, namespace)
-    except NotFoundError as error:
-        if is_about_an_object(error):
-            return
-        raise not_served() from None
-    raise _already_exists(job)
-
-
-def _already_exists(job: Document) -> BadInputError:
-    name, namespace = name_of(job.obj), namespace_of(job.obj)
-    return BadInputError(
-        f"TrainJob {name} exists already in namespace {namespace}: "
-        f"delete it (trainer delete {name} -n {namespace}) or give the new one another name"
-    )
-
-
-async def _apply(client: Client, document: Document) -> None:
-    try:
-        await client.apply(document.resource, document.obj, field_manager=FIELD_MANAGER)
-    except ConflictError as error:
-        raise CommandError(
-            f"{document.subject} has fields of another field manager, so it was not changed: {error}; "
-            "give it another name, or apply it with kubectl"
-        ) from None
-    except ApiError as error:
-        raise _refused(document, error) from None
-    say(f"{document.resource.kind.lower()}/{name_of(document.obj)} applied")
-
-
-async def _create(client: Client, document: Document) -> Object:
-    try:
-        job = await client.create(TRAIN_JOBS, document.obj, field_manager=FIELD_MANAGER)
-    except AlreadyExistsError:
-        raise _already_exists(document) from None
-    except NotFoundError as error:
-        raise _refused(document, error) if is_about_an_object(error) else not_served() from None
-    except ApiError as error:
-        raise _refused(document, error) from None
-    say(f"{reference(job)} created")
-    return job
-
-
-def _refused(document: Document, error: ApiError) -> CommandError:
-    is_bad_input = isinstance(error, InvalidError | BadRequestError)
-    kind = BadInputError if is_bad_input else CommandError
-    return kind(f"{document.subject}: {error}")
+    return code

@@ -10,7 +10,7 @@ from tests.cli.conftest import train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.documents import Document
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.run.run import submit
+from trainer.cli.run.submission import submit
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.testing import FakeClient

@@ -1,0 +1,170 @@
+"""The TrainJobs of scripts, built into JobSets by the real pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.run.test_frameworks import shipped
+from trainer.cli.documents import Document, checked
+from trainer.cli.errors import BadInputError
+from trainer.cli.manifests import runtimes
+from trainer.cli.offline.render import render_documents
+from trainer.cli.run.code_source import GitCode
+from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
+from trainer.kube.objects import name_of
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
+    from trainer.cli.run.frameworks import ChosenRuntime
+    from trainer.kube.objects import Object
+
+START = ["python3", "/mnt/trainer/source/start.py", "--"]
+TORCH = [*START, "torchrun", "train.py", "--epochs", "3"]
+PYTHON = [*START, "python3", "train.py", "--epochs", "3"]
+OPEN_MPI = ["mpirun", "-x", "PATH", "-x", "A", *PYTHON]
+MOUNTS = {"/mnt/trainer/source": "trainer-source", "/mnt/trainer/work": "trainer-work"}
+
+
+def runtime_named(name: str, version: Version = "v2alpha1") -> ChosenRuntime:
+    return next(each for each in shipped(version) if each.name == name)
+
+
+def settings(**changed: Any) -> JobSettings:
+    given: dict[str, Any] = {
+        "name": "train-x",
+        "script": "train.py",
+        "arguments": ("--epochs", "3"),
+        "nodes": 2,
+        "environment": ({"name": "A", "value": "1"},),
+    }
+    return JobSettings(**{**given, **changed})
+
+
+def built(name: str, version: Version, job: Object | None = None) -> dict[str, Object]:
+    """The pod specs of the JobSet that the manager builds from the TrainJob, by replicated Job."""
+    job = job or train_job(settings(), runtime_named(name, version), "code", "default")
+    document = checked(as_served(job, version), "train.py")
+    assert isinstance(document, Document), document
+    (rendered,) = render_documents([document])
+    assert rendered.warnings == ()
+    (job_set,) = [component.object for component in rendered.components if component.resource == JOBSETS]
+    return {each["name"]: each["template"]["spec"]["template"]["spec"] for each in job_set["spec"]["replicatedJobs"]}
+
+
+def container_of(pods: dict[str, Object], job: str) -> Object:
+    """Its main container."""
+    found: list[Object] = [each for each in pods[job]["containers"] if each["name"] in {"trainer", "node"}]
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "command"),
+    [
+        *(
+            pytest.param(version, name, command, id=f"{name}, {version}")
+            for name, command, versions in (
+                ("torch-distributed", TORCH, ("v2alpha1", "v1alpha1")),
+                ("torch-distributed-elastic", TORCH, ("v2alpha1",)),
+                ("torch-single-node", TORCH, ("v2alpha1",)),
+                ("jax-distributed", PYTHON, ("v2alpha1", "v1alpha1")),
+                ("tensorflow-distributed", PYTHON, ("v2alpha1",)),
+                ("xgboost-distributed", PYTHON, ("v2alpha1", "v1alpha1")),
+                ("plain", PYTHON, ("v2alpha1",)),
+                ("mpi-openmpi", OPEN_MPI, ("v2alpha1",)),
+                ("mpi-intel", ["mpirun", *PYTHON], ("v2alpha1",)),
+                ("mpi-mpich", ["mpirun", *PYTHON], ("v2alpha1",)),
+                ("deepspeed-distributed", OPEN_MPI, ("v2alpha1", "v1alpha1")),
+                ("mlx-distributed", OPEN_MPI, ("v2alpha1", "v1alpha1")),
+            )
+            for version in versions
+        ),
+    ],
+)
+def test_job_set(version: Version, name: str, command: list[str]) -> None:
+    """Whatever the runtime, the code is on each node, and what starts the training starts it there."""
+    pods = built(
+        name,
+        version,
+        train_job(settings(nodes=1 if "single" in name else 2), runtime_named(name, version), "code", "default"),
+    )
+
+    starter = "launcher" if command[0] == "mpirun" else "node"
+    container = container_of(pods, starter)
+    assert [*container["command"], *(container.get("args") or [])] == command
+    for job in {starter, "node"}:
+        mounts = {each["mountPath"]: each["name"] for each in container_of(pods, job)["volumeMounts"]}
+        assert mounts.items() >= MOUNTS.items()
+        assert {"name": "trainer-source", "configMap": {"name": "code"}} in pods[job]["volumes"]
+        assert {"name": "trainer-work", "emptyDir": {}} in pods[job]["volumes"]
+    assert {"name": "A", "value": "1"} in container["env"]
+
+
+def test_each_runtime_is_covered() -> None:
+    """Runtimes that fine-tune by recipes and Flux take a script by the same rules as the others, and can be built."""
+    for version in ("v2alpha1", "v1alpha1"):
+        for runtime in runtimes(version):
+            name = name_of(runtime)
+            job = train_job(settings(nodes=1), runtime_named(name, version), "code", "default")
+            assert as_served(job, version)["spec"]["runtimeRef"]["name"] == name
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_settings(version: Version) -> None:
+    """Each setting is where the API has it, and references to variables stay texts."""
+    amounts = {"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}}
+    wanted = settings(
+        arguments=("$(A)",), image="mine:1", nodes=4, processes=2, resources=amounts, queue="team-queue", suspend=True
+    )
+
+    job = as_served(train_job(wanted, runtime_named("torch-distributed", version), "code", "team"), version)
+
+    trainer = job["spec"]["trainer"]
+    assert job["apiVersion"] == f"trainer.kubeflow.org/{version}"
+    assert job["metadata"] == {
+        "name": "train-x", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "team-queue"},
+    }  # fmt: skip
+    assert (job["spec"]["suspend"], trainer["image"], trainer["numNodes"]) == (True, "mine:1", 4)
+    assert (trainer["numProcPerNode"], trainer["resourcesPerNode"]) == (2, amounts)
+    assert trainer["command"][-2:] == ["train.py", "$$(A)"]
+
+
+def test_minimum() -> None:
+    """What is not asked for is left to the runtime."""
+    job = train_job(settings(nodes=None, environment=()), runtime_named("plain"), "code", "team")
+    assert job["spec"]["trainer"].keys() == {"command"}
+    assert "suspend" not in job["spec"]
+
+
+def test_code_of_git() -> None:
+    """Nodes fetch the commit before they start."""
+    git = GitCode("https://example.com/a", "0" * 40)
+    job = train_job(settings(arguments=()), runtime_named("plain"), "code", "team", git=git)
+    assert job["spec"]["trainer"]["command"] == [
+        *START[:-1], "--git", git.url, git.commit, "--", "python3", "train.py",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("script", "stem"),
+    [
+        pytest.param("src/My_Train.py", "my-train", id="letters"),
+        pytest.param("01-train.py", "train", id="digits first"),
+        pytest.param("__.py", "train", id="nothing left"),
+        pytest.param(f"{'a' * 80}.py", "a" * 40, id="long"),
+    ],
+)
+def test_made_name(script: str, stem: str) -> None:
+    """A name follows from that of the script, and no two are the same."""
+    first, second = job_name(None, script), job_name(None, script)
+    assert (first[:-6], second[:-6], first[-6]) == (stem, stem, "-")
+    assert first != second
+
+
+@pytest.mark.parametrize("name", ["", "Demo", "1st", "a.b", "-a", "a-", "a" * 64])
+def test_wrong_name(name: str) -> None:
+    """A name that no version of the API takes is refused."""
+    with pytest.raises(BadInputError, match="--name: "):
+        job_name(name, "train.py")

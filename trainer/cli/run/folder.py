@@ -1,0 +1,182 @@
+"""The files that travel with a script: chosen, counted, and refused where they cannot."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from trainer.cli.console import printable
+from trainer.cli.errors import BadInputError
+from trainer.cli.run.ignores import IGNORE_FILE, Ignores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+REQUIREMENTS = "requirements.txt"
+PROJECT = "pyproject.toml"
+MOST_FILES = 10_000
+MOST_BYTES = 64 * 1024 * 1024
+"""Of all files before they are compressed: what is larger never fits afterwards, and is not read."""
+_LARGEST = 5
+"""Files that the error about a folder that is too large names."""
+_SECRETS = frozenset({".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials", "kubeconfig"})
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """One file that travels."""
+
+    name: str
+    """Relative to the folder, with slashes."""
+    path: Path
+    size: int
+    mode: int
+    """0755 for what its owner may execute, else 0644, whatever the umask of this machine."""
+    link: str = ""
+    """What a symbolic link to something in the folder points at, relative to its own folder."""
+
+
+def files_of_folder(folder: Path) -> list[PackedFile]:
+    """All files of a folder that are not ignored, by name.
+
+    Raises:
+        BadInputError: too many or too large, a symbolic link that leaves the folder, or something unreadable.
+    """
+    root = folder.resolve()
+    return _bounded(_walk(root, root, Ignores.of(root)), root)
+
+
+def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
+    """A script, the modules beside it, and its requirements, by name; see `files_of_folder`."""
+    root = script.parent.resolve()
+    ignores = Ignores.of(root)
+    chosen = {root / script.name, *(root / path.name for path in beside)}
+    chosen |= {root / name for name in (REQUIREMENTS, PROJECT) if (root / name).is_file()}
+
+    def packed() -> Iterator[PackedFile]:
+        for path in sorted(chosen):
+            if path.is_dir():
+                yield from _walk(root, path, ignores.below(path))
+            else:
+                yield _packed(root, path)
+
+    return _bounded(packed(), root)
+
+
+def project_requirements(folder: Path) -> list[str]:
+    """The dependencies that a pyproject.toml states.
+
+    Raises:
+        BadInputError: the file is no TOML, or its dependencies are no list.
+    """
+    file = folder / PROJECT
+    try:
+        project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{file}: {printable(str(error))}") from None
+    except OSError:
+        return []
+    stated = project.get("dependencies", []) if isinstance(project, dict) else None
+    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
+        raise BadInputError(f"{file}: project.dependencies: must be a list of requirements, such as numpy>=2")
+    return stated
+
+
+def likely_secrets(files: Iterable[PackedFile]) -> list[str]:
+    """Files that often hold passwords or keys."""
+    return [
+        file.name
+        for file in files
+        if Path(file.name).name in _SECRETS or Path(file.name).suffix in {".pem", ".key", ".p12", ".pfx"}
+    ]
+
+
+def too_large(files: Iterable[PackedFile], problem: str) -> BadInputError:
+    """The error about files that do not fit, with the largest of them."""
+    largest = sorted(files, key=lambda file: -file.size)[:_LARGEST]
+    names = ", ".join(f"{printable(file.name)} ({size(file.size)})" for file in largest)
+    return BadInputError(
+        f"{problem}; the largest files are {names}: list what the training does not need in {IGNORE_FILE}, fetch data "
+        "in the training, or have the code fetched with --code-from git+https://HOST/REPOSITORY@COMMIT"
+    )
+
+
+def size(number: int) -> str:
+    """Bytes for people."""
+    if number < 1024:
+        return f"{number} bytes"
+    if number < 1024 * 1024:
+        return f"{number / 1024:.1f} KiB"
+    return f"{number / 1024 / 1024:.1f} MiB"
+
+
+def _walk(root: Path, folder: Path, ignores: Ignores) -> Iterator[PackedFile]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        _unreadable(root, folder, error)
+    for entry in entries:
+        path = Path(entry.path)
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if ignores.match(path, is_folder=is_folder):
+            continue
+        if is_folder:
+            yield from _walk(root, path, ignores.below(path))
+        elif entry.is_file(follow_symlinks=False) or entry.is_symlink():  # neither a socket nor a device
+            yield _packed(root, path)
+
+
+def _packed(root: Path, path: Path) -> PackedFile:
+    name = path.relative_to(root).as_posix()
+    try:
+        link = _link(root, path) if path.is_symlink() else ""
+        status = path.lstat() if link else path.stat()
+        if not link and not os.access(path, os.R_OK):
+            raise PermissionError(13, "Permission denied")
+    except OSError as error:
+        _unreadable(root, path, error)
+    return PackedFile(
+        name, path, 0 if link else status.st_size, 0o755 if status.st_mode & stat.S_IXUSR else 0o644, link
+    )
+
+
+def _link(root: Path, path: Path) -> str:
+    try:
+        target = Path(os.path.realpath(path, strict=True))
+    except FileNotFoundError:
+        raise BadInputError(
+            f"{printable(str(path))} is a symbolic link to nothing: remove it, or list it in {IGNORE_FILE}"
+        ) from None
+    if not target.is_relative_to(root):
+        raise BadInputError(
+            f"{printable(str(path))} is a symbolic link that leaves the folder {root}: put the file itself there, or "
+            f"list the link in {IGNORE_FILE}"
+        )
+    return os.path.relpath(target, path.parent)
+
+
+def _unreadable(root: Path, path: Path, error: OSError) -> NoReturn:
+    name = printable(path.relative_to(root).as_posix())
+    raise BadInputError(
+        f"{name} of {root} cannot be read: {error.strerror}: make it readable, or list it in {IGNORE_FILE}"
+    ) from None
+
+
+def _bounded(files: Iterator[PackedFile], root: Path) -> list[PackedFile]:
+    """The files as a list; stops at the first that is one too many."""
+    found: list[PackedFile] = []
+    total = 0
+    for file in files:
+        found.append(file)
+        total += file.size
+        if len(found) > MOST_FILES:
+            raise too_large(found, f"{root} has more than {MOST_FILES} files")
+    if total > MOST_BYTES:
+        raise too_large(
+            found, f"the {len(found)} files of {root} have {size(total)}, at most {size(MOST_BYTES)} are packed"
+        )
+    return sorted(found, key=lambda file: file.name)

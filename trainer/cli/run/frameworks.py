@@ -1,0 +1,182 @@
+"""Which framework a script trains with, and which runtime of the cluster is for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
+from trainer.cli.console import printable
+from trainer.cli.errors import BadInputError, CommandError
+from trainer.cli.jobs.find import list_served
+from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+PLAIN: Final = "plain"
+"""The framework of a script that imports none."""
+_OF_MODULE: Final = {
+    **dict.fromkeys(("torch", "torchvision", "torchaudio", "torchdata", "lightning", "pytorch_lightning"), "torch"),
+    **dict.fromkeys(("transformers", "accelerate", "diffusers", "peft", "trl", "timm", "fastai"), "torch"),
+    **dict.fromkeys(("jax", "flax", "optax", "haiku", "equinox", "orbax"), "jax"),
+    "deepspeed": "deepspeed",
+    "mlx": "mlx",
+    "paddle": "paddle",
+    "tensorflow": "tensorflow",
+    "xgboost": "xgboost",
+}
+"""The label of runtimes that a module asks for."""
+_OF_LONE_MODULE: Final = {"keras": "tensorflow", "mpi4py": "mpi"}
+"""Modules that others build on: they decide only where no other framework is imported."""
+_INCLUDED: Final = {"deepspeed": {"torch"}}
+"""Frameworks whose runtimes have those of others."""
+_USUAL: Final = ("{}-distributed", "{}-openmpi", "{}")
+"""Names of the runtime that is meant where a framework has several, the best one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRuntime:
+    """A runtime of the cluster, in the shape of the model."""
+
+    obj: Object
+    kind: str
+    framework: str
+    """By its label; empty if it has none."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return name_of(self.obj)
+
+    @property
+    def is_torch(self) -> bool:
+        """Whether torchrun starts the processes."""
+        return "torch" in self._policy
+
+    @property
+    def mpi(self) -> str:
+        """The implementation of MPI whose mpirun starts the processes; empty without one."""
+        return (
+            str(mapping_at(self._policy, "mpi").get("mpiImplementation") or "OpenMPI") if "mpi" in self._policy else ""
+        )
+
+    def training_containers(self) -> list[tuple[str, str]]:
+        """Replicated Jobs that run code of the user, each with its container.
+
+        Raises:
+            BadInputError: there is none.
+        """
+        found = [
+            (str(job.get("name")), container)
+            for job in objects_in(mapping_at(self.obj, "spec", "template", "spec").get("replicatedJobs"))
+            if _trains(job) and (container := _main_container(job))
+        ]
+        if not found:
+            raise BadInputError(
+                f"--runtime: {self.name} has no Job that trains: take another one (see: trainer runtimes)"
+            )
+        return found
+
+    @property
+    def _policy(self) -> Object:
+        return mapping_at(self.obj, "spec", "mlPolicy")
+
+
+def framework_of(modules: Iterable[str], script: str) -> str:
+    """The framework that modules belong to: `plain` for none.
+
+    Raises:
+        BadInputError: they belong to several.
+    """
+    names = sorted(modules)
+    found: dict[str, str] = {}
+    for name in names:
+        if name in _OF_MODULE:
+            found.setdefault(_OF_MODULE[name], name)
+    for framework in list(found):
+        for other in _INCLUDED.get(framework, set()) & found.keys():
+            del found[other]
+    if len(found) > 1:
+        each = " and ".join(f"{module} (runtimes of {framework})" for framework, module in found.items())
+        raise BadInputError(f"{script} imports {each}: choose with --runtime NAME (see: trainer runtimes)")
+    if found:
+        return next(iter(found))
+    return next((_OF_LONE_MODULE[name] for name in names if name in _OF_LONE_MODULE), PLAIN)
+
+
+async def runtimes_of_cluster(client: Client, namespace: str) -> list[ChosenRuntime]:
+    """The runtimes that a TrainJob of the namespace may refer to; those of the cluster first."""
+    found: list[ChosenRuntime] = []
+    for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
+        try:
+            objects = await list_served(client, resource, where)
+        except ForbiddenError as error:
+            raise CommandError(f"the runtimes cannot be listed: {error}") from None
+        found += [
+            ChosenRuntime(each, resource.kind, labels_of(each).get(FRAMEWORK_LABEL, ""))
+            for each in sorted(objects, key=name_of)
+        ]
+    return found
+
+
+def choose_runtime(
+    runtimes: Sequence[ChosenRuntime], namespace: str, *, name: str | None, framework: str, script: str
+) -> ChosenRuntime:
+    """The runtime of a name, else the usual one of a framework.
+
+    Raises:
+        BadInputError: there is none, or nothing tells which one is meant; lists the choices.
+    """
+    if name is not None:
+        named = next((each for each in runtimes if each.name == name), None)
+        if named is None:
+            raise BadInputError(
+                f"--runtime: namespace {namespace} has no runtime {printable(name)}: {_choices(runtimes)}"
+            )
+        return named
+    fitting = [each for each in runtimes if each.framework == framework]
+    current = [each for each in fitting if not labels_of(each.obj).get(SUPPORT_LABEL)] or fitting
+    if len(current) == 1:
+        return current[0]
+    for pattern in _USUAL:
+        for each in current:
+            if each.name == pattern.format(framework):
+                return each
+    why = "imports no framework" if framework == PLAIN else f"trains with {framework}"
+    if current:
+        raise BadInputError(
+            f"{script} {why}, and several runtimes are for that: choose with --runtime: {_choices(current)}"
+        )
+    what = "without a framework" if framework == PLAIN else f"for {framework}"
+    raise BadInputError(
+        f"{script} {why}, and namespace {namespace} has no runtime {what}: choose with --runtime: {_choices(runtimes)}"
+    )
+
+
+def _choices(runtimes: Sequence[ChosenRuntime]) -> str:
+    each = (f"{runtime.name} ({printable(runtime.framework) or 'no framework'})" for runtime in runtimes)
+    return ", ".join(each) or "there are no runtimes (trainer install-runtimes installs ours)"
+
+
+def _trains(job: Object) -> bool:
+    """Whether a replicated Job is a node of the training or launches it."""
+    job_labels = mapping_at(job, "template", "metadata", "labels")
+    pod_labels = mapping_at(job, "template", "spec", "template", "metadata", "labels")
+    step = job_labels.get(ANCESTOR_LABEL) or pod_labels.get(ANCESTOR_LABEL)
+    return step == Ancestor.TRAINER or (step is None and job.get("name") in {*TRAINER_JOBS, LAUNCHER})
+
+
+def _main_container(job: Object) -> str:
+    containers = objects_in(mapping_at(job, "template", "spec", "template", "spec").get("containers"))
+    names = [str(each.get("name")) for each in containers]
+    for name in TRAINER_CONTAINERS:
+        if name in names:
+            return name
+    return names[0] if names else ""

@@ -1,0 +1,74 @@
+"""Which files of a folder do not travel: those of `.trainerignore`, those that git ignores, and what tools make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pathspec import GitIgnoreSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IGNORE_FILE = ".trainerignore"
+"""As .gitignore, in any folder; what it says counts before what git ignores."""
+_FILES = (IGNORE_FILE, ".gitignore")
+_MADE_BY_TOOLS = frozenset(
+    {
+        ".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+        ".tox", ".nox", ".eggs", "node_modules", ".DS_Store", ".idea", ".vscode", IGNORE_FILE, ".gitignore",
+    }
+)  # fmt: skip
+"""Names that never travel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """The rules that hold in one folder."""
+
+    folder: Path
+    specs: tuple[tuple[str, Path, GitIgnoreSpec], ...] = ()
+    """The file, the folder it stands in, and its patterns; the nearest first."""
+
+    @classmethod
+    def of(cls, folder: Path) -> Ignores:
+        """The rules at the top of what is packed: its own, and those of git above it in the same repository."""
+        above: list[Path] = []
+        for parent in (folder, *folder.parents):
+            above.append(parent)
+            if (parent / ".git").exists():
+                break
+        else:
+            above = [folder]  # no repository
+        ignores = cls(above[-1])
+        for each in reversed(above):
+            ignores = ignores.below(each)
+        return ignores
+
+    def below(self, folder: Path) -> Ignores:
+        """The rules in a folder of this one.
+
+        Raises:
+            OSError: an ignore file cannot be read.
+        """
+        own = []
+        for name in _FILES:
+            file = folder / name
+            if file.is_file():
+                lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+                own.append((name, folder, GitIgnoreSpec.from_lines(lines)))
+        return Ignores(folder, (*own, *self.specs))
+
+    def match(self, path: Path, *, is_folder: bool) -> bool:
+        """Whether something in this folder is ignored."""
+        if path.name in _MADE_BY_TOOLS or path.suffix == ".pyc" or (is_folder and (path / "pyvenv.cfg").is_file()):
+            return True
+        for file in _FILES:
+            for name, folder, spec in self.specs:
+                if name != file:
+                    continue
+                relative = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
+                decision = spec.check_file(relative).include
+                if decision is not None:
+                    return decision
+        return False

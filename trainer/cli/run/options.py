@@ -1,0 +1,94 @@
+"""The options of `trainer run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+_SCRIPT = "With a script"
+
+Script = Annotated[
+    str | None, typer.Argument(metavar="SCRIPT", help="Python script to train with.", show_default=False)
+]
+Arguments = Annotated[
+    list[str] | None, typer.Argument(metavar="[-- ARGS]", help="Arguments of the script.", show_default=False)
+]
+File = Annotated[
+    str | None, typer.Option("--file", "-f", help="YAML file with TrainJobs and what they need; - is standard input.")
+]
+Follow = Annotated[bool, typer.Option("--follow/--no-follow", help="Whether to keep running until the TrainJobs end.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=0, metavar="SECONDS", help="Stop following after this time, with exit code 124.")
+]
+Nodes = Annotated[
+    int | None, typer.Option(min=1, help="Nodes; default: those of the runtime.", rich_help_panel=_SCRIPT)
+]
+Gpus = Annotated[int | None, typer.Option(min=0, help="NVIDIA GPUs of each node.", rich_help_panel=_SCRIPT)]
+Processes = Annotated[
+    int | None,
+    typer.Option("--procs", min=1, help="Processes on each node; default: as the runtime.", rich_help_panel=_SCRIPT),
+]
+ResourceAmounts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resource",
+        metavar="NAME=AMOUNT",
+        help="Resource of each node, such as memory=64Gi; may be given several times.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
+RuntimeName = Annotated[
+    str | None,
+    typer.Option("--runtime", help="Runtime; default: that of the imported framework.", rich_help_panel=_SCRIPT),
+]
+Image = Annotated[str | None, typer.Option(help="Image; default: that of the runtime.", rich_help_panel=_SCRIPT)]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that travels with the script, without what .trainerignore and git ignore; default: the modules "
+        "beside the script that it imports, and requirements.txt or pyproject.toml.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
+CodeFrom = Annotated[
+    str | None,
+    typer.Option(
+        metavar="git+https://HOST/REPOSITORY@REVISION",
+        help="Repository that the nodes fetch the code from; SCRIPT is a path in it.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME[=VALUE]",
+        help="Environment variable, without a value that of here; may be given several times.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
+SecretVariables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret-env",
+        metavar="NAME=SECRET:KEY",
+        help="Environment variable from a key of a Secret; may be given several times.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
+Name = Annotated[
+    str | None, typer.Option(help="Name of the TrainJob; default: that of the script.", rich_help_panel=_SCRIPT)
+]
+Queue = Annotated[str | None, typer.Option(help="Queue of Kueue that it waits in.", rich_help_panel=_SCRIPT)]
+Suspend = Annotated[
+    bool, typer.Option("--suspend", help="Create it suspended: trainer resume starts it.", rich_help_panel=_SCRIPT)
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Submit nothing; print the objects as YAML.", rich_help_panel=_SCRIPT)
+]
+PrintAs = Annotated[
+    Literal["yaml"] | None,
+    typer.Option("--output", "-o", help="Print the submitted objects; do not follow.", rich_help_panel=_SCRIPT),
+]

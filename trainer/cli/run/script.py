@@ -1,0 +1,194 @@
+"""`trainer run SCRIPT`: from a script to the objects that train it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from anyio.to_thread import run_sync
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.console import note, printable
+from trainer.cli.documents import Document, checked
+from trainer.cli.errors import BadInputError
+from trainer.cli.run.code_source import git_code
+from trainer.cli.run.folder import files_of_folder, files_of_script, likely_secrets
+from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runtimes_of_cluster
+from trainer.cli.run.imports import Imports, imports_of
+from trainer.cli.run.package import START, CodePackage, pack, start_program
+from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
+from trainer.cli.run.variables import environment, resources_per_node
+from trainer.kube.resource import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from trainer.cli.current_cluster import ConnectedCluster
+    from trainer.cli.run.code_source import GitCode
+    from trainer.cli.run.frameworks import ChosenRuntime
+
+
+_REPORT = "report.py"
+"""What scripts report their progress with; it travels with those that import it and have none beside them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptOptions:
+    """What `trainer run SCRIPT` and `trainer.submit` are given; the defaults leave it to the runtime."""
+
+    script: str = ""
+    """A file, or with `code_from` its path in the repository."""
+    arguments: tuple[str, ...] = ()
+    folder: Path | None = None
+    """What travels whole; default: the script and what it imports from beside it."""
+    code_from: str | None = None
+    """A repository that nodes fetch the code from: `git+https://HOST/REPOSITORY@REVISION`."""
+    runtime: str | None = None
+    name: str | None = None
+    nodes: int | None = None
+    gpus: int | None = None
+    """On each node."""
+    processes: int | None = None
+    """On each node."""
+    resources: tuple[str, ...] = ()
+    """On each node; each `NAME=AMOUNT`."""
+    image: str | None = None
+    env: tuple[str, ...] = ()
+    """Each `NAME=VALUE`, or `NAME` for what it is here."""
+    secret_env: tuple[str, ...] = ()
+    """Each `NAME=SECRET:KEY`."""
+    queue: str | None = None
+    suspend: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptJob:
+    """A TrainJob and its code, ready to be submitted."""
+
+    train_job: Document
+    """In the version that the cluster serves."""
+    config_map: Document
+    description: str
+    """What is packed and how much, and the runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The code of a script, and what it was found to import."""
+
+    package: CodePackage
+    script: str
+    """Relative to the code."""
+    imports: Imports | None
+    """None for a script that is not here."""
+    git: GitCode | None = None
+
+
+async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, namespace: str) -> ScriptJob:
+    """Pack the code, choose the runtime, and make the objects; nothing is sent.
+
+    Raises:
+        BadInputError: the options, the code or the cluster leave no TrainJob to make; says why and what to do.
+    """
+    variables = environment(options.env, options.secret_env, os.environ)
+    name = job_name(options.name, options.script)
+    amounts = resources_per_node(options.gpus, options.resources)
+    code = await run_sync(_code, options)
+    runtime = await _runtime(cluster, options, code, namespace)
+    settings = JobSettings(
+        name=name,
+        script=code.script,
+        arguments=options.arguments,
+        nodes=options.nodes,
+        processes=options.processes,
+        image=options.image,
+        resources=amounts,
+        environment=tuple(variables),
+        queue=options.queue,
+        suspend=options.suspend,
+    )
+    job = train_job(settings, runtime, code.package.config_map_name(name), namespace, git=code.git)
+    document = checked(as_served(job, cluster.served.version), options.script)
+    if not isinstance(document, Document):
+        raise document
+    return ScriptJob(
+        document,
+        Document(CONFIG_MAPS, code.package.config_map(name, namespace)),
+        f"{code.package.description} for {TRAIN_JOBS.kind} {name} with runtime {runtime.name}",
+    )
+
+
+async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: _Code, namespace: str) -> ChosenRuntime:
+    framework = PLAIN
+    if options.runtime is None:
+        if code.imports is None:
+            raise BadInputError("--runtime: must be given, because the script is not here to be read")
+        framework = framework_of(code.imports.modules, options.script)
+    known = await runtimes_of_cluster(cluster.client, namespace)
+    return choose_runtime(known, namespace, name=options.runtime, framework=framework, script=options.script)
+
+
+def _code(options: ScriptOptions) -> _Code:
+    if options.code_from is not None:
+        return _code_of_git(options, options.code_from)
+    script = Path(options.script)
+    _check_script(script)
+    imports = imports_of(script)
+    if imports.syntax_error:
+        note(f"{script} cannot be parsed here ({printable(imports.syntax_error)}): it may fail", kind="warning")
+    folder = script.parent.resolve() if options.folder is None else options.folder.resolve()
+    if options.folder is None:
+        files = files_of_script(script, imports.beside)
+    elif not folder.is_dir():
+        raise BadInputError(f"--folder: there is no folder {options.folder}")
+    else:
+        files = files_of_folder(folder)
+    relative = _relative(script, folder)
+    if relative not in {file.name for file in files}:
+        raise BadInputError(f"{script} is ignored in {folder} (.trainerignore, .gitignore): the script must travel")
+    for name in likely_secrets(files):
+        note(
+            f"{name} travels in a ConfigMap, which everybody may read who may read those of the namespace: "
+            "list it in .trainerignore, and use --secret-env for passwords",
+            kind="warning",
+        )
+    report = (PurePosixPath(relative).parent / _REPORT).as_posix()
+    wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
+    additions = {report: _report_source()} if wants_report else {}
+    return _Code(pack(files, folder, additions), relative, imports)
+
+
+def _report_source() -> bytes:
+    return resources.files("trainer.progress").joinpath(_REPORT).read_bytes()
+
+
+def _code_of_git(options: ScriptOptions, reference: str) -> _Code:
+    if options.folder is not None:
+        raise BadInputError("--folder: must not be given together with --code-from, which brings the whole repository")
+    path = PurePosixPath(options.script)
+    if path.is_absolute() or ".." in path.parts:
+        raise BadInputError(f"{path}: must be a path in the repository of --code-from, such as src/train.py")
+    git = git_code(reference)
+    package = CodePackage({START: start_program()}, {}, f"{git.url} at {git.commit[:12]}")
+    here = Path(options.script)
+    return _Code(package, path.as_posix(), imports_of(here) if here.is_file() else None, git)
+
+
+def _check_script(script: Path) -> None:
+    if script.is_dir():
+        raise BadInputError(f"{script} is a folder: name the script in it, such as trainer run {script}/train.py")
+    if script.suffix in {".yaml", ".yml", ".json"}:
+        raise BadInputError(f"{script} is no Python script: trainer run -f {script} submits the TrainJobs in it")
+    if not script.is_file():
+        raise BadInputError(f"there is no script {script}")
+    if script.suffix != ".py":
+        raise BadInputError(f"{script} is no Python script: its name must end in .py")
+
+
+def _relative(script: Path, folder: Path) -> str:
+    # The folder is resolved; the script may be a link in it.
+    place = script.parent.resolve() / script.name
+    if not place.is_relative_to(folder):
+        raise BadInputError(f"{script} is not in the folder {folder}: name a folder above it with --folder")
+    return place.relative_to(folder).as_posix()

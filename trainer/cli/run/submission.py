@@ -1,0 +1,159 @@
+"""Sending TrainJobs and what they need to a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.console import note, say
+from trainer.cli.documents import place
+from trainer.cli.errors import BadInputError, CommandError
+from trainer.cli.jobs.find import is_about_an_object, not_served, reference
+from trainer.cli.manifests import FIELD_MANAGER
+from trainer.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+)
+from trainer.kube.objects import name_of, namespace_of, owner_references_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from trainer.cli.documents import Document
+    from trainer.cli.run.script import ScriptJob
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+
+async def submit(
+    client: Client, documents: list[Document], *, namespace: str | None, default_namespace: str
+) -> list[Object]:
+    """Apply the other objects, create the TrainJobs, and return the TrainJobs as stored."""
+    placed = place(documents, namespace=namespace, default=default_namespace)
+    jobs = [document for document in placed if document.is_train_job]
+    for job in jobs:
+        await _refuse_existing(client, job)
+    for document in placed:
+        if not document.is_train_job:
+            await _apply(client, document)
+    return [await _create(client, job) for job in jobs]
+
+
+async def submit_script(client: Client, job: ScriptJob, *, is_quiet: bool = False) -> Object:
+    """Create the ConfigMap and the TrainJob, which owns it from then on, and return the TrainJob as stored.
+
+    Without a TrainJob no ConfigMap stays behind.
+    """
+    await _refuse_existing(client, job.train_job)
+    is_ours = await _create_code(client, job.config_map)
+    try:
+        created = await _create(client, job.train_job, is_quiet=is_quiet)
+    except BaseException:
+        if is_ours:
+            with anyio.CancelScope(shield=True):
+                await _delete_code(client, job.config_map)
+        raise
+    if is_ours:
+        await _own(client, job.config_map, created)
+    return created
+
+
+async def _create_code(client: Client, document: Document) -> bool:
+    """Create the ConfigMap; returns whether it is this command's, and not one that somebody has applied before."""
+    name, namespace = name_of(document.obj), namespace_of(document.obj)
+    try:
+        present = await client.get(CONFIG_MAPS, name, namespace)
+    except NotFoundError:
+        pass
+    except ApiError as error:
+        raise _refused(document, error) from None
+    else:
+        # The name says what is in it. The owner of an owned one is gone, and it goes as well.
+        if not owner_references_of(present):
+            return False
+        await _delete_code(client, document)
+    try:
+        await client.create(CONFIG_MAPS, document.obj, field_manager=FIELD_MANAGER)
+    except ApiError as error:
+        raise _refused(document, error) from None
+    return True
+
+
+async def _delete_code(client: Client, document: Document) -> None:
+    try:
+        await client.delete(CONFIG_MAPS, name_of(document.obj), namespace_of(document.obj))
+    except NotFoundError:
+        pass
+    except KubeError as error:
+        note(f"{document.subject} could not be deleted: {error}", kind="warning")
+
+
+async def _own(client: Client, document: Document, job: Object) -> None:
+    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name_of(job), "uid": uid_of(job)}
+    body = {"metadata": {"ownerReferences": [owner]}}
+    try:
+        await client.patch(
+            CONFIG_MAPS, name_of(document.obj), body, namespace_of(document.obj), field_manager=FIELD_MANAGER
+        )
+    except KubeError as error:
+        note(f"{document.subject} stays when the TrainJob is deleted: {error}", kind="warning")
+
+
+async def _refuse_existing(client: Client, job: Document) -> None:
+    name, namespace = name_of(job.obj), namespace_of(job.obj)
+    if not name:
+        return
+    try:
+        await client.get(TRAIN_JOBS, name, namespace)
+    except NotFoundError as error:
+        if is_about_an_object(error):
+            return
+        raise not_served() from None
+    raise _already_exists(job)
+
+
+def _already_exists(job: Document) -> BadInputError:
+    name, namespace = name_of(job.obj), namespace_of(job.obj)
+    return BadInputError(
+        f"TrainJob {name} exists already in namespace {namespace}: "
+        f"delete it (trainer delete {name} -n {namespace}) or give the new one another name"
+    )
+
+
+async def _apply(client: Client, document: Document) -> None:
+    try:
+        await client.apply(document.resource, document.obj, field_manager=FIELD_MANAGER)
+    except ConflictError as error:
+        raise CommandError(
+            f"{document.subject} has fields of another field manager, so it was not changed: {error}; "
+            "give it another name, or apply it with kubectl"
+        ) from None
+    except ApiError as error:
+        raise _refused(document, error) from None
+    say(f"{document.resource.kind.lower()}/{name_of(document.obj)} applied")
+
+
+async def _create(client: Client, document: Document, *, is_quiet: bool = False) -> Object:
+    try:
+        job = await client.create(TRAIN_JOBS, document.obj, field_manager=FIELD_MANAGER)
+    except AlreadyExistsError:
+        raise _already_exists(document) from None
+    except NotFoundError as error:
+        raise _refused(document, error) if is_about_an_object(error) else not_served() from None
+    except ApiError as error:
+        raise _refused(document, error) from None
+    if not is_quiet:
+        say(f"{reference(job)} created")
+    return job
+
+
+def _refused(document: Document, error: ApiError) -> CommandError:
+    is_bad_input = isinstance(error, InvalidError | BadRequestError)
+    kind = BadInputError if is_bad_input else CommandError
+    return kind(f"{document.subject}: {error}")

@@ -1,0 +1,84 @@
+"""Options of `trainer run SCRIPT` that are pairs: variables, variables of Secrets, and amounts of resources."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainer.api import patterns
+from trainer.cli.console import printable
+from trainer.cli.errors import BadInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trainer.kube.objects import Object
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""What shells and Python accept; Kubernetes allows more."""
+_SECRET = re.compile(r"(?P<secret>[^:]+):(?P<key>[-._a-zA-Z0-9]+)")
+
+
+def environment(plain: Iterable[str], of_secrets: Iterable[str], own: Mapping[str, str]) -> list[Object]:
+    """The variables of `--env` and `--secret-env`, for `spec.trainer.env`.
+
+    Args:
+        plain: each `NAME=VALUE`, or `NAME` for the value that it has here.
+        of_secrets: each `NAME=SECRET:KEY`.
+        own: the environment of this process.
+
+    Raises:
+        BadInputError: one of them is wrong; values are never part of the message.
+    """
+    variables: dict[str, Object] = {}
+    for item in plain:
+        name, separator, value = item.partition("=")
+        _check_name("--env", name, "NAME=VALUE, or NAME for a variable that is set here")
+        if not separator and name not in own:
+            raise BadInputError(f"--env: {name} is not set here: write {name}=VALUE")
+        # Kubernetes would take $( for the beginning of a reference to another variable.
+        text = (value if separator else own[name]).replace("$(", "$$(")
+        _add(variables, "--env", {"name": name, "value": text})
+    for item in of_secrets:
+        name, _, reference = item.partition("=")
+        _check_name("--secret-env", name, "NAME=SECRET:KEY")
+        found = _SECRET.fullmatch(reference)
+        if found is None or not patterns.compiled(patterns.OBJECT_NAME).search(found["secret"]):
+            raise BadInputError(
+                f"--secret-env: {name}: must be {name}=SECRET:KEY, the name of a Secret and a key of it"
+            )
+        source = {"secretKeyRef": {"name": found["secret"], "key": found["key"]}}
+        _add(variables, "--secret-env", {"name": name, "valueFrom": source})
+    return list(variables.values())
+
+
+def resources_per_node(gpus: int | None, amounts: Iterable[str]) -> Object:
+    """`spec.trainer.resourcesPerNode` of `--gpus` and `--resource NAME=AMOUNT`; empty without any.
+
+    Raises:
+        BadInputError: an amount is no quantity, or a resource is named twice.
+    """
+    limits: dict[str, str] = {} if not gpus else {"nvidia.com/gpu": str(gpus)}
+    for item in amounts:
+        name, _, amount = item.partition("=")
+        if not name or not patterns.compiled(patterns.QUANTITY).search(amount):
+            raise BadInputError(
+                f"--resource: {printable(item)}: must be NAME=AMOUNT, such as memory=64Gi or amd.com/gpu=8"
+            )
+        if name in limits:
+            raise BadInputError(f"--resource: {printable(name)} is given twice")
+        limits[name] = amount
+    return {"requests": dict(limits), "limits": limits} if limits else {}
+
+
+def _check_name(option: str, name: str, form: str) -> None:
+    if not _NAME.fullmatch(name):
+        shown = printable(name)[:64]
+        raise BadInputError(f"{option}: {shown or 'the name'}: must be {form}; names have letters, digits and _")
+
+
+def _add(variables: dict[str, Object], option: str, variable: Object) -> None:
+    name = variable["name"]
+    if name in variables:
+        raise BadInputError(f"{option}: {name} is given twice")
+    variables[name] = variable
