@@ -192,6 +192,18 @@ async def test_next_manager_while_it_runs(training: Training) -> None:
         assert training.log_requests[-1][1] is not None
 
 
+async def test_next_manager_without_the_pod(training: Training) -> None:
+    """A manager that starts removes the running step of an earlier one whose pod is gone, as after a suspension."""
+    async with training.managed():
+        await begin(training)
+        await training.clock.advance(5)
+        assert steps(training) == {"dataInitializerStatus": {"state": "Running"}}
+    training.client.remove(PODS, INITIALIZER_POD, KEY.namespace)
+    async with training.managed():
+        await training.clock.advance(5)
+        assert steps(training) == {}
+
+
 async def test_no_steps(training: Training) -> None:
     """A training without steps has one follower, and its status has none of their fields."""
     async with training.managed():

@@ -49,7 +49,7 @@ from trainer.progress.stalls import Before, StallWatch
 from trainer.progress.steps import StepWatch
 from trainer.progress.train_jobs import is_settled, progress_changed, shown_progress, train_job_changed
 from trainer.progress.training import Training
-from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shows_remaining
+from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shown_steps, shows_remaining
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class ProgressController:
     def _is_followed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: drops TrainJobs and JobSets without a pod, whose first pod triggers their reconcile."""
         obj = new or old
-        if obj is None or obj.key in self._trainings or self._writer.has_state_of(obj.key):
+        if obj is None or obj.key in self._trainings or obj.key in self._steps or self._writer.has_state_of(obj.key):
             return True
         return bool(self._pods.keys_by_index(CANDIDATES, candidates_of(obj.key)))
 
@@ -180,7 +180,8 @@ class ProgressController:
         """Predicate: drops TrainJobs without a pod whose status is right."""
         if self._is_followed(old, new):
             return True
-        return new is not None and self._is_outdated(new.key, {"status": new.get("status")})
+        status = {} if new is None else {"status": new.get("status")}
+        return new is not None and (bool(shown_steps(status)) or self._is_outdated(new.key, status))
 
     def _is_outdated(self, key: ObjectKey, obj: Object) -> bool:
         """Whether the status has to be written although no message has arrived."""

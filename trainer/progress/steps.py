@@ -85,6 +85,10 @@ class StepWatch:
         kept = {name: value for name, value in shown.items() if name not in steps.gone}
         return kept | {name: step.status for name, step in steps.by_field.items()}
 
+    def __contains__(self, key: ObjectKey) -> bool:
+        """Whether steps of this TrainJob have been seen."""
+        return key in self._known
+
     def forget(self, key: ObjectKey) -> None:
         """Stop following the steps of a TrainJob."""
         steps = self._known.pop(key, None)
