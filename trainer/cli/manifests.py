@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import yaml
 from anyio.to_thread import run_sync
 
@@ -74,6 +74,6 @@ async def install_definitions(client: Client, clock: Clock | None = None, *, ver
 
 async def install_runtimes(client: Client, version: Version = "v2alpha1") -> None:
     """Apply the runtimes that we ship; the server must serve their kind, and admission must work if it is on."""
-    resource = replace(CLUSTER_TRAINING_RUNTIMES, version=version)
+    resource = msgspec.structs.replace(CLUSTER_TRAINING_RUNTIMES, version=version)
     for runtime in await run_sync(runtimes, version):
         await client.apply(resource, runtime, field_manager=FIELD_MANAGER, force=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 import typer
 from anyio.to_thread import run_sync
 
@@ -93,7 +94,7 @@ class Installation:
 
     async def _apply(self, obj: Object) -> Installed:
         failures = 0
-        resource = replace(CLUSTER_TRAINING_RUNTIMES, version=obj["apiVersion"].removeprefix(_GROUP))
+        resource = msgspec.structs.replace(CLUSTER_TRAINING_RUNTIMES, version=obj["apiVersion"].removeprefix(_GROUP))
         while True:
             try:
                 await self.client.apply(resource, obj, field_manager=FIELD_MANAGER, force=self.force)
