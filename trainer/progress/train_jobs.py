@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
-from trainer.kube.objects import annotations_of
 from trainer.progress.writer import has_stopped, shows_remaining
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def _progress(obj: CachedObject) -> object:
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:
     status = {"status": obj.get("status")}
     is_outdated = has_stopped(status) and shows_remaining(status)
-    return obj.uid, obj.meta.deletion_timestamp is None, annotations_of(obj), has_ended(status), is_outdated
+    return obj.uid, obj.meta.deletion_timestamp is None, obj.annotations, has_ended(status), is_outdated
 
 
 def shown_progress(obj: Object) -> TrainerStatus | None:

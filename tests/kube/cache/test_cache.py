@@ -61,6 +61,16 @@ async def test_own_writes_reach_every_informer_that_selects_them(cache: Cache) -
     assert everything.list() == []
 
 
+async def test_own_writes_reach_no_removed_informer(cache: Cache) -> None:
+    """The answer to a write is kept where the informer is, and not where it was."""
+    removed = cache.informer(PODS).lister
+    cache.remove(PODS)
+    again = cache.informer(PODS).lister
+    cache.wrote(PODS, pod("new", uid="u", resourceVersion="9"))
+    assert removed.list() == []
+    assert len(again.list()) == 1
+
+
 async def test_answers_of_another_kind_are_no_objects_of_the_cache(cache: Cache) -> None:
     """A Scale or a Binding that answers a write to a subresource is not taken for the object."""
     lister = cache.informer(PODS).lister

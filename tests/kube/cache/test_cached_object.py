@@ -43,12 +43,40 @@ def test_it_answers_as_the_object_would() -> None:
         cached["missing"]
 
 
+@pytest.mark.parametrize("metadata_only", [False, True])
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param(FULL, id="full"),
+        pytest.param(FULL | {"metadata": FULL["metadata"] | {"managedFields": [{"manager": "m"}]}}, id="managed"),
+        pytest.param({"metadata": {"name": "a"}}, id="bare"),
+        pytest.param(FULL | {"metadata": {"name": "a", "labels": None, "annotations": None}}, id="nulls"),
+    ],
+)
+def test_an_answer_is_kept_as_what_a_watch_shows(obj: Any, *, metadata_only: bool) -> None:
+    """It makes no difference whether the object comes decoded; what comes decoded stays as it is."""
+    before = json.dumps(obj)
+    answer = CachedObject.of_answer(obj, "v1", "Pod", metadata_only=metadata_only)
+    assert json.dumps(obj) == before
+    watched = compact(obj, metadata_only=metadata_only)
+    assert answer == watched
+    assert (answer.key, answer.meta, answer.annotations) == (watched.key, watched.meta, watched.annotations)
+
+
+@pytest.mark.parametrize("obj", [{}, {"metadata": None}, {"metadata": {"name": 1}}])
+def test_an_answer_that_is_no_object(obj: Any) -> None:
+    """What has no metadata of Kubernetes is refused."""
+    with pytest.raises(ValueError, match=r"metadata|Expected"):
+        CachedObject.of_answer(obj, "v1", "Pod")
+
+
 def test_metadata_is_at_hand() -> None:
     """What the machinery asks for needs no decoding."""
     cached = compact(FULL)
     assert cached.key == ObjectKey("ns", "a")
     assert (cached.uid, cached.resource_version, cached.generation) == ("u", "7", 3)
     assert cached.labels == {"app": "x"}
+    assert cached.annotations == {"note": "kept"}
     assert cached.controller is not None
     assert (cached.controller.name, cached.controller.uid) == ("j", "1")
     assert cached.meta.deletion_timestamp == "2026-01-01T00:00:00Z"

@@ -54,7 +54,16 @@ class _Served(msgspec.Struct, gc=False, rename="camel"):
     kind: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
+class _AnnotatedMeta(msgspec.Struct, gc=False):
+    annotations: dict[str, str] | None = None
+
+
+class _Annotated(msgspec.Struct, gc=False):
+    metadata: _AnnotatedMeta | None = None
+
+
 _served = msgspec.json.Decoder(_Served)
+_annotated = msgspec.json.Decoder(_Annotated)
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _metadata = msgspec.json.Decoder(ObjectMeta)
 _object = msgspec.json.Decoder(dict[str, Any])
@@ -138,6 +147,20 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
         return cls._rebuild(raw, api_version, kind, metadata_only=metadata_only)
 
     @classmethod
+    def of_answer(cls, obj: Object, api_version: str, kind: str, *, metadata_only: bool = False) -> CachedObject:
+        """Keep a decoded object as `compact` keeps an encoded one, which is left as it is.
+
+        Raises:
+            ValueError: it has no metadata, or a field of that is of a type that Kubernetes does not allow.
+        """
+        if not obj.get("metadata"):
+            raise ValueError("the object has no metadata")
+        metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+        types = {"apiVersion": api_version, "kind": kind}
+        kept = types | ({} if metadata_only else obj) | {"metadata": metadata}
+        return cls._keep(_exactly(kept), msgspec.convert(metadata, ObjectMeta))
+
+    @classmethod
     def _rebuild(cls, raw: RawJson, api_version: str, kind: str, *, metadata_only: bool) -> CachedObject:
         fields = _fields.decode(raw)
         if "metadata" not in fields:
@@ -174,6 +197,12 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
     def labels(self) -> Mapping[str, str]:
         """`metadata.labels`; shared by all readers."""
         return self.meta.labels or {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """`metadata.annotations`; decoded for each reader, as little else of the object as possible."""
+        metadata = _annotated.decode(self.raw).metadata
+        return (metadata and metadata.annotations) or {}
 
     @property
     def owner_references(self) -> tuple[OwnerReference, ...]:

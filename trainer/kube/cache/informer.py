@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import msgspec
 import structlog
 
 from trainer.kube.cache.cached_object import CachedObject
@@ -245,7 +244,11 @@ class Informer:
             self.deleted(key_of(obj), uid_of(obj), None)
             return
         try:
-            written = self._convert(msgspec.json.encode(obj))
+            written = self._stored(
+                CachedObject.of_answer(
+                    obj, self.resource.api_version, self.resource.kind, metadata_only=self.selection.metadata_only
+                )
+            )
         except ValueError as error:
             log.warning("cannot show own write", resource=self.resource.qualified_name, reason=str(error))
             return
@@ -339,6 +342,10 @@ class Informer:
         obj = CachedObject.compact(
             raw, self.resource.api_version, self.resource.kind, metadata_only=self.selection.metadata_only
         )
+        return self._stored(obj)
+
+    def _stored(self, obj: CachedObject) -> CachedObject:
+        """The object as the store keeps it, which may be the one that it has."""
         known = self._store.get(obj.key)
         if known is not None and known.resource_version == obj.resource_version and known.uid == obj.uid:
             # A list after a gap repeats most objects: the second copy of each would be there until the first goes.

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from trainer.kube.objects import annotations_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,7 +38,7 @@ def generation_changed(old: CachedObject | None, new: CachedObject | None) -> bo
 
 def annotation_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
     """An annotation was added, changed or removed."""
-    return old is None or new is None or (old is not new and annotations_of(old) != annotations_of(new))
+    return old is None or new is None or (old is not new and old.annotations != new.annotations)
 
 
 def on(
