@@ -6,6 +6,8 @@ import base64
 from enum import Enum
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 
@@ -135,3 +137,16 @@ def test_nesting_is_limited() -> None:
     endless: dict[str, object] = {}
     endless["self"] = endless
     assert "[redacted]" in str(redacted(value=endless))
+
+
+_PARTS = (
+    "token", "password", "=", ":", "'", '"', "Bearer", "Basic", " ", "eyJ", "eyJhbGciOi", ".", "-", "/", "://", "user",
+    "@", "-----BEGIN PRIVATE KEY-----", "hunter2", "0123456789abcdef", "\n",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=8).map("".join))
+def test_a_value_is_redacted_wherever_it_stands(text: str) -> None:
+    """A text alone, which may be passed over, shows no more than the same text within a list, which is searched."""
+    shown = redacted(alone=text, listed=[text])
+    assert [shown["alone"]] == shown["listed"]

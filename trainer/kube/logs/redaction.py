@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _SECRET_TEXT = re.compile(
 )
 """Takes linear time, since peers and tenants choose the text: no repeat gives back what it has matched, and no part of
 a text is read again from another start, for each alternative begins with what its own repeats cannot contain."""
+_PLAIN_TEXT = re.compile(r"[\w/-]{0,256}+")
+"""Texts without what each alternative of `_SECRET_TEXT` needs: a blank, a dot, a colon or an equals sign."""
 _SECRET_OBJECT_FIELDS = ("data", "stringData")
 _DEPTH = 8
 
@@ -48,7 +51,19 @@ def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  
 
     Values are cut to `LONGEST_VALUE` before they are searched.
     """
-    return {key: _Redaction().redact(key, value, _DEPTH) for key, value in event.items()}
+    return {
+        key: value if _is_plain(key, value) else _Redaction().redact(key, value, _DEPTH) for key, value in event.items()
+    }
+
+
+def _is_plain(key: str, value: object) -> bool:
+    """Whether a value is a word that holds no credential, as most of those that we log: half of the time is saved."""
+    return type(value) is str and _PLAIN_TEXT.fullmatch(value) is not None and not _is_secret(key)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(key: str) -> bool:
+    return _SECRET_KEY.search(key) is not None
 
 
 class _Redaction:
