@@ -48,13 +48,18 @@ class RequestMetrics:
     def __init__(self, metrics: Metrics, host: str) -> None:
         self._host = host
         self._series = metrics.series(RequestSeries)
+        self._answers: dict[tuple[str, int | None], Counter] = {}
         self._tls_reloads = {
             success: self._series.tls_reloads.labels("success" if success else "error") for success in (True, False)
         }
 
     def answered(self, method: str, code: int | None) -> None:
         """An attempt got this status code, or None when there was no answer."""
-        self._series.requests.labels(NO_ANSWER if code is None else str(code), method, self._host).inc()
+        counter = self._answers.get((method, code))
+        if counter is None:
+            label = NO_ANSWER if code is None else str(code)
+            counter = self._answers[method, code] = self._series.requests.labels(label, method, self._host)
+        counter.inc()
 
     def took(self, method: str, seconds: float) -> None:
         """A request has been answered, or given up, after so long."""

@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 import anyio
@@ -71,6 +71,9 @@ A write takes ten rounds or more, so what a round takes is what a write takes te
 """
 
 
+_UNRESERVED = "/?%:@!$&'()*+,;=~"
+"""What a path, perhaps with a query, holds as it is (RFC 3986)."""
+
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 """The text of a Warning header (RFC 9111); others than those of code 299 are not for users."""
 
@@ -130,8 +133,10 @@ class Transport:
     ) -> None:
         self.endpoint = endpoint
         self._base = endpoint.server.rstrip("/")
+        self._url = str(yarl.URL(self._base)).rstrip("/")
         self._credentials = credentials
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
+        self._body_headers = {**self._headers, "Content-Type": "application/json"}
         self._clock = clock or SystemClock()
         self._rate_limiter = rate_limiter
         self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc)
@@ -169,7 +174,16 @@ class Transport:
             ApiError: any other answer.
             TransportError: no answer.
         """
-        return await self.read(request, _whole)
+
+        async def attempt() -> bytes:
+            response = await self._open(request)
+            try:
+                with self._transport_errors(request):
+                    return await response.read()
+            finally:
+                response.release()
+
+        return await self._retrying(request, attempt)
 
     async def read(self, request: Request, consume: Callable[[AsyncIterator[bytes]], Awaitable[_T]]) -> _T:
         """Send a request and return what `consume` makes of the chunks of a 2xx answer.
@@ -289,13 +303,11 @@ class Transport:
     async def _send(self, request: Request, stream: _Stream | None, identity: Identity) -> Answer:
         self._check(identity)
         await self._take_turn(request)
-        content_type = {"Content-Type": "application/json"} if request.body is not None else {}
-        headers = {**self._headers, **content_type, **request.headers}
+        headers = {**(self._headers if request.body is None else self._body_headers), **request.headers}
         if identity.authorization:
             headers["Authorization"] = identity.authorization
         context = await self._tls.context(identity.certificate) if self._tls is not None else None
-        params = {name: _text(value) for name, value in request.params.items() if value not in {None, ""}}
-        url = yarl.URL(self._base + request.path).update_query(params)
+        url = yarl.URL(self._url + _target(request), encoded=True)
         try:
             with self._transport_errors(request):
                 response = await self._dispatch(request, stream, url, headers, context)
@@ -328,13 +340,15 @@ class Transport:
                 connect_timeout=CONNECT_TIMEOUT,
                 idle_timeout=stream.idle_timeout,
             )
-        pool, read_timeout = (self._requests, READ_TIMEOUT) if stream is None else (self._streams, stream.idle_timeout)
+        pool, timeout = self._requests, _REQUEST_TIMEOUT
+        if stream is not None:
+            pool, timeout = self._streams, _timeout(stream.idle_timeout)
         return await pool.request(
             request.method,
             url,
-            data=request.body,
+            data=None if request.body is None else aiohttp.BytesPayload(request.body),
             headers=headers,
-            timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout),
+            timeout=timeout,
             allow_redirects=False,
             ssl=True if context is None else context,
             server_hostname=hostname,
@@ -358,12 +372,24 @@ class Transport:
         return f"{request.method} {self._base}{request.path}"
 
 
-async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
-    return b"".join([chunk async for chunk in chunks])
+def _target(request: Request) -> str:
+    """Path and query, encoded in half the time that yarl takes."""
+    path = quote(request.path, safe=_UNRESERVED)
+    params = {name: _text(value) for name, value in request.params.items() if value not in {None, ""}}
+    if not params:
+        return path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(params)}"
 
 
 def _text(value: str | int | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _timeout(read_timeout: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
+
+
+_REQUEST_TIMEOUT = _timeout(READ_TIMEOUT)
 
 
 def open_pool(*, limit: int, proxy: str | None) -> aiohttp.ClientSession:
