@@ -26,7 +26,7 @@ example-exists:
 	  { echo "error: EXAMPLE=$(EXAMPLE): there is no example of this name that runs on this machine; choose one of:" $$(cd examples && ls */train.py | xargs dirname) >&2; exit 2; }
 
 # Three workers keep two cores busy: many tests wait for processes that they have started.
-test: $(VENV)/.dev
+test: $(VENV)/.dev $(VENV)/.s3-server
 	$(BIN)/pytest -n 3
 
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
@@ -108,6 +108,12 @@ $(VENV)/.mpich: constraints.txt | $(BIN)/python
 $(VENV)/.sdk: e2e/sdk_requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/sdk --upgrade \
 	  --requirement e2e/sdk_requirements.txt
+	@touch $@
+
+# In a directory of its own: botocore needs an older python-dateutil than the client of Kubernetes.
+$(VENV)/.s3-server: tests/initializers/s3_requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/s3-server --upgrade \
+	  --requirement tests/initializers/s3_requirements.txt
 	@touch $@
 
 $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python

@@ -42,7 +42,9 @@ def main(
     try:
         options = read_options(command, environ)
         (_export if command == "export" else _fetch)(options, sleep)
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # Rust panics with one of these
         message = f"{command}: {one_line(error, environ)}"
         sys.stderr.write(f"error: {message}\n")
         sys.stderr.flush()

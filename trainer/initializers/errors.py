@@ -43,6 +43,8 @@ def one_line(error: BaseException, environ: Mapping[str, str]) -> str:
         )
     elif isinstance(error, TransferError):
         text = str(error)
+    elif isinstance(error, InterruptedTransferError):
+        text = f"{error}: try again later"
     else:
         text = f"{type(error).__name__}: {error}"
     line = " ".join(without_secrets(text, environ).split())

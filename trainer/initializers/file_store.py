@@ -19,6 +19,9 @@ GROUP = "trainer.initializers"
 """Entry point group: the name is a scheme, the value a function from TransferOptions to a FileStore."""
 
 _PROVIDERS = {
+    "s3": "trainer.initializers.object_store:open_s3",
+    "gs": "trainer.initializers.object_store:open_gcs",
+    "az": "trainer.initializers.object_store:open_azure",
     "https": "trainer.initializers.web:open_web",
     "http": "trainer.initializers.web:open_web",
     "pvc": "trainer.initializers.local:open_claim",

@@ -1,0 +1,54 @@
+"""What an error of an object store means for the person whose TrainJob it is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from obstore.exceptions import NotFoundError, PermissionDeniedError, PreconditionError, UnauthenticatedError
+
+from trainer.initializers.errors import InterruptedTransferError, TransferError
+
+if TYPE_CHECKING:
+    from trainer.initializers.options import TransferOptions
+
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_STATUS = re.compile(r"status code: (\d{3})")
+_CREDENTIALS = {
+    "s3": "ACCESS_KEY_ID and SECRET_ACCESS_KEY by secretRef, or AWS_SKIP_SIGNATURE=true for a public bucket",
+    "gs": "GOOGLE_SERVICE_ACCOUNT_KEY by secretRef, or GOOGLE_SKIP_SIGNATURE=true for a public bucket",
+    "az": "AZURE_STORAGE_ACCOUNT_KEY by secretRef, or AZURE_SKIP_SIGNATURE=true for a public container",
+}
+
+
+def translate(error: Exception, options: TransferOptions) -> TransferError | InterruptedTransferError:
+    """The error to raise for one of obstore."""
+    text = str(error)
+    code = found[1] if (found := _CODE.search(text)) else ""
+    status = found[1] if (found := _STATUS.search(text)) else ""
+    shown, credentials = options.shown, _CREDENTIALS[options.location.scheme]
+    if code == "NoSuchBucket":
+        return TransferError(f"{shown}: there is no such bucket: check storageUri, ENDPOINT and REGION")
+    if code in {"PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect"} or "redirect" in text.lower():
+        return TransferError(f"{shown}: the bucket is in another region: set REGION to its region{_region(text)}")
+    if code in {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}:
+        return TransferError(f"{shown}: the credentials are wrong or expired ({code}): give {credentials}")
+    if any(word in text for word in ("169.254.", "latest/api/token", "latest/meta-data", "metadata.google.internal")):
+        return TransferError(f"{shown}: there are no credentials: give {credentials}")
+    if isinstance(error, NotFoundError | FileNotFoundError) or status == "404":
+        return TransferError(f"{shown} does not exist (404): check storageUri")
+    if isinstance(error, UnauthenticatedError | PermissionDeniedError | PermissionError) or status in {"401", "403"}:
+        return TransferError(f"{shown}: access is refused ({code or status or 403}): grant it, or give {credentials}")
+    if isinstance(error, PreconditionError):
+        return TransferError(f"{shown} has changed while it was fetched: start again")
+    return InterruptedTransferError(f"{shown}: {_first(text)}")
+
+
+def _region(text: str) -> str:
+    found = re.search(r"<Region>([\w-]+)</Region>", text)
+    return f", {found[1]}" if found else ""
+
+
+def _first(text: str) -> str:
+    """The message without the debugging output that obstore appends."""
+    return text.partition("\n\nDebug source")[0].strip()[:400]
