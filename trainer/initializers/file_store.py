@@ -19,6 +19,7 @@ GROUP = "trainer.initializers"
 """Entry point group: the name is a scheme, the value a function from TransferOptions to a FileStore."""
 
 _PROVIDERS = {
+    "hf": "trainer.initializers.hub:open_hub",
     "s3": "trainer.initializers.object_store:open_s3",
     "gs": "trainer.initializers.object_store:open_gcs",
     "az": "trainer.initializers.object_store:open_azure",
