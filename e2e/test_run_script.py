@@ -154,6 +154,23 @@ def test_requirements_fail(home: Home, kubectl: Kubectl, tmp_path: Path) -> None
     assert "no-such-thing" in message
 
 
+def test_from_python(home: Home, tmp_path: Path) -> None:
+    """trainer.submit follows to the end, and says how it was."""
+    script = write(tmp_path, "madeforthistest")
+    program = f"""
+import trainer
+job = trainer.submit({script!r}, nodes=1, name="from-python", env={{"GREETING": "hi"}}, follow=True)
+print(job)
+"""
+
+    result = home.run("python", "-c", program)
+
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout
+    lines = result.stdout.splitlines()
+    assert "node-0 | node 0 [] hi 42" in lines
+    assert lines[-1] == "SubmittedJob(name='from-python', namespace='default', state='Complete')"
+
+
 def test_kept(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
     """What --dry-run prints, kubectl applies and the cluster trains."""
     script = write(tmp_path, "madeforthistest")
