@@ -25,6 +25,9 @@ CONTAINER = "trainer.kubeflow.org/trainer-status-container"
 STALL_SECONDS = "trainer.kubeflow.org/trainer-status-stall-seconds"
 """On a TrainJob or its JobSet: seconds without progress after which people are warned; `"0"`: never."""
 
+REPORTER = "trainer.kubeflow.org/trainer-status-reporter"
+"""On a TrainJob, or on the JobSet by a runtime: `"true"` has a reporter put beside a training that does not report."""
+
 
 def status_path(namespace: str, name: str) -> str:
     """The path to which the pods of a TrainJob post their progress, in whichever version TrainJobs are served."""
@@ -44,12 +47,12 @@ _CONTAINER_RULE = f"{patterns.WORDS[patterns.DNS_LABEL]}, with at most {_LONGEST
 
 def check_progress_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
     """Refuse values that mean nothing; the fields are `path` with the key in brackets."""
-    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS):
+    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS, REPORTER):
         value = (annotations or {}).get(key)
         if value is None:
             continue
         field = f"{path}[{key}]"
-        if key in {MONITORING, PRIMARY_POD}:
+        if key in {MONITORING, PRIMARY_POD, REPORTER}:
             if value not in {"true", "false"}:
                 yield not_supported(field, value, ("true", "false"))
         elif key == CONTAINER:

@@ -10,6 +10,7 @@ from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.plainml import PlainML
+from trainer.plugins.progress_reporter import ProgressReporter
 from trainer.plugins.tensorflow import TensorFlow
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.volcano import Volcano
@@ -27,6 +28,7 @@ BUILT_IN: Mapping[str, PluginFactory] = {
     "jobset": lambda context: JobSetPlugin(context.reader),
     "mpi": lambda context: MPI(context.reader),
     "plainml": lambda _: PlainML(),
+    "progress-reporter": ProgressReporter,
     "tensorflow": lambda _: TensorFlow(),
     "torch": lambda _: Torch(),
     "volcano": lambda context: Volcano(context.reader),

@@ -19,6 +19,7 @@ from trainer.cli.manifests import FIELD_MANAGER, manifests
 from trainer.cli.operate.manager import manager_command
 from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, WebhookConfiguration
+from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import name_of
 from trainer.kube.resource import (
@@ -30,6 +31,7 @@ from trainer.kube.resource import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from trainer.plugins.progress_reporter import ProgressReporter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 
 _HOST: Final = "127.0.0.1"
+_IMAGE: Final = "trainer-operator"
+"""Of the manager; the dev cluster pulls none, and its containers have this package."""
 _TRUSTED_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 ACCOUNT: Final = "trainer-controller-manager"
@@ -94,7 +98,8 @@ async def prepare_manager(
 def write_configuration(file: Path, port: int, metrics_port: int = 0) -> None:
     """Write the configuration file of a manager that serves webhooks on a port of this machine."""
     webhook = WebhookConfiguration(host=_HOST, port=port, hosts=[_HOST])
-    configuration = Configuration().without_servers().model_copy(update={"webhook": webhook})
+    plugins = PluginsConfiguration(configuration={ProgressReporter.name: {"image": _IMAGE}})
+    configuration = Configuration().without_servers().model_copy(update={"webhook": webhook, "plugins": plugins})
     if metrics_port:
         metrics = MetricsConfiguration(
             bind_address=f"{_HOST}:{metrics_port}",

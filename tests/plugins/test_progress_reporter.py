@@ -1,0 +1,165 @@
+"""The reporter that is put beside trainings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import env_of, replicated_job, runtime, runtime_object, train_job_object
+from tests.framework.static_reader import StaticReader
+from trainer.api.progress import REPORTER
+from trainer.api.trainingruntime import ClusterTrainingRuntime
+from trainer.api.trainjob import TrainJob
+from trainer.framework.building.extraction import extract
+from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.plugin_api.plugin_context import PluginContext
+from trainer.plugins.jobset.builder import build_jobset
+from trainer.plugins.progress_reporter import ProgressReporter
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+DIRECTORY = "/opt/trainer-reporter"
+FILTER = "ignore::trainer_reporter.Never"
+FIELD: Object = {"fieldRef": {"fieldPath": "metadata.name"}}
+MPI: Object = {"mpi": {"numProcPerNode": 1}}
+LAUNCHER = replicated_job("launcher", {"name": "trainer", "image": "i"})
+
+
+def train_job(annotation: str | None = "true", **spec: Any) -> TrainJob:
+    obj = train_job_object(**spec)
+    if annotation is not None:
+        obj["metadata"]["annotations"] = {REPORTER: annotation}
+    return TrainJob.from_object(obj)
+
+
+def plugin(*objects: Object, image: str = "manager:1") -> ProgressReporter:
+    return ProgressReporter(PluginContext(StaticReader(*objects), {"image": image} if image else {}))
+
+
+def pod_spec(
+    job: TrainJob,
+    *jobs: Object,
+    container: Object | None = None,
+    policy: Object | None = None,
+    annotations: dict[str, str] | None = None,
+    reporter: ProgressReporter | None = None,
+) -> Object:
+    """The pod spec of the node that is built."""
+    node = replicated_job("node", {"name": "trainer", "image": "i"} | (container or {}))
+    obj = runtime_object(node, *jobs, policy=policy)
+    obj["spec"]["template"]["metadata"] = {"annotations": annotations or {}}
+    blueprint = ClusterTrainingRuntime.from_object(obj)
+    info = extract(job, blueprint)
+    apply_trainer_env(info, job)
+    (reporter or plugin()).identify_pod_network(info, job)
+    spec: Object = build_jobset(info, job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    return spec
+
+
+def test_what_the_pod_gets() -> None:
+    """An init container copies the reporter into a volume, from which the training imports it."""
+    resources = {"requests": {"cpu": 2, "nvidia.com/gpu": 1}, "limits": {"nvidia.com/gpu": 1, "memory": "1Gi"}}
+    spec = pod_spec(train_job(), container={"resources": resources})
+    (init,), (main,) = spec["initContainers"], spec["containers"]
+    assert init == {
+        "name": "trainer-reporter",
+        "image": "manager:1",
+        "command": ["python", "-m", "trainer.progress.injection.install", DIRECTORY],
+        "volumeMounts": [{"name": "trainer-reporter", "mountPath": DIRECTORY}],
+        "resources": {"requests": {"cpu": 2}, "limits": {"memory": "1Gi"}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    assert spec["volumes"] == [{"name": "trainer-reporter", "emptyDir": {}}]
+    assert main["volumeMounts"] == [{"name": "trainer-reporter", "mountPath": DIRECTORY, "readOnly": True}]
+    assert env_of(main) == {"PYTHONPATH": DIRECTORY, "PYTHONWARNINGS": FILTER}
+
+
+@pytest.mark.parametrize(
+    ("env", "own", "expected"),
+    [
+        pytest.param(
+            {"PYTHONPATH": "/code", "PYTHONWARNINGS": "error"},
+            {},
+            {"PYTHONPATH": f"/code:{DIRECTORY}", "PYTHONWARNINGS": f"{FILTER},error"},
+            id="of-the-runtime",
+        ),
+        pytest.param(
+            {"PYTHONPATH": "/code"},
+            {"PYTHONPATH": "/mine"},
+            {"PYTHONPATH": f"/mine:{DIRECTORY}", "PYTHONWARNINGS": FILTER},
+            id="of-the-trainjob",
+        ),
+    ],
+)
+def test_variables_of_others(env: dict[str, str], own: dict[str, str], expected: dict[str, str]) -> None:
+    """What the runtime or the TrainJob sets comes first and stays in force."""
+    listed, stated = ([{"name": name, "value": value} for name, value in each.items()] for each in (env, own))
+    (main,) = pod_spec(train_job(trainer={"env": stated}), container={"env": listed})["containers"]
+    assert env_of(main) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "of_jobset", "of_runtime", "is_there"),
+    [
+        pytest.param("true", None, None, True, id="trainjob"),
+        pytest.param(None, "true", None, True, id="jobset-of-the-trainjob"),
+        pytest.param(None, None, "true", True, id="runtime"),
+        pytest.param("false", None, "true", False, id="trainjob-against-runtime"),
+        pytest.param(None, "false", "true", False, id="jobset-against-runtime"),
+        pytest.param(None, None, None, False, id="nobody"),
+    ],
+)
+def test_who_asks_for_it(annotation: str | None, of_jobset: str | None, of_runtime: str | None, is_there: bool) -> None:
+    """It is off unless an annotation says otherwise; that of the TrainJob comes first."""
+    job = train_job(annotation, **({"annotations": {REPORTER: of_jobset}} if of_jobset else {}))
+    spec = pod_spec(job, annotations={REPORTER: of_runtime} if of_runtime else None)
+    assert ("initContainers" in spec) is is_there
+
+
+@pytest.mark.parametrize(
+    ("options", "container"),
+    [
+        pytest.param({"reporter": plugin(image="")}, None, id="no-image"),
+        pytest.param({"policy": MPI}, None, id="mpi"),
+        pytest.param({}, {"env": [{"name": "PYTHONPATH", "valueFrom": FIELD}]}, id="unknown-path"),
+    ],
+)
+def test_where_it_cannot_be(options: dict[str, Any], container: Object | None) -> None:
+    """A training is left as it is where the reporter could not report."""
+    jobs = [LAUNCHER] if "policy" in options else []
+    assert "initContainers" not in pod_spec(train_job(), *jobs, container=container, **options)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_existing_pods(is_there: bool) -> None:
+    """Pods that run keep what they have, whatever the annotation says now."""
+    volumes = [{"name": "trainer-reporter", "emptyDir": {}}] if is_there else []
+    node = replicated_job("node", pod={"volumes": volumes})
+    jobset: Object = {
+        "apiVersion": JOBSETS.api_version,
+        "kind": JOBSETS.kind,
+        "metadata": {"name": "demo", "namespace": "default"},
+        "spec": {"replicatedJobs": [node]},
+    }
+    spec = pod_spec(train_job("false" if is_there else "true"), reporter=plugin(jobset))
+    assert ("initContainers" in spec) is is_there
+
+
+@pytest.mark.parametrize(
+    ("image", "policy", "warning"),
+    [
+        pytest.param("", None, "names no image", id="no-image"),
+        pytest.param("manager:1", MPI, "the launcher of MPI", id="mpi"),
+        pytest.param("manager:1", None, "", id="fine"),
+    ],
+)
+def test_warnings(image: str, policy: Object | None, warning: str) -> None:
+    """Who asks for it where it has no effect is warned at admission."""
+    job = train_job()
+    info = extract(job, runtime(replicated_job("node"), *([LAUNCHER] if policy else []), policy=policy))
+    found = [str(each) for each in plugin(image=image).validate(info, None, job)]
+    assert len(found) == bool(warning)
+    assert all(warning in each for each in found)

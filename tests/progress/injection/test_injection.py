@@ -1,0 +1,154 @@
+"""The reporter in other processes, beside stand-ins of frameworks; e2e runs the real ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer.api.progress_tags import TAG
+from trainer.plugins.progress_reporter import FILTER
+from trainer.progress.injection.install import install
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+XGBOOST_CALLBACK = """
+class TrainingCallback:
+    pass
+"""
+XGBOOST_TRAINING = """
+class Booster:
+    def num_boosted_rounds(self):
+        return 4
+
+def train(params, dtrain, num_boost_round=10, *, callbacks=None):
+    if callbacks is not None:
+        booster, log = Booster(), {"train": {"rmse": [0.5]}, "valid": {"rmse": [0.25]}}
+        for each in callbacks:
+            each.before_training(booster)
+            for epoch in range(num_boost_round):
+                each.after_iteration(booster, epoch, log)
+            each.after_training(booster)
+    return "booster"
+"""
+STAND_INS = {
+    "xgboost/__init__.py": "from .training import train\n",
+    "xgboost/callback.py": XGBOOST_CALLBACK,
+    "xgboost/training.py": XGBOOST_TRAINING,
+    "report.py": "TAG = 1\n",
+}
+TRAIN = "import xgboost; print(xgboost.train({}, None, 2))"
+MESSAGES = [
+    '{"currentStep":4,"totalSteps":6}',
+    '{"currentStep":5,"totalSteps":6,"trainMetrics":{"rmse":0.5},"evalMetrics":{"rmse":0.25}}',
+    '{"currentStep":6,"totalSteps":6,"trainMetrics":{"rmse":0.5},"evalMetrics":{"rmse":0.25}}',
+    '{"currentStep":6,"totalSteps":6}',
+]
+
+
+def run(directory: Path, script: str, *options: str, **variables: str) -> tuple[int, list[str], list[str]]:
+    """Exit code, lines of stdout and lines of stderr of a training with the reporter."""
+    for name, source in STAND_INS.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(source)
+    paths = f"{directory / 'reporter'}{os.pathsep}{directory}"
+    environment = {"PYTHONPATH": paths, "PYTHONWARNINGS": FILTER, "TRAINER_STATUS_INTERVAL_SECONDS": "0"} | variables
+    result = subprocess.run(
+        [sys.executable, *options, "-c", script],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return result.returncode, result.stdout.splitlines(), result.stderr.splitlines()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "reporter").mkdir()
+    install(tmp_path / "reporter")
+    return tmp_path
+
+
+def test_a_framework(directory: Path) -> None:
+    """A training without progress code reports what its framework does."""
+    code, printed, complaints = run(directory, TRAIN)
+    assert (code, complaints) == (0, [])
+    assert printed == [*(f"{TAG} {message}" for message in MESSAGES), "booster"]
+
+
+def test_child_processes(directory: Path) -> None:
+    """Processes that the training starts have the reporter, too."""
+    script = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {TRAIN!r}]))"
+    assert len(run(directory, script)[1]) == len(MESSAGES) + 1
+
+
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [
+        pytest.param(f"import report; {TRAIN}", (), id="reports-by-itself"),
+        pytest.param(f"import sys; sys.path.append('.'); {TRAIN}", ("-I",), id="isolated"),
+    ],
+)
+def test_silence(directory: Path, script: str, options: tuple[str, ...]) -> None:
+    """A training that reports by itself, or wants nothing of its environment, is left alone."""
+    assert run(directory, script, *options) == (0, ["booster"], [])
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        pytest.param({"trainer_reporter/hooks.py": "raise ValueError(7)"}, "ValueError(7)", id="hooks"),
+        pytest.param({"trainer_reporter/hooks.py": "syntax error"}, "SyntaxError", id="unreadable"),
+        pytest.param({"trainer_reporter/callbacks/xgboost.py": "raise KeyError(7)"}, "KeyError(7)", id="callback"),
+        pytest.param({"trainer_reporter/__init__.py": ""}, "Invalid -W option ignored", id="startup"),
+    ],
+)
+def test_failures(directory: Path, broken: dict[str, str], complaint: str) -> None:
+    """Whatever goes wrong is one line, and the training goes on as without the reporter."""
+    for name, source in broken.items():
+        (directory / "reporter" / name).write_text(source)
+    code, printed, complaints = run(directory, TRAIN)
+    assert (code, printed) == (0, ["booster"])
+    assert len(complaints) == 1
+    assert complaint in complaints[0]
+
+
+def test_nothing_installed(tmp_path: Path) -> None:
+    """Without the directory of the reporter there is one line, and the training runs."""
+    code, printed, complaints = run(tmp_path, TRAIN)
+    assert (code, printed, len(complaints)) == (0, ["booster"], 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        pytest.param("import sys; sys.exit(3)", 3, id="exit-code"),
+        pytest.param("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15, id="signal"),
+    ],
+)
+def test_the_end(directory: Path, script: str, code: int) -> None:
+    """Exit codes and signals stay as they are."""
+    assert run(directory, script) == (code, [], [])
+
+
+def test_warnings_of_the_training(directory: Path) -> None:
+    """Programs see the filters that somebody asked for, and no other; those are in force."""
+    script = "import sys, warnings; print(sys.warnoptions); warnings.warn('x', UserWarning)"
+    code, printed, complaints = run(directory, script, PYTHONWARNINGS=f"{FILTER},error::UserWarning")
+    assert (code, printed) == (1, ["['error::UserWarning']"])
+    assert complaints[-1] == "UserWarning: x"
+
+
+def test_installed_twice(directory: Path) -> None:
+    """An init container that is started again leaves the same content."""
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    install(directory / "reporter")
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
+    assert not any(b"trainer.progress" in text for path, text in before.items() if path.name != "hooks.py")

@@ -1,0 +1,131 @@
+"""Progress reporter: puts a reporter beside trainings that report no progress by themselves (KEP-2779).
+
+Where the annotation `trainer.kubeflow.org/trainer-status-reporter` of the TrainJob, or else of the runtime, is "true",
+an init container copies the reporter into a volume, and two variables make each Python of the training container import
+it; what it does there is in `trainer.progress.injection`. Nothing is fetched, and neither image nor command is changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
+
+from trainer.api.model import ApiModel
+from trainer.api.progress import REPORTER
+from trainer.framework import AdmissionWarning, Container, Watch, by_name, pod_spec_of, upsert
+from trainer.kube.objects import ObjectKey
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework import Finding, PluginContext, RuntimeInfo
+    from trainer.kube.objects import Object
+
+NAME: Final = "trainer-reporter"
+"""Name of the init container and of the volume."""
+DIRECTORY: Final = "/opt/trainer-reporter"
+FILTER: Final = "ignore::trainer_reporter.Never"
+"""The warning filter that makes Python import the reporter."""
+_PATH, _WARNINGS = "PYTHONPATH", "PYTHONWARNINGS"
+_SEPARATORS: Final = {_PATH: ":", _WARNINGS: ","}
+_SHARED: Final = ("cpu", "memory")
+"""Resources that the init container asks for: as much as the training does, so that the pod needs no more."""
+_SECURITY: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+class ReporterSettings(ApiModel):
+    """Settings of the plugin progress-reporter."""
+
+    image: Annotated[str, Field(max_length=1024)] = ""
+    """The image that has the reporter: that of the manager, which every node of a training pulls once. Defaults to "",
+    without which nothing is injected."""
+
+
+class ProgressReporter:
+    """Injects the reporter into the container that trains, unless a launcher starts the training from elsewhere."""
+
+    name = "progress-reporter"
+
+    def __init__(self, context: PluginContext) -> None:
+        self._reader = context.reader
+        self._image = context.settings(ReporterSettings).image
+
+    def watches(self) -> Iterator[Watch]:
+        """The JobSets, whose pods cannot change."""
+        yield Watch(JOBSETS, triggers=False)
+
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
+        """Warn where the reporter is asked for and cannot be had."""
+        if not _is_wanted(info, new) or old is not None:
+            return
+        field = f"metadata.annotations[{REPORTER}]"
+        if not self._image:
+            rule = "has no effect: plugins.configuration.progress-reporter.image of the manager names no image"
+            yield AdmissionWarning(field, rule)
+        elif info.launcher is not None:
+            yield AdmissionWarning(field, "has no effect: the launcher of MPI starts processes without its environment")
+
+    def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """Add the init container, the volume and the variables; in this phase, those of the TrainJob are there."""
+        if not self._injects(info, train_job):
+            return
+        pods, main = info.trainer, info.main_container
+        values = {name: _value(main, name) for name in _SEPARATORS}
+        if any(value is None for value in values.values()):
+            return
+        upsert(pods.volumes, [{"name": NAME, "emptyDir": {}}], by_name)
+        command = ["python", "-m", "trainer.progress.injection.install", DIRECTORY]
+        mount: Object = {"name": NAME, "mountPath": DIRECTORY}
+        init = Container(NAME, self._image, command, volume_mounts=[mount], resources=_resources(main))
+        pods.init_containers.append(init)
+        spec = pod_spec_of(info.job_of(pods))
+        spec["initContainers"] = [*(spec.get("initContainers") or []), {"name": NAME, "securityContext": _SECURITY}]
+        main.mount([mount | {"readOnly": True}])
+        main.set_env(
+            [
+                {"name": _PATH, "value": _joined(values[_PATH], DIRECTORY, _PATH)},
+                {"name": _WARNINGS, "value": _joined(FILTER, values[_WARNINGS], _WARNINGS)},
+            ]
+        )
+
+    def _injects(self, info: RuntimeInfo, train_job: TrainJob) -> bool:
+        if not self._image or not info.trains or info.launcher is not None:
+            return False
+        key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
+        jobset = self._reader.get(JOBSETS, key)
+        if jobset is None:
+            return _is_wanted(info, train_job)
+        return any(
+            volume["name"] == NAME
+            for job in jobset["spec"].get("replicatedJobs") or []
+            for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or []
+        )
+
+
+def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
+    """What the first annotation that there is says: of the TrainJob, for its JobSet, of the runtime."""
+    stated = (train_job.metadata.annotations or {}, info.train_job_annotations, info.annotations)
+    return next((each[REPORTER] for each in stated if REPORTER in each), "") == "true"
+
+
+def _value(container: Container, name: str) -> str | None:
+    """The value of a variable, "" without it; None where only the cluster knows it."""
+    variable = next((each for each in container.env if each["name"] == name), {})
+    return None if "valueFrom" in variable else str(variable.get("value") or "")
+
+
+def _joined(first: str | None, second: str | None, name: str) -> str:
+    return _SEPARATORS[name].join(each for each in (first, second) if each)
+
+
+def _resources(container: Container) -> Object:
+    """Processors and memory of a container, without its devices."""
+    shared = {
+        kind: {name: amounts[name] for name in _SHARED if name in amounts}
+        for kind, amounts in container.resources.items()
+        if kind in {"requests", "limits"}
+    }
+    return {kind: amounts for kind, amounts in shared.items() if amounts}

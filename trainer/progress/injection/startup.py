@@ -1,0 +1,81 @@
+"""The first module of the reporter, `trainer_reporter` in the container: it waits for frameworks to be imported.
+
+Python runs it before `site` and `warnings` are there, in every process of the container. So it imports nothing but
+`sys`, leaves alone what it does not understand, and is written for every version of Python: one that could not read it
+could import `warnings` no more. `trainer.progress.injection` has the reasons for this way.
+"""
+
+import sys
+
+HOOKS = "trainer.progress.injection.hooks"
+SOURCES = {
+    "transformers.trainer": "watch_transformers",
+    "keras.src.callbacks.callback_list": "watch_keras",
+    "xgboost.training": "watch_xgboost",
+    "tqdm.std": "watch_tqdm",
+}
+"""The functions of `hooks` by the module that they change once it is imported."""
+
+
+class Never(Warning):
+    """The category that the filter names; nobody issues it."""
+
+
+class Watcher(object):  # noqa: UP004 Python 2 reads it, too
+    """A finder that finds nothing, but is asked about each module: it lets the others find those of `SOURCES`."""
+
+    def find_spec(self, name, path=None, target=None):
+        """Find one of the modules with the finders of this Python, and have its hook called after its import."""
+        _hide_filter()
+        if name not in SOURCES:
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
+            if spec is not None:
+                _call_after(spec.loader, name)
+                return spec
+        return None
+
+
+def _call_after(loader, name):
+    """Replace a method of this one loader: all else of it stays what the framework expects."""
+    try:
+        execute = loader.exec_module
+    except AttributeError:
+        return
+
+    def exec_module(module):
+        execute(module)
+        try:
+            hooks = __import__(HOOKS, None, None, ["hooks"])  # as late as possible
+            getattr(hooks, SOURCES[name])(module)
+        except Exception as error:
+            complain(error)
+
+    try:
+        loader.exec_module = exec_module
+    except Exception as error:
+        complain(error)
+
+
+_complained = []  # type: list[bool]
+
+
+def complain(error):
+    """Say on stderr that there is no progress, once in each process."""
+    if not _complained:
+        _complained.append(True)
+        try:  # noqa: SIM105 without imports
+            sys.stderr.write("trainer: no progress is reported for this training: %.200r\n" % (error,))  # noqa: UP031
+        except Exception:  # noqa: S110 there is no stderr
+            pass
+
+
+def _hide_filter():
+    """Take the filter out of what programs look at to see whether somebody asked for warnings."""
+    sys.warnoptions[:] = [each for each in sys.warnoptions if "trainer_reporter" not in each]
+
+
+if sys.version_info >= (3, 8):  # noqa: UP036 that of the training
+    sys.meta_path.insert(0, Watcher())
