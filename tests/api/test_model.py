@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trainer.api import model
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
@@ -409,3 +410,16 @@ def test_defaults_of_policies() -> None:
     assert spec["podGroupPolicy"] == {"coscheduling": {"scheduleTimeoutSeconds": 60}}
     torch = ClusterTrainingRuntime.from_object(runtime(mlPolicy={"torch": {}}))
     assert torch.to_object()["spec"]["mlPolicy"]["torch"] == {"numProcPerNode": "auto"}
+
+
+def test_what_is_prepared_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading strictly and checking bounds make no schema once that is done, so they never hold up the event loop."""
+    TrainJob.prepare()
+    asked: list[object] = []
+    monkeypatch.setattr(model, "model_schema", asked.append)
+    monkeypatch.setattr(model, "compile_schema", asked.append)
+
+    TrainJob.from_object(FULL_TRAIN_JOB, strict=True)
+    TrainJob.check_bounds(FULL_TRAIN_JOB)
+
+    assert asked == []

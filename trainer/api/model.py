@@ -88,9 +88,10 @@ class ApiModel(BaseModel):
         cls._refuse(obj, check_value({"spec": obj.get("spec")}, _compiled_bounds(cls)))
 
     @classmethod
-    def prepare_strict_reading(cls) -> None:
-        """Compile the schema now, which takes tens of milliseconds, and not at the first strict reading."""
+    def prepare(cls) -> None:
+        """Compile the schemas now, which takes tens of milliseconds, and not when they are first needed."""
         _compiled(cls)
+        _compiled_bounds(cls)
 
     def semantic_errors(self) -> Iterable[FieldError]:
         """Errors of an object that is valid by its schema; strict reading refuses it."""
