@@ -142,7 +142,7 @@ def _describe(error: Exception) -> CommandError | None:
             return described[0] if all(described) else None
         case typer.TyperException():
             # The parser names the exception of a wrong choice.
-            return BadInputError(error.format_message().replace(": Value error, ", ": ", 1))
+            return BadInputError(error.format_message().replace(": Value error, ", ": ", 1) + _of_the_script(error))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
         case TransportError():
@@ -153,3 +153,11 @@ def _describe(error: Exception) -> CommandError | None:
             return CommandError(f"{error.filename}: {problem}" if error.filename else problem)
         case _:
             return None
+
+
+def _of_the_script(error: typer.TyperException) -> str:
+    """Where an option belongs that `trainer run` does not have: most likely it is the script's."""
+    option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if not isinstance(option, str) or context is None or context.info_name != "run":
+        return ""
+    return f"; options of the script follow after --: trainer run SCRIPT -- {option}"

@@ -87,6 +87,9 @@ def test_suspend() -> None:
     ("arguments", "problem"),
     [
         pytest.param("", "name a script to train with", id="nothing"),
+        pytest.param(
+            "train.py --epochs 3", "follow after --: trainer run SCRIPT -- --epochs", id="option of the script"
+        ),
         pytest.param("missing.py", "there is no script missing.py", id="no script"),
         pytest.param(".", ". is a folder: name the script in it", id="a folder"),
         pytest.param("job.yaml", "trainer run -f job.yaml submits the TrainJobs in it", id="a file of TrainJobs"),
