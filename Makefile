@@ -10,12 +10,13 @@ EXAMPLE ?= jax-digits
 BENCH ?=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
 IMAGE ?= trainer-operator:$(VERSION)
+INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e bench bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check audit image format clean
+.PHONY: demo example-exists test e2e image-initializer bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -58,6 +59,9 @@ bench-admission: $(VENV)/.dev
 bench-build: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.build $(BENCH)
 
+bench-initializers: $(VENV)/.dev $(VENV)/.s3-server
+	$(BIN)/python -m benchmarks.initializers $(BENCH)
+
 bench-converge: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.converge $(CONVERGE_ON) $(BENCH)
 
@@ -80,6 +84,11 @@ audit: $(VENV)/.audit
 
 image:
 	docker build --tag $(IMAGE) \
+	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
+	  --build-arg VERSION=$(VERSION) .
+
+image-initializer:
+	docker build --tag $(INITIALIZER_IMAGE) --file images/initializer/Dockerfile \
 	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
 	  --build-arg VERSION=$(VERSION) .
 
