@@ -135,9 +135,9 @@ def test_where_it_cannot_be(options: dict[str, Any], container: Object | None) -
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_existing_pods(is_there: bool) -> None:
-    """Pods that run keep what they have, whatever the annotation says now."""
-    volumes = [{"name": "trainer-reporter", "emptyDir": {}}] if is_there else []
-    node = replicated_job("node", pod={"volumes": volumes})
+    """Pods that run keep what they have, whatever the annotation and the configuration say now."""
+    containers = [{"name": "trainer-reporter", "image": "manager:0"}] if is_there else []
+    node = replicated_job("node", pod={"initContainers": containers})
     jobset: Object = {
         "apiVersion": JOBSETS.api_version,
         "kind": JOBSETS.kind,
@@ -145,7 +145,7 @@ def test_existing_pods(is_there: bool) -> None:
         "spec": {"replicatedJobs": [node]},
     }
     spec = pod_spec(train_job("false" if is_there else "true"), reporter=plugin(jobset))
-    assert ("initContainers" in spec) is is_there
+    assert [each["image"] for each in spec.get("initContainers", [])] == [each["image"] for each in containers]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ class ProgressReporter:
 
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Add the init container, the volume and the variables; in this phase, those of the TrainJob are there."""
-        if not self._injects(info, train_job):
+        image = self._image_of(info, train_job)
+        if not image:
             return
         pods, main = info.trainer, info.main_container
         values = {name: _value(main, name) for name in _SEPARATORS}
@@ -79,7 +80,7 @@ class ProgressReporter:
         upsert(pods.volumes, [{"name": NAME, "emptyDir": {}}], by_name)
         command = ["python", "-m", "trainer.progress.injection.install", DIRECTORY]
         mount: Object = {"name": NAME, "mountPath": DIRECTORY}
-        init = Container(NAME, self._image, command, volume_mounts=[mount], resources=_resources(main))
+        init = Container(NAME, image, command, volume_mounts=[mount], resources=_resources(main))
         pods.init_containers.append(init)
         spec = pod_spec_of(info.job_of(pods))
         spec["initContainers"] = [*(spec.get("initContainers") or []), {"name": NAME, "securityContext": _SECURITY}]
@@ -91,18 +92,21 @@ class ProgressReporter:
             ]
         )
 
-    def _injects(self, info: RuntimeInfo, train_job: TrainJob) -> bool:
+    def _image_of(self, info: RuntimeInfo, train_job: TrainJob) -> str:
+        """The image of the init container, "" for none; pods that exist keep theirs, as after an upgrade."""
         if not self._image or not info.trains or info.launcher is not None:
-            return False
+            return ""
         key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
         jobset = self._reader.get(JOBSETS, key)
         if jobset is None:
-            return _is_wanted(info, train_job)
-        return any(
-            volume["name"] == NAME
+            return self._image if _is_wanted(info, train_job) else ""
+        present = (
+            str(container["image"])
             for job in jobset["spec"].get("replicatedJobs") or []
-            for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or []
+            for container in job["template"]["spec"]["template"]["spec"].get("initContainers") or []
+            if container["name"] == NAME
         )
+        return next(present, "")
 
 
 def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
