@@ -126,7 +126,10 @@ class CacheReader:
         listers = self._indexes.get((resource, index))
         if listers is None:
             raise LookupError(f"{resource.qualified_name} have no index {index}: the plugin's Watch must declare it")
-        return set[ObjectKey]().union(*[lister.keys_by_index(index, value) for lister in listers])
+        found: set[ObjectKey] = set()
+        for lister in listers:
+            found |= lister.keys_by_index(index, value)
+        return found
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""

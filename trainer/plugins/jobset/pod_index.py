@@ -137,12 +137,14 @@ def wait_of(pod: Object) -> Wait | None:
     return _wait(msgspec.convert(pod, _Pod).status or _Status())
 
 
-@dataclass(frozen=True, slots=True)
 class PodIndex:
     """Queries of the index for the pods of one JobSet."""
 
-    reader: Reader
-    jobset: Object
+    def __init__(self, reader: Reader, jobset: Object) -> None:
+        self.reader = reader
+        self.jobset = jobset
+        namespace, name = namespace_of(jobset), name_of(jobset)
+        self._with_uid, self._without_uid = (_owner(namespace, name, uid) for uid in (uid_of(jobset), ""))
 
     def waiting(self, reason: str = "") -> set[ObjectKey]:
         """Pods that cannot start, for one reason or any."""
@@ -174,9 +176,10 @@ class PodIndex:
         return self.reader.get(JOBS, key)
 
     def _keys(self, problem: str) -> set[ObjectKey]:
-        namespace, name = namespace_of(self.jobset), name_of(self.jobset)
-        owners = (_owner(namespace, name, uid) for uid in (uid_of(self.jobset), ""))
-        return {key for owner in owners for key in self.reader.keys(PODS, POD_PROBLEMS, f"{owner} {problem}")}
+        return {
+            *self.reader.keys(PODS, POD_PROBLEMS, f"{self._with_uid} {problem}"),
+            *self.reader.keys(PODS, POD_PROBLEMS, f"{self._without_uid} {problem}"),
+        }
 
 
 def _lasting_problems(pod: CachedObject | None) -> list[str]:
