@@ -253,23 +253,32 @@ def test_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make e2e installs it")
 def test_example(cluster: Cluster) -> None:
-    """The example trains a language model, and the TrainJob shows its end and its metrics."""
+    """The example trains a language model on two nodes; the TrainJob shows its progress, its end and its metrics."""
     if not cluster.is_local:
         pytest.skip("needs an image with PyTorch and transformers, which the example does not name")
     cluster.apply(*yaml.safe_load_all(EXAMPLE.read_text()))
 
+    shown = until(lambda: _shown(cluster), "the first message on the TrainJob", timeout=180)
+    assert (shown["totalSteps"], shown["totalEpochs"]) == (64, 4)
     state = cluster.wait_for_state("transformers-tiny", "Complete", "Failed", timeout=180)
 
     selector = "jobset.sigs.k8s.io/jobset-name=transformers-tiny"
-    assert state == "Complete", cluster.kubectl("logs", "--selector", selector, "--tail=-1").stdout
+    logs = cluster.kubectl("logs", "--selector", selector, "--tail=-1").stdout
+    assert state == "Complete", logs
+    assert logs.count("test accuracy") == 1, "the first of two nodes prints it"
     # State and progress are written by two controllers that do not wait for each other.
     status = until(lambda: _shown_at_end(cluster), "the last message on the TrainJob", timeout=10)
-    assert (status["currentStep"], status["currentEpoch"]) == (160, 10)
+    assert (status["currentStep"], status["currentEpoch"]) == (64, 4)
     assert {"loss", "learning_rate"} <= set(status["trainMetrics"])
     assert float(status["evalMetrics"]["eval_accuracy"]) > 0.8
 
 
-def _shown_at_end(cluster: Cluster) -> dict[str, Any] | None:
+def _shown(cluster: Cluster) -> dict[str, Any]:
     job = cluster.get("trainjob", "transformers-tiny") or {}
     status: dict[str, Any] = (job.get("status") or {}).get("trainerStatus") or {}
+    return status
+
+
+def _shown_at_end(cluster: Cluster) -> dict[str, Any] | None:
+    status = _shown(cluster)
     return status if status.get("progressPercentage") == 100 else None

@@ -43,8 +43,11 @@ def runtime(model: Model) -> str:
     env["STORAGE_URI"]["value"] = f"hf://{model.repository}"
     env["IGNORE_PATTERNS"] = {"name": "IGNORE_PATTERNS", "value": OTHER_FORMATS}
     containers["model-initializer"]["env"] = list(env.values())
-    containers["trainer"]["command"] = command(model)
-    containers["trainer"]["resources"]["limits"] = {"nvidia.com/gpu": model.gpus}
+    trainer = containers["trainer"]
+    trainer["command"] = command(model)
+    # Also where a TrainJob starts something else, whose output would be kept back.
+    trainer["env"] = [{"name": "PYTHONUNBUFFERED", "value": "1"}]
+    trainer["resources"]["limits"] = {"nvidia.com/gpu": model.gpus}
     return _comment(model) + yaml.safe_dump(obj, sort_keys=False, width=200)
 
 

@@ -45,6 +45,7 @@ SHIPPED = {
     "torchtune-llama3.2-3b": ("torchtune", "torch"),
     "torchtune-mistral-7b": ("torchtune", "torch"),
     "torchtune-qwen2.5-1.5b": ("torchtune", "torch"),
+    "transformers-distributed": ("transformers", "torch"),
     "xgboost-distributed": ("xgboost", "xgboost"),
 }
 """Each runtime with the framework that its label names, and the policy source that serves it."""

@@ -10,8 +10,8 @@ import torch
 from huggingface_callback import TrainJobCallback
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments, set_seed
 
-EPOCHS = 10
-BATCH_PER_PROCESS = 32
+EPOCHS = 4
+BATCH_PER_PROCESS = 16
 LENGTH = 16
 COPIES = 16  # of each sequence, in an epoch
 FOR_EVALUATION = 8
@@ -62,6 +62,7 @@ def main():
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
+            use_cpu=not torch.accelerator.is_available(),  # else each node would train alone where there is no GPU
         )
         trainer = Trainer(
             model=LlamaForCausalLM(config),
