@@ -22,7 +22,7 @@ def test_notation_is_that_of_kubernetes(text: str, expected: FeatureGates) -> No
 
 def test_defaults_are_those_of_the_projects() -> None:
     """JobSet ships its features off, and Kubernetes its streaming lists on."""
-    assert FeatureGates(elastic_job_set=False, restart_job=False, watch_list=True) == DEFAULT_FEATURE_GATES
+    assert FeatureGates(elastic_job_set=False, watch_list=True) == DEFAULT_FEATURE_GATES
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=DEFAULT_FEATURE_GATES,
         metavar="NAME=true|false,...",
         help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
-        "RestartJob (false) lets failure policies make single Jobs again; WatchList (true) serves streaming lists",
+        "WatchList (true) serves streaming lists",
     )
     parser.add_argument(
         "--audit-log-path",

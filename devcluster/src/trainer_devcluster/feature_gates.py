@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-_FIELDS = {"ElasticJobSet": "elastic_job_set", "RestartJob": "restart_job", "WatchList": "watch_list"}
+_FIELDS = {"ElasticJobSet": "elastic_job_set", "WatchList": "watch_list"}
 """The field behind each gate, by the name that its own project gave the gate."""
 _VALUES = {"true": True, "false": False}
 
@@ -17,9 +17,6 @@ class FeatureGates:
     elastic_job_set: bool = False
     """`ElasticJobSet`: parallelism and completions of a JobSet's Indexed Jobs may change while it runs. Default: off,
     as in JobSet, where the feature is alpha."""
-    restart_job: bool = False
-    """`RestartJob`: rules of a JobSet's failure policy may have only the failed Job made again. Default: off, as in
-    JobSet, where the feature is alpha."""
     watch_list: bool = True
     """`WatchList`: a watch may ask for the objects that there are (KEP-3157). Default: on, as in Kubernetes since 1.34;
     without it such watches are refused as Kubernetes 1.31 refuses them, and clients list."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Step: TypeAlias = Callable[[Cluster], Awaitable[None]]
 
-GATES = FeatureGates(elastic_job_set=True, restart_job=True)
+GATES = FeatureGates(elastic_job_set=True)
 FIRST = "(first failed job: {})"
 
 
@@ -181,22 +181,6 @@ REFUSED = (
             {"JobSet Warning RestartJobSetAndIgnoreMaxRestartsFailurePolicyAction applying "
              "RestartJobSetAndIgnoreMaxRestarts failure policy action " + FIRST.format("a-y-0")},
             id="rules of the failure policy",
-        ),
-        pytest.param(
-            make_jobset(make_replicated_job("x", replicas=2), failurePolicy={
-                "maxRestarts": 1, "rules": [{"action": "RestartJob"}]}),
-            [
-                (pods("a-x-1", "Failed"),
-                 {"a": [], "a-x-0": ["active 1"], "a-x-1": ["active 1"],
-                  "pods": ["a-x-0-0- Pending", "a-x-1-0- Pending"]}),
-                (pods("a-x-0", "Failed"),
-                 {"a": ["Failed ReachedMaxRestarts"],
-                  "a-x-0": [f"FailureTarget {LIMIT}", f"Failed {LIMIT}", "failed 1"],
-                  "pods": ["a-x-0-0- Failed"]}),
-            ],
-            {"JobSet Warning RestartJobFailurePolicyAction applying RestartJob failure policy action "
-             + FIRST.format("a-x-1")},
-            id="restart of one Job",
         ),
         pytest.param(
             make_jobset(make_replicated_job("x"), make_replicated_job("y", replicas=2),

@@ -159,19 +159,6 @@ async def test_http_hook(open_runner: OpenRunner) -> None:
 
 
 @simplest_mode
-async def test_stop_signal(open_runner: OpenRunner, mode: str) -> None:
-    """A container may want another signal than SIGTERM."""
-    script = "trap 'exit 4' USR1; echo up; while :; do sleep 0.02; done"
-    pod = make_pod("pod", shell(script, lifecycle={"stopSignal": "SIGUSR1"}))
-    async with open_runner(mode) as runner, runner.run(pod) as (worker,):
-        await wait_for_log(runner, pod, "up")
-        worker.update(deleting(pod, grace=30))
-        await runner.api.wait_until(lambda: bool(runner.api.deleted))
-        status = runner.api.status("pod")
-        assert (terminated(status)["exitCode"], status["containerStatuses"][0]["stopSignal"]) == (4, "SIGUSR1")
-
-
-@simplest_mode
 async def test_failed_pre_stop(open_runner: OpenRunner, mode: str) -> None:
     """A preStop hook that fails is reported, and the container ends all the same."""
     hook = {"preStop": {"exec": {"command": ["false"]}}}

@@ -7,7 +7,7 @@ import pytest
 from devcluster.tests.kubelet.fakes import make_pod
 from trainer.workloads.containers import RestartPolicy
 from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, State, Terminated, Waiting
-from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder, quality_of_service
+from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder
 
 NEW = Waiting("ContainerCreating")
 LOOP = Waiting("CrashLoopBackOff")
@@ -148,24 +148,3 @@ def test_unready_message() -> None:
     ready = next(entry for entry in status["conditions"] if entry["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "ContainersNotReady")
     assert ready["message"] == "containers with unready status: [c1]"
-
-
-@pytest.mark.parametrize(
-    ("resources", "quality"),
-    [
-        pytest.param([{}], "BestEffort", id="nothing"),
-        pytest.param([{"requests": {"cpu": "1"}}], "Burstable", id="requests"),
-        pytest.param([{"limits": {"cpu": "1", "memory": "1Gi"}}], "Guaranteed", id="limits"),
-        pytest.param(
-            [{"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}}],
-            "Guaranteed",
-            id="equal in other units",
-        ),
-        pytest.param([{"limits": {"cpu": "1", "memory": "1Gi"}}, {}], "Burstable", id="one without"),
-        pytest.param([{"limits": {"nvidia.com/gpu": "1"}}], "BestEffort", id="GPU only"),
-    ],
-)
-def test_quality_of_service(resources: list[dict[str, dict[str, str]]], quality: str) -> None:
-    """The class follows from requests and limits for CPU and memory."""
-    containers = [{"name": f"c{index}", "resources": entry} for index, entry in enumerate(resources)]
-    assert quality_of_service(make_pod("pod", *containers)) == quality

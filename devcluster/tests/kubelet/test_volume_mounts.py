@@ -41,13 +41,11 @@ def test_sub_path_of_the_machine(tmp_path: Path) -> None:
     assert mount(Volume(tmp_path, owned=False), subPath="new").source.is_dir()
 
 
-@pytest.mark.parametrize(
-    ("option", "recursive"),
-    [("Disabled", False), ("Enabled", True), ("IfPossible", True)],
-)
-def test_recursive_read_only(tmp_path: Path, option: str, recursive: bool) -> None:
-    """What is mounted below is read-only too if the mount says so."""
-    assert mount(Volume(tmp_path, owned=True), readOnly=True, recursiveReadOnly=option).recursive == recursive
+@pytest.mark.parametrize("option", [{"recursiveReadOnly": "Enabled"}, {"mountPropagation": "Bidirectional"}])
+def test_options_that_are_not_supported(tmp_path: Path, option: dict[str, str]) -> None:
+    """They are refused by name."""
+    with pytest.raises(ContainerCreateError, match=f"does not support {next(iter(option))}"):
+        mount(Volume(tmp_path, owned=True), readOnly=True, **option)
 
 
 @pytest.mark.parametrize(

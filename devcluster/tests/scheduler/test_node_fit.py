@@ -81,12 +81,6 @@ def test_node_selection(spec: Object, fits: bool) -> None:
             False,
             id="other-effect",
         ),
-        pytest.param(
-            {"key": "age", "value": "5", "effect": "NoSchedule"},
-            {"key": "age", "operator": "Gt", "value": "3"},
-            True,
-            id="greater",
-        ),
     ],
 )
 def test_taints(taint: Object, toleration: Object | None, fits: bool) -> None:

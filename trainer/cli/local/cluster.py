@@ -41,7 +41,6 @@ class ClusterFeature(StrEnum):
     """Feature gates of the dev cluster."""
 
     ELASTIC_JOB_SET = "ElasticJobSet"
-    RESTART_JOB = "RestartJob"
     WATCH_LIST = "WatchList"
 
 
@@ -70,7 +69,7 @@ FeatureGates = Annotated[
     typer.Option(
         metavar="NAME=true|false,...",
         help="Features to switch on or off; ElasticJobSet (default: false) allows resizing the Jobs of a JobSet; "
-        "RestartJob (false) lets failure policies recreate single Jobs; WatchList (true) serves streaming lists.",
+        "WatchList (true) serves streaming lists.",
     ),
 ]
 AuditLogPath = Annotated[

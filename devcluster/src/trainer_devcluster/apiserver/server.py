@@ -130,7 +130,7 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
         await bootstrap(storage, writer)
         admitted = AdmittedDeleter(deleter, admission)
         tokens = ServiceAccountTokens(storage, signing_key, clock)
-        access = Access(Authenticator(token, tokens), authorizer, tokens, signing_key)
+        access = Access(Authenticator(token, tokens), authorizer, tokens)
         dispatcher = Dispatcher(backend, access, Documents(backend.registry), writer, admitted, audit=audit)
         custom_resources = CustomResources(backend, writer, deleter, webhooks(options.feature_gates))
         await custom_resources.restore()

@@ -58,8 +58,6 @@ class ContainerRecord:
     last: Terminated | None = None
     restart_count: int = 0
     container_id: str = ""
-    stop_signal: str = ""
-    """The signal that asks it to end, if its specification says so."""
     policy: RestartPolicy = ALWAYS
     """Whether it is restarted when it ends. Default: Always, as in Kubernetes."""
     sidecar: bool = False
@@ -89,7 +87,6 @@ class ContainerRecord:
             now: time of the end of what was lost so.
         """
         record = cls(container["name"], container.get("image") or "", Waiting(waiting), policy=policy)
-        record.stop_signal = (container.get("lifecycle") or {}).get("stopSignal") or ""
         if status is None:
             return record
         record.restart_count = status.get("restartCount") or 0
@@ -181,8 +178,7 @@ class ContainerRecord:
             "state": _state_object(self.state),
             "lastState": _state_object(self.last) if self.last else {},
         }
-        optional = {"containerID": self.container_id, "stopSignal": self.stop_signal}
-        return status | _without_empty(optional)
+        return status | _without_empty({"containerID": self.container_id})
 
 
 def _state_object(state: State) -> Object:

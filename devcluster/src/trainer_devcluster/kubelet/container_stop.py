@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import signal
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 SHORTEST_GRACE = 2.0
 """Seconds that a program has after SIGTERM even if its preStop hook has used up the grace period."""
-_REAL_TIME = re.compile(r"SIGRTM(?:IN\+(?P<above>\d+)|AX-(?P<below>\d+))")
 
 
 class ContainerStop:
@@ -89,7 +86,7 @@ class ContainerStop:
             if turn is not None:
                 await termination.within_grace(turn)
             asked = self._clock.monotonic()
-            await container.terminate(stop_signal(self._container))
+            await container.terminate()
             await termination.overdue.wait()
             async with move_on_after(self._clock, asked + SHORTEST_GRACE - self._clock.monotonic()):
                 await termination.at_once.wait()
@@ -101,19 +98,3 @@ class ContainerStop:
         if not await self._pre_stop.carry_out(container, self._clock):
             name = self._container["name"]
             self._pod.announce("Warning", "FailedPreStopHook", "PreStopHook failed", container=name)
-
-
-def stop_signal(container: Mapping[str, Any]) -> int:
-    """Number of the signal; SIGTERM if the container names none.
-
-    Raises:
-        ValueError: the name is that of no signal.
-    """
-    name = (container.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
-    if match := _REAL_TIME.fullmatch(name):
-        above, below = match["above"], match["below"]
-        return signal.SIGRTMIN + int(above) if above is not None else signal.SIGRTMAX - int(below)
-    try:
-        return signal.Signals[name]
-    except KeyError as error:
-        raise ValueError(f"{name!r} is no signal") from error

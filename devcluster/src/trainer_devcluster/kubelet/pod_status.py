@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trainer.kube.quantity import parse_quantity
 from trainer.workloads.containers import RestartPolicy
 from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
-from trainer_devcluster.kubelet.pod_spec import all_containers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from trainer.kube.objects import Object
 
 FINISHED = frozenset({"Succeeded", "Failed"})
@@ -135,7 +131,8 @@ class StatusBuilder:
             "startTime": record.start_time,
             "hostIP": HOST_IP,
             "hostIPs": [{"ip": HOST_IP}],
-            "qosClass": (pod.get("status") or {}).get("qosClass") or quality_of_service(pod),
+            # The API server has decided on it when the pod was created.
+            "qosClass": (pod.get("status") or {}).get("qosClass") or "BestEffort",
             "containerStatuses": [container.to_status(init=False) for container in record.containers],
         }
         if record.init:
@@ -159,23 +156,6 @@ class StatusBuilder:
             }
         others = [condition for condition in present if condition["type"] not in self._conditions]
         return [*self._conditions.values(), *others]
-
-
-def quality_of_service(pod: Object) -> str:
-    """`status.qosClass`: Guaranteed, Burstable or BestEffort."""
-    containers = all_containers(pod)
-    requests = [_amounts(container, "requests") for container in containers]
-    limits = [_amounts(container, "limits") for container in containers]
-    if not any((*requests, *limits)):
-        return "BestEffort"
-    equal = all((request or limit) == limit for request, limit in zip(requests, limits, strict=True))
-    complete = all(set(limit) == {"cpu", "memory"} for limit in limits)
-    return "Guaranteed" if equal and complete else "Burstable"
-
-
-def _amounts(container: Mapping[str, Any], kind: str) -> dict[str, object]:
-    amounts = (container.get("resources") or {}).get(kind) or {}
-    return {name: parse_quantity(amounts[name]) for name in ("cpu", "memory") if amounts.get(name)}
 
 
 def _wanted_conditions(record: PodRecord, phase: str) -> list[Object]:

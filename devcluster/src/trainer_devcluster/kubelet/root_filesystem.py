@@ -28,8 +28,6 @@ class SandboxMount:
     source: Path
     target: str
     read_only: bool = False
-    recursive: bool = False
-    """Whether what is mounted below is read-only too."""
     owned: bool = False
     """Whether `source` belongs to the pod, so that mount points may be made inside it."""
 
@@ -117,7 +115,7 @@ def _is_covered(path: Path, mounts: Iterable[SandboxMount]) -> bool:
 
 
 def _bind(target: str, mount: SandboxMount) -> Operation:
-    return Operation("bind", target, str(mount.source), read_only=mount.read_only, recursive=mount.recursive)
+    return Operation("bind", target, str(mount.source), read_only=mount.read_only)
 
 
 def is_available(target: str, mounts: Iterable[SandboxMount]) -> bool:

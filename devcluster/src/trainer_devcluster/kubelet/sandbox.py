@@ -99,9 +99,9 @@ class RunningContainer:
         finally:
             del self._probed[number]
 
-    async def terminate(self, number: int = signal.SIGTERM) -> None:
-        """Ask the program to end, by SIGTERM unless it wants another signal."""
-        await self._shim.signal(number)
+    async def terminate(self) -> None:
+        """Ask the program to end (SIGTERM)."""
+        await self._shim.signal(signal.SIGTERM)
 
     async def kill(self) -> None:
         """End all processes of the container (SIGKILL)."""

@@ -41,15 +41,13 @@ def image_mounts(empty: Path) -> list[SandboxMount]:
 
 
 def _mount(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str]) -> SandboxMount:
-    if mount.get("mountPropagation", "None") != "None":
-        raise ContainerCreateError(
-            f"the dev cluster does not support mountPropagation (mountPath {mount['mountPath']})"
-        )
+    for field, usual in (("mountPropagation", "None"), ("recursiveReadOnly", "Disabled")):
+        if mount.get(field, usual) != usual:
+            raise ContainerCreateError(f"the dev cluster does not support {field} (mountPath {mount['mountPath']})")
     return SandboxMount(
         _source(mount, volume, variables),
         "/" + mount["mountPath"].lstrip("/"),
         read_only=bool(mount.get("readOnly")) or volume.read_only,
-        recursive=mount.get("recursiveReadOnly", "Disabled") != "Disabled",
         owned=volume.owned,
     )
 

@@ -71,16 +71,5 @@ def _is_for(toleration: Object, taint: Object) -> bool:
             return True
         case "Equal":
             return bool(key) and (toleration.get("value") or "") == value
-        case "Gt" | "Lt" as operator:
-            return _compares(value, str(toleration.get("value") or ""), greater=operator == "Gt")
         case _:
             return False
-
-
-def _compares(taint: str, toleration: str, *, greater: bool) -> bool:
-    """The value of the taint against that of the toleration, both whole numbers."""
-    try:
-        number, bound = int(taint), int(toleration)
-    except ValueError:
-        return False
-    return number > bound if greater else number < bound

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -122,20 +121,6 @@ async def test_token_review(api: Api, bot: str) -> None:
     administrator = await review(api, "TokenReview", {"token": api.server.token})
     assert administrator.body["status"]["user"]["username"] == "kubernetes-admin"
     assert (await review(api, "TokenReview", {})).code == 400
-
-
-async def test_others_can_check_tokens_themselves(api: Api, bot: str) -> None:
-    """The discovery document leads to the key with which a token can be verified by any OIDC library."""
-    found = await api("GET", "/.well-known/openid-configuration")
-    assert found.body["issuer"] == "https://kubernetes.default.svc"
-    path = found.body["jwks_uri"].removeprefix(api.server.url)
-    keys = await api("GET", path)
-    assert keys.headers["Content-Type"] == "application/jwk-set+json"
-    token = (await request_token(api, bot, audiences=["vault"])).body["status"]["token"]
-    kid = jwt.get_unverified_header(token)["kid"]
-    key = jwt.PyJWKSet.from_json(json.dumps(keys.body))[kid]
-    claims = jwt.decode(token, key, algorithms=["RS256"], audience="vault", issuer=found.body["issuer"])
-    assert claims["sub"] == "system:serviceaccount:default:bot"
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,6 @@ def test_key_is_made_once(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     again = load_or_create_signing_key(path)
     assert again.id == made.id
-    assert again.jwk() == made.jwk()
 
 
 def test_unusable_key(tmp_path: Path) -> None:

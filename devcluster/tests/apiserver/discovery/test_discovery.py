@@ -14,7 +14,7 @@ POD = ResourceDefinition(
     singular="pod",
     short_names=("po",),
     status_subresource=True,
-    subresources=("log", "binding", "eviction"),
+    subresources=("log", "binding", "token"),
 )
 NAMESPACE = ResourceDefinition(NAMESPACES, StoreOnlyStrategy())
 BETA = ResourceDefinition(Resource("conformance.example.com", "v1beta1", "widgets", "Widget"), StoreOnlyStrategy())
@@ -71,7 +71,7 @@ def test_core_resource_list() -> None:
     by_name = {entry["name"]: (entry["kind"], entry["verbs"], entry.get("group")) for entry in document["resources"]}
     assert by_name["pods/log"] == ("Pod", ["get"], None)
     assert by_name["pods/binding"] == ("Binding", ["create"], None)
-    assert by_name["pods/eviction"] == ("Eviction", ["create"], "policy")
+    assert by_name["pods/token"] == ("TokenRequest", ["create"], "authentication.k8s.io")
     assert by_name["pods"][1] == ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
     assert document["resources"][0]["singularName"] == "namespace"
 
@@ -116,7 +116,7 @@ def test_aggregated_documents() -> None:
     pods = version["resources"][1]
     assert pods["scope"] == "Namespaced"
     assert pods["responseKind"] == {"group": "", "version": "v1", "kind": "Pod"}
-    assert {entry["subresource"] for entry in pods["subresources"]} == {"log", "binding", "eviction", "status"}
+    assert {entry["subresource"] for entry in pods["subresources"]} == {"log", "binding", "token", "status"}
     others = discovery.aggregated(ALL, core=False)
     assert [group["metadata"]["name"] for group in others["items"]] == [
         "conformance.example.com",

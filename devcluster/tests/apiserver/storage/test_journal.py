@@ -156,11 +156,17 @@ def forget(path: Path) -> None:
         connection.execute("DELETE FROM changes WHERE revision = ?", (FIRST + 2,))
 
 
+def renumber(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 7")
+
+
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
         pytest.param(spoil, "file is not a database", id="other content"),
         pytest.param(forget, "the changes between resource versions 1001 and 1003 are missing", id="change missing"),
+        pytest.param(renumber, "its format is 7, this dev cluster reads 1", id="other format"),
     ],
 )
 async def test_damage_is_refused(tmp_path: Path, damage: Callable[[Path], None], problem: str) -> None:

@@ -82,10 +82,9 @@ async def test_answers(api: Api, path: str, headers: list[bytes], body: bytes, c
     json.loads(content)
 
 
-@pytest.mark.parametrize("path", ["/api", "/.well-known/openid-configuration"])
-async def test_host(api: Api, path: str) -> None:
-    """Documents that name the server as the client does are shown all the same."""
-    lines = [f"GET {path} HTTP/1.1".encode(), b"Host: a\xff", b"Connection: close", TOKEN]
+async def test_host(api: Api) -> None:
+    """A document that names the server as the client does is shown all the same."""
+    lines = [b"GET /api HTTP/1.1", b"Host: a\xff", b"Connection: close", TOKEN]
     answer = await exchange(api, b"\r\n".join(lines) + b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert "a\ufffd" in answer.decode()

@@ -113,39 +113,7 @@ def test_resumed_job_merges_the_scheduling_directives() -> None:
     assert job["spec"]["suspend"] is True
 
 
-TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 STRATEGY = "alpha.jobset.sigs.k8s.io/node-selector"
-
-
-@pytest.mark.parametrize(
-    ("of_the_jobset", "of_the_template", "expected"),
-    [
-        pytest.param({TOPOLOGY: "rack"}, {}, {TOPOLOGY: "rack"}, id="of the JobSet"),
-        pytest.param({TOPOLOGY: "rack"}, {TOPOLOGY: "zone"}, {TOPOLOGY: "zone"}, id="of a replicated job"),
-        pytest.param({STRATEGY: "true"}, {}, {}, id="a strategy for nothing"),
-        pytest.param({TOPOLOGY: "rack", STRATEGY: "true"}, {}, {TOPOLOGY: "rack", STRATEGY: "true"}, id="strategy"),
-    ],
-)
-def test_exclusive_placement_is_written_on_jobs_and_pods(
-    of_the_jobset: dict[str, str], of_the_template: dict[str, str], expected: dict[str, str]
-) -> None:
-    """With the node selector strategy the pods go to nodes that are labelled with their Job."""
-    jobset = make_jobset()
-    jobset["metadata"]["annotations"] = of_the_jobset
-    [replicated_job] = jobset["spec"]["replicatedJobs"]
-    replicated_job["template"]["metadata"]["annotations"] = of_the_template
-    job = build_job(jobset, replicated_job, 0)
-    pod = job["spec"]["template"]
-    for metadata in (job["metadata"], pod["metadata"]):
-        found = {name: value for name, value in metadata["annotations"].items() if name in (TOPOLOGY, STRATEGY)}
-        assert found == expected
-        assert not {TOPOLOGY, STRATEGY} & metadata["labels"].keys()
-    if STRATEGY in expected:
-        assert pod["spec"]["nodeSelector"] == {"alpha.jobset.sigs.k8s.io/namespaced-job": "n_js-node-0"}
-        taint = {"key": "alpha.jobset.sigs.k8s.io/no-schedule", "operator": "Exists", "effect": "NoSchedule"}
-        assert pod["spec"]["tolerations"] == [taint]
-    else:
-        assert "nodeSelector" not in pod["spec"]
 
 
 SPEC: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,12 +12,10 @@ from devcluster.tests.controllers.jobset.samples import (
     make_jobset,
     make_replicated_job,
 )
-from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy, is_found
+from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
 from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
 from trainer_devcluster.controllers.options import Announcement
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer_devcluster.regular_expressions import is_found
 
 
 def ruled(policy: dict[str, Any] | None, status: dict[str, Any] | None = None) -> StatusDraft:
@@ -90,49 +88,6 @@ def test_failure_ends_a_restart() -> None:
     draft = ruled(None, {"restarts": 1, "conditions": [restarting]})
     expected = {"RestartingJobSet": ("False", "JobSetFailed"), "Failed": ("True", "FailedJobs")}
     assert conditions_of(draft.status) == expected
-
-
-def restarted(action: str, max_restarts: int, *counts: Object, **status: Any) -> StatusDraft:
-    """The status after Job 1 of two has failed, with a rule that has single Jobs restarted."""
-    policy = {"maxRestarts": max_restarts, "rules": [{"name": "one", "action": action}]}
-    status = {"restarts": 0, "replicatedJobsStatus": [{"name": "a"}, *counts], **status}
-    jobset = make_jobset(make_replicated_job("a", replicas=2), status=status, failurePolicy=policy)
-    draft = StatusDraft(jobset, NOW)
-    apply_failure_policy(draft, jobset, [make_job(jobset, "a", 1, status=failed(5))])
-    return draft
-
-
-@pytest.mark.parametrize(
-    ("action", "counts"),
-    [
-        pytest.param("RestartJob", {"jobRestarts": [0, 1], "jobRestartsCountTowardsMax": [0, 1]}, id="counted"),
-        pytest.param("RestartJobAndIgnoreMaxRestarts", {"jobRestarts": [0, 1]}, id="not counted"),
-    ],
-)
-def test_single_jobs_may_be_restarted(action: str, counts: Object) -> None:
-    """Only the failed one is made again, which is no restart of the JobSet."""
-    draft = restarted(action, 1)
-    assert draft.status["restarts"] == 0
-    assert draft.status["replicatedJobsStatus"] == [{"name": "a", **counts}]
-    assert conditions_of(draft.status) == {}
-    message = f"applying {action} failure policy action (first failed job: js-a-1)"
-    assert draft.events == [Announcement("Warning", f"{action}FailurePolicyAction", message)]
-
-
-@pytest.mark.parametrize(
-    ("status", "other"),
-    [
-        pytest.param({"restartsCountTowardsMax": 2}, {"name": "b"}, id="by restarts of all"),
-        pytest.param({}, {"name": "b", "jobRestartsCountTowardsMax": [1, 1]}, id="by restarts of single Jobs"),
-        pytest.param(
-            {"restartsCountTowardsMax": 1}, {"name": "b", "jobRestartsCountTowardsMax": [1]}, id="by both together"
-        ),
-    ],
-)
-def test_restarts_share_one_budget(status: Object, other: Object) -> None:
-    """maxRestarts limits the sum."""
-    draft = restarted("RestartJob", 2, other, **status)
-    assert conditions_of(draft.status) == {"Failed": ("True", "ReachedMaxRestarts")}
 
 
 def test_second_restart_is_told_although_the_first_goes_on() -> None:

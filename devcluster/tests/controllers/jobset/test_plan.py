@@ -307,26 +307,3 @@ def test_jobset_without_replicated_jobs_gets_no_status() -> None:
     step = plan(jobset)
     assert step.status is None
     assert step.service is not None
-
-
-def test_job_that_was_restarted_by_itself_is_made_again() -> None:
-    """Its siblings stay, and the label tells the attempts apart."""
-    gates = FeatureGates(restart_job=True)
-    entry = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
-    status = {"restarts": 0, "replicatedJobsStatus": [{**entry, "jobRestarts": [0, 1]}]}
-    before = make_jobset(make_replicated_job(replicas=2))
-    jobset = {**before, "status": status}
-    jobs = [make_job(before, "node", 0, RUNNING), make_job(before, "node", 1, failed())]
-    step = plan_jobset(jobset, jobs, NOW, gates)
-    assert names(step.delete) == ["js-node-1"]
-    assert step.create == ()
-    assert step.status is not None
-    assert step.status["replicatedJobsStatus"][0]["jobRestarts"] == [0, 1]
-
-    step = plan_jobset(jobset, jobs[:1], NOW, gates)
-    [made] = step.create
-    assert name_of(made) == "js-node-1"
-    for metadata in (made["metadata"], made["spec"]["template"]["metadata"]):
-        assert metadata["labels"]["jobset.sigs.k8s.io/job-restart-attempt"] == "1"
-        assert metadata["annotations"]["jobset.sigs.k8s.io/job-restart-attempt"] == "1"
-    assert plan_jobset(jobset, [jobs[0], {**made, "status": RUNNING}], NOW, gates).delete == ()

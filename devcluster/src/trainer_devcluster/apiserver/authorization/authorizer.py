@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer_devcluster.apiserver.authentication.authenticator import Authenticator
     from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
-    from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.rules import Rule
 
@@ -73,8 +72,6 @@ class Access:
     authorizer: Authorizer
     tokens: ServiceAccountTokens
     """Issues those of ServiceAccounts."""
-    key: SigningKey
-    """Has signed them."""
 
 
 def forbidden(attributes: Attributes, reason: str = "") -> ApiError:

@@ -1,7 +1,7 @@
 """The roles and bindings that every cluster starts with.
 
 Source: Kubernetes documentation, "Using RBAC Authorization", default roles and role bindings. Roles of components that
-do not run here (nodes, the certificate signer, controllers) are left out.
+do not run here (nodes, the certificate signer, controllers) are left out, and so are resources that are not served.
 """
 
 from __future__ import annotations
@@ -37,68 +37,30 @@ _VIEW: Final = (
     _on(
         "",
         _READ,
-        "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods replicationcontrollers "
-        "replicationcontrollers/scale serviceaccounts services services/status",
+        "configmaps endpoints events limitranges namespaces namespaces/status persistentvolumeclaims "
+        "persistentvolumeclaims/status pods pods/log pods/status resourcequotas resourcequotas/status serviceaccounts "
+        "services services/status",
     ),
-    _on(
-        "",
-        _READ,
-        "bindings events limitranges namespaces/status pods/log pods/status replicationcontrollers/status "
-        "resourcequotas resourcequotas/status",
-    ),
-    _on("", _READ, "namespaces"),
     _on("discovery.k8s.io", _READ, "endpointslices"),
-    _on(
-        "apps",
-        _READ,
-        "controllerrevisions daemonsets daemonsets/status deployments deployments/scale deployments/status replicasets "
-        "replicasets/scale replicasets/status statefulsets statefulsets/scale statefulsets/status",
-    ),
+    _on("apps", _READ, "deployments deployments/status"),
     _on("autoscaling", _READ, "horizontalpodautoscalers horizontalpodautoscalers/status"),
-    _on("batch", _READ, "cronjobs cronjobs/status jobs jobs/status"),
-    _on(
-        "extensions",
-        _READ,
-        "daemonsets daemonsets/status deployments deployments/scale deployments/status ingresses ingresses/status "
-        "networkpolicies replicasets replicasets/scale replicasets/status replicationcontrollers/scale",
-    ),
+    _on("batch", _READ, "jobs jobs/status"),
     _on("policy", _READ, "poddisruptionbudgets poddisruptionbudgets/status"),
-    _on("networking.k8s.io", _READ, "ingresses ingresses/status networkpolicies"),
+    _on("networking.k8s.io", _READ, "networkpolicies"),
 )
 _EDIT: Final = (
-    _on("", _READ, "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
+    _on("", _READ, "secrets"),
     _on("", "impersonate", "serviceaccounts"),
-    _on("", _WRITE, "pods pods/attach pods/exec pods/portforward pods/proxy"),
-    _on("", "create", "pods/eviction"),
-    _on(
-        "",
-        _WRITE,
-        "configmaps events persistentvolumeclaims replicationcontrollers replicationcontrollers/scale secrets "
-        "serviceaccounts services services/proxy",
-    ),
+    _on("", _WRITE, "configmaps events persistentvolumeclaims pods secrets serviceaccounts services"),
     _on("", "create", "serviceaccounts/token"),
-    _on(
-        "apps",
-        _WRITE,
-        "daemonsets deployments deployments/rollback deployments/scale replicasets replicasets/scale statefulsets "
-        "statefulsets/scale",
-    ),
+    _on("apps", _WRITE, "deployments"),
     _on("autoscaling", _WRITE, "horizontalpodautoscalers"),
-    _on("batch", _WRITE, "cronjobs jobs"),
-    _on(
-        "extensions",
-        _WRITE,
-        "daemonsets deployments deployments/rollback deployments/scale ingresses networkpolicies replicasets "
-        "replicasets/scale replicationcontrollers/scale",
-    ),
+    _on("batch", _WRITE, "jobs"),
     _on("policy", _WRITE, "poddisruptionbudgets"),
-    _on("networking.k8s.io", _WRITE, "ingresses networkpolicies"),
+    _on("networking.k8s.io", _WRITE, "networkpolicies"),
     _on("coordination.k8s.io", _READ_WRITE, "leases"),
 )
-_ADMIN: Final = (
-    _on("authorization.k8s.io", "create", "localsubjectaccessreviews"),
-    _on(ROLES.group, _READ_WRITE, "rolebindings roles"),
-)
+_ADMIN: Final = (_on(ROLES.group, _READ_WRITE, "rolebindings roles"),)
 _ROLES: Final[dict[str, tuple[Rule, ...]]] = {
     "cluster-admin": EVERYTHING,
     "system:discovery": (_paths(f"/api /api/* /apis /apis/* {_HEALTH} /openapi /openapi/* /version /version/"),),
@@ -108,9 +70,6 @@ _ROLES: Final[dict[str, tuple[Rule, ...]]] = {
     ),
     "system:public-info-viewer": (_paths(f"{_HEALTH} /version /version/"),),
     "system:monitoring": (_paths("/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*"),),
-    "system:service-account-issuer-discovery": (
-        _paths("/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/"),
-    ),
     "system:auth-delegator": (
         _on("authentication.k8s.io", "create", "tokenreviews"),
         _on("authorization.k8s.io", "create", "subjectaccessreviews"),
@@ -122,7 +81,6 @@ _GIVEN_TO: Final[dict[str, tuple[str, ...]]] = {
     "system:discovery": (AUTHENTICATED,),
     "system:monitoring": ("system:monitoring",),
     "system:public-info-viewer": (AUTHENTICATED, UNAUTHENTICATED),
-    "system:service-account-issuer-discovery": ("system:serviceaccounts",),
 }
 """Groups that have a role everywhere, by a binding of the same name."""
 _PARTS: Final = {"admin": _ADMIN, "edit": _EDIT, "view": _VIEW}

@@ -34,12 +34,8 @@ class _Subresource(NamedTuple):
 
 _SCALE: Final = _Subresource("Scale", _STATUS_VERBS, "autoscaling", "v1")
 _SUBRESOURCES: Final = {
-    "attach": _Subresource("PodAttachOptions", ("create", "get")),
     "binding": _Subresource("Binding", ("create",)),
-    "eviction": _Subresource("Eviction", ("create",), "policy", "v1"),
-    "exec": _Subresource("PodExecOptions", ("create", "get")),
     "finalize": _Subresource("Namespace", ("update",)),
-    "portforward": _Subresource("PodPortForwardOptions", ("create", "get")),
     "token": _Subresource("TokenRequest", ("create",), "authentication.k8s.io", "v1"),
 }
 

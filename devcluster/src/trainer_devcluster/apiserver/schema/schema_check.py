@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
-from trainer_devcluster.apiserver.schema.formats import compile_pattern
+from trainer_devcluster.apiserver.schema.formats import UNSUPPORTED
 from trainer_devcluster.apiserver.schema.validation import validate_value
+from trainer_devcluster.regular_expressions import check_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -128,6 +129,9 @@ def _keywords(schema: Schema, path: str) -> Iterator[FieldError]:
             yield forbidden(f"{path}.{keyword}", f"{keyword} is not supported")
     if schema.get(_EMBEDDED):
         yield forbidden(f"{path}.{_EMBEDDED}", "the dev cluster does not check embedded objects: use a real cluster")
+    if schema.get("format") in UNSUPPORTED:
+        detail = f"the dev cluster does not check texts of format {schema['format']}: use a pattern, or a real cluster"
+        yield forbidden(f"{path}.format", detail)
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", detail)
@@ -168,7 +172,7 @@ def _combinations(nested: Schema, schema: Schema, nested_path: str, path: str) -
     """What is wrong inside of allOf, anyOf, oneOf and not, which may only restrict what `schema` declares."""
     if nested.get("pattern"):
         try:
-            compile_pattern(nested["pattern"])
+            check_pattern(nested["pattern"])
         except ValueError as error:
             yield invalid(f"{nested_path}.pattern", nested["pattern"], str(error))
     for keyword in ("allOf", "anyOf", "oneOf", "not"):

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
 from trainer.kube.api_semantics.json_values import ABSENT, same
-from trainer_devcluster.apiserver.schema.formats import compile_pattern, fits_format, matches_format
+from trainer_devcluster.apiserver.schema.formats import fits_format, matches_format
 from trainer_devcluster.apiserver.schema.list_items import old_items
+from trainer_devcluster.regular_expressions import is_found
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -97,7 +98,7 @@ class _Validator:
             self.causes.append(field_errors.too_long(self._path(name), longest))
         elif shortest is not None and len(value) < shortest:
             self._invalid(name, value, f"should be at least {shortest} chars long")
-        elif "pattern" in schema and not compile_pattern(schema["pattern"]).search(value):
+        elif "pattern" in schema and not is_found(schema["pattern"], value):
             self._invalid(name, value, f"should match '{schema['pattern']}'")
         text_format = schema.get("format")
         if text_format and not matches_format(value, text_format):

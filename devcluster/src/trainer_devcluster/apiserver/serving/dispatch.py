@@ -11,14 +11,12 @@ from aiohttp import web
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.audit.record import CLIENT_CLOSED_REQUEST, Record
-from trainer_devcluster.apiserver.authentication import signing_key
 from trainer_devcluster.apiserver.authorization.authorizer import forbidden
 from trainer_devcluster.apiserver.authorization.impersonation import acting_user
 from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
-from trainer_devcluster.apiserver.handlers.call import Call, answer, failure
-from trainer_devcluster.apiserver.wire.headers import header_text
+from trainer_devcluster.apiserver.handlers.call import Call, failure
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.audit.log import AuditLog
@@ -137,7 +135,7 @@ class Dispatcher:
             raise forbidden(attributes, decision.reason)
 
     async def _answer(self, request: web.Request, user: User, record: Record) -> web.StreamResponse:
-        document = self._issuer_document(request) or await self._documents.find(request)
+        document = await self._documents.find(request)
         if document is not None:
             return document
         target = resolve(self._backend.registry, request.method, request.path)
@@ -149,18 +147,6 @@ class Dispatcher:
         except ApiError as error:
             record.failure = error.with_traceback(None)
             return failure(error, call.warnings.texts)
-
-    def _issuer_document(self, request: web.Request) -> web.Response | None:
-        """What is published about the tokens of ServiceAccounts."""
-        if request.method != "GET":
-            return None
-        match request.path:
-            case signing_key.CONFIGURATION_PATH:
-                return answer(signing_key.configuration(header_text(request.host)))
-            case signing_key.KEYS_PATH:
-                keys = signing_key.key_set(self._access.key)
-                return answer(keys, content_type=signing_key.KEYS_TYPE)
-        return None
 
 
 def _has_hung_up(request: web.Request) -> bool:

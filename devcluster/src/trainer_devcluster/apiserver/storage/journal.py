@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.storage.storage import Change, State, Storage
 
 COMPACT_BYTES = 32 * 1024 * 1024
+_FORMAT = 1
+"""Format of the tables, kept as `user_version`; a change of the tables takes the next number."""
+_LOCK_SECONDS = 5.0
+"""The server keeps others out of its directory, so a lock is that of somebody who reads or copies the database: worth a
+wait, while a failed write would stop the cluster."""
 
 _TABLES = (
     "CREATE TABLE origin (revision INTEGER NOT NULL)",
@@ -130,7 +135,7 @@ class Database:
         """Open a database, readable by its owner only, which is made when missing."""
         self.path = path
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-        self._connection = sqlite3.connect(path, timeout=0, check_same_thread=False)
+        self._connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, check_same_thread=False)
 
     def load(self, storage: Storage, first_revision: int) -> int:
         """Fill an empty storage with what is here; returns the size of the changes since the last compaction.
@@ -144,6 +149,7 @@ class Database:
             self._connection.execute("PRAGMA synchronous = FULL")
             if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
                 self._create(first_revision)
+            self._check_format()
             [(origin,)] = self._connection.execute("SELECT revision FROM origin")
             return self._replay(storage, origin, self._connection.execute(_READ))
         except (sqlite3.Error, ValueError, KeyError) as error:
@@ -175,6 +181,12 @@ class Database:
             for statement in _TABLES:
                 self._connection.execute(statement)
             self._connection.execute("INSERT INTO origin VALUES (?)", (revision,))
+            self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _check_format(self) -> None:
+        [(found,)] = self._connection.execute("PRAGMA user_version")
+        if found != _FORMAT:
+            raise ValueError(f"its format is {found}, this dev cluster reads {_FORMAT}: use the one that wrote it")
 
     @staticmethod
     def _replay(storage: Storage, origin: int, rows: Iterable[_Row]) -> int:

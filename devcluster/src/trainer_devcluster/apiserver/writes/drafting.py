@@ -44,7 +44,7 @@ class Drafting:
             subresource=write.target.subresource or None,
             dry_run=write.parameters.dry_run,
             now=self._backend.now(),
-            service_ip=self._addresses.claim(),
+            service_ip=self._addresses.find,
             stored=lambda resource, key: self._backend.storage.get(Partition.of(resource), key),
             listed=lambda resource: self._backend.storage.snapshot(Partition.of(resource)),
             warn=write.warnings.add,

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Self
 from trainer.kube.objects import is_condition_true, name_of
 from trainer_devcluster.controllers.jobset.construction import resized_job
 from trainer_devcluster.controllers.jobset.names import (
-    job_index_of,
-    job_restart_attempt_of,
-    job_restarts_of,
     replicated_job_of,
     restart_attempt_of,
     restarts_of,
@@ -102,9 +99,8 @@ class ReplicatedJobCount:
 
 
 def _is_previous(jobset: Object, job: Object) -> bool:
-    """Whether the whole JobSet, or this Job by itself, has been restarted since the Job was made."""
-    restarts = job_restarts_of(jobset, replicated_job_of(job), job_index_of(job))
-    return restart_attempt_of(job) < restarts_of(jobset) or job_restart_attempt_of(job) < restarts
+    """Whether the JobSet has been restarted since the Job was made."""
+    return restart_attempt_of(job) < restarts_of(jobset)
 
 
 def _is_ready(job: Object) -> bool:

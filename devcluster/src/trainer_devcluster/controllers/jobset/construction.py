@@ -5,49 +5,34 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from trainer.kube.objects import annotations_of, controller_reference, labels_of, name_of, namespace_of
+from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of
 from trainer_devcluster.controllers.jobset.names import (
-    EXCLUSIVE_TOPOLOGY,
-    JOB_RESTART_ATTEMPT,
     JOBSET_NAME,
-    NAMESPACED_JOB,
-    NO_SCHEDULE_TAINT,
-    NODE_SELECTOR_STRATEGY,
     claim_name,
     job_labels,
     job_name,
-    job_restarts_of,
     subdomain_of,
 )
-from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.feature_gates import FeatureGates
 
 SIZE_FIELDS = ("parallelism", "completions")
 """What of a Job's specification says how many pods it has."""
 
 
-def build_job(
-    jobset: Object, replicated_job: Object, index: int, gates: FeatureGates = DEFAULT_FEATURE_GATES
-) -> Object:
+def build_job(jobset: Object, replicated_job: Object, index: int) -> Object:
     """One Job of a replicated job, for the JobSet's present restart."""
     template = deepcopy(replicated_job["template"])
     name = job_name(jobset, replicated_job["name"], index)
     labels = job_labels(jobset, replicated_job, index)
-    if gates.restart_job:
-        labels[JOB_RESTART_ATTEMPT] = str(job_restarts_of(jobset, replicated_job["name"], index))
     given = template.get("metadata") or {}
-    topology = _exclusive_topology(jobset) | _exclusive_topology({"metadata": given})
     spec = template["spec"]
     pod_metadata = spec["template"].get("metadata") or {}
-    spec["template"]["metadata"] = {**pod_metadata, **_labelled(pod_metadata, labels, topology)}
+    spec["template"]["metadata"] = {**pod_metadata, **_labelled(pod_metadata, labels)}
     pod_spec = spec["template"]["spec"]
-    if NODE_SELECTOR_STRATEGY in topology:
-        _select_nodes(pod_spec, f"{namespace_of(jobset)}_{name}")
     if has_dns_hostnames(jobset):
         pod_spec["subdomain"] = subdomain_of(jobset)
     if volumes := claim_volumes(jobset, pod_spec):
@@ -59,7 +44,7 @@ def build_job(
         "metadata": {
             "name": name,
             "namespace": namespace_of(jobset),
-            **_labelled(given, labels, topology),
+            **_labelled(given, labels),
             "ownerReferences": [controller_reference(jobset)],
         },
         "spec": spec,
@@ -132,26 +117,11 @@ def is_suspended(jobset: Object) -> bool:
     return bool(jobset["spec"].get("suspend"))
 
 
-def _labelled(metadata: Object, labels: dict[str, str], annotations: dict[str, str]) -> dict[str, dict[str, str]]:
+def _labelled(metadata: Object, labels: dict[str, str]) -> dict[str, dict[str, str]]:
     return {
         "labels": {**(metadata.get("labels") or {}), **labels},
-        "annotations": {**(metadata.get("annotations") or {}), **labels, **annotations},
+        "annotations": {**(metadata.get("annotations") or {}), **labels},
     }
-
-
-def _exclusive_topology(obj: Object) -> dict[str, str]:
-    """The annotations that ask for exclusive placement; with one node there is nothing to keep apart."""
-    annotations = annotations_of(obj)
-    if EXCLUSIVE_TOPOLOGY not in annotations:
-        return {}
-    wanted = (EXCLUSIVE_TOPOLOGY, NODE_SELECTOR_STRATEGY)
-    return {name: annotations[name] for name in wanted if name in annotations}
-
-
-def _select_nodes(pod_spec: Object, namespaced_job: str) -> None:
-    pod_spec["nodeSelector"] = {**(pod_spec.get("nodeSelector") or {}), NAMESPACED_JOB: namespaced_job}
-    tolerated = {"key": NO_SCHEDULE_TAINT, "operator": "Exists", "effect": "NoSchedule"}
-    pod_spec["tolerations"] = [*(pod_spec.get("tolerations") or []), tolerated]
 
 
 def _merge_maps(present: Object, wanted: Object, fields: tuple[str, ...]) -> None:

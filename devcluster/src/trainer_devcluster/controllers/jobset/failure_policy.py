@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from cel_expr_python import cel
+from typing import TYPE_CHECKING
 
 from trainer.kube.objects import find_condition, name_of
-from trainer_devcluster.controllers.jobset.names import job_index_of, replicas_of, replicated_job_of
+from trainer_devcluster.controllers.jobset.names import replicated_job_of
+from trainer_devcluster.regular_expressions import is_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,18 +18,6 @@ if TYPE_CHECKING:
 FAIL = "FailJobSet"
 RESTART = "RestartJobSet"
 RESTART_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
-RESTART_JOB = "RestartJob"
-RESTART_JOB_UNCOUNTED = "RestartJobAndIgnoreMaxRestarts"
-_COUNTED = (RESTART, RESTART_JOB)
-
-
-_JOB_RESTARTS = "jobRestarts"
-_JOB_RESTARTS_COUNTED = "jobRestartsCountTowardsMax"
-JOB_RESTARTS_FIELDS = (_JOB_RESTARTS, _JOB_RESTARTS_COUNTED)
-"""What the status of a replicated job tells about its Jobs, each with a number per Job."""
-_MATCHES: Final = cel.NewEnv(variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING}).compile(
-    "text.matches(pattern)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +39,8 @@ def apply_failure_policy(draft: StatusDraft, jobset: Object, failed: Iterable[Ob
     ruling = _rule_on(policy, by_age)
     if ruling.action == FAIL:
         _fail(draft, "FailJobSetFailurePolicyAction", _blame("applying FailJobSet failure policy action", ruling.job))
-    elif ruling.action in _COUNTED and _is_exhausted(draft, policy):
+    elif ruling.action == RESTART and _is_exhausted(draft, policy):
         _fail(draft, "ReachedMaxRestarts", _blame("jobset failed due to reaching max number of restarts", ruling.job))
-    elif ruling.action in (RESTART_JOB, RESTART_JOB_UNCOUNTED):
-        _restart_job(draft, jobset, ruling)
     else:
         _restart(draft, ruling)
 
@@ -81,23 +66,8 @@ def _matches(rule: Object, job: Object) -> bool:
 
 
 def _is_exhausted(draft: StatusDraft, policy: Object) -> bool:
-    """Restarts of the whole and of single Jobs draw on the same budget."""
     counted: int = draft.status.get("restartsCountTowardsMax") or 0
-    entries = draft.status.get("replicatedJobsStatus") or []
-    counted += sum(sum(entry.get(_JOB_RESTARTS_COUNTED) or ()) for entry in entries)
     return counted >= (policy.get("maxRestarts") or 0)
-
-
-def _restart_job(draft: StatusDraft, jobset: Object, ruling: _Ruling) -> None:
-    name, index = replicated_job_of(ruling.job), job_index_of(ruling.job)
-    replicas = next(replicas_of(entry) for entry in jobset["spec"]["replicatedJobs"] if entry["name"] == name)
-    entry = next(entry for entry in draft.status["replicatedJobsStatus"] if entry["name"] == name)
-    for field in (_JOB_RESTARTS, *((_JOB_RESTARTS_COUNTED,) if ruling.action == RESTART_JOB else ())):
-        counts = [*(entry.get(field) or [0] * replicas)]
-        counts[index] += 1
-        entry[field] = counts
-    message = _blame(f"applying {ruling.action} failure policy action", ruling.job)
-    draft.announce("Warning", f"{ruling.action}FailurePolicyAction", message)
 
 
 def _restart(draft: StatusDraft, ruling: _Ruling) -> None:
@@ -124,9 +94,3 @@ def _failure(job: Object) -> Object:
 
 def _blame(message: str, job: Object) -> str:
     return f"{message} (first failed job: {name_of(job)})"
-
-
-def is_found(pattern: str, text: str) -> bool:
-    """Whether the pattern occurs anywhere in the text; a malformed one occurs nowhere."""
-    found = _MATCHES.eval(data={"text": text, "pattern": pattern})
-    return found.type() == cel.Type.BOOL and bool(found.plain_value())

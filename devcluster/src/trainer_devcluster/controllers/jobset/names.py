@@ -16,15 +16,7 @@ CONTROLLER_NAME = f"{_PREFIX}/jobset-controller"
 JOBSET_NAME = f"{_PREFIX}/jobset-name"
 REPLICATED_JOB_NAME = f"{_PREFIX}/replicatedjob-name"
 RESTART_ATTEMPT = f"{_PREFIX}/restart-attempt"
-JOB_RESTART_ATTEMPT = f"{_PREFIX}/job-restart-attempt"
 JOB_INDEX = f"{_PREFIX}/job-index"
-EXCLUSIVE_TOPOLOGY = f"alpha.{_PREFIX}/exclusive-topology"
-"""Annotation: each Job is to have a domain of this topology, such as a rack, for itself."""
-NODE_SELECTOR_STRATEGY = f"alpha.{_PREFIX}/node-selector"
-"""Annotation: somebody has labelled nodes with the Jobs that they are for."""
-NAMESPACED_JOB = f"alpha.{_PREFIX}/namespaced-job"
-"""The label by which they did it."""
-NO_SCHEDULE_TAINT = f"alpha.{_PREFIX}/no-schedule"
 
 
 def job_name(jobset: Object, replicated_job: str, index: int) -> str:
@@ -50,31 +42,13 @@ def replicated_job_of(job: Object) -> str:
 
 def restart_attempt_of(job: Object) -> int:
     """The restart of the JobSet in which the Job was made."""
-    return _number(labels_of(job).get(RESTART_ATTEMPT, "0"))
-
-
-def job_restart_attempt_of(job: Object) -> int:
-    """How often the Job had been restarted by itself when it was made (feature gate RestartJob)."""
-    return _number(labels_of(job).get(JOB_RESTART_ATTEMPT, "0"))
-
-
-def job_index_of(job: Object) -> int:
-    """Number of the Job among those of its replicated job."""
-    return _number(labels_of(job).get(JOB_INDEX, "0"))
+    text = labels_of(job).get(RESTART_ATTEMPT, "0")
+    return int(text) if text.isdecimal() else 0
 
 
 def restarts_of(jobset: Object) -> int:
     """How often the JobSet has been restarted."""
     return cast("int", (jobset.get("status") or {}).get("restarts") or 0)
-
-
-def job_restarts_of(jobset: Object, replicated_job: str, index: int) -> int:
-    """How often one Job has been restarted by itself (feature gate RestartJob)."""
-    for entry in (jobset.get("status") or {}).get("replicatedJobsStatus") or []:
-        restarts = entry.get("jobRestarts") or []
-        if entry["name"] == replicated_job and index < len(restarts):
-            return cast("int", restarts[index])
-    return 0
 
 
 def job_labels(jobset: Object, replicated_job: Object, index: int) -> dict[str, str]:
@@ -106,10 +80,6 @@ def job_labels(jobset: Object, replicated_job: Object, index: int) -> dict[str, 
 def replicas_of(replicated_job: Object) -> int:
     """How many Jobs the replicated job wants."""
     return cast("int", replicated_job.get("replicas", 1))
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
 
 
 def _group_of(replicated_job: Object) -> str:

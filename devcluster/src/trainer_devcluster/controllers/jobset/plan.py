@@ -21,7 +21,7 @@ from trainer_devcluster.controllers.jobset.construction import (
     resumed_job,
     suspended_job,
 )
-from trainer_devcluster.controllers.jobset.failure_policy import JOB_RESTARTS_FIELDS, apply_failure_policy
+from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
 from trainer_devcluster.controllers.jobset.names import job_name, replicas_of, replicated_job_of
 from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
 from trainer_devcluster.controllers.options import time_to_live
@@ -72,7 +72,6 @@ class _Situation:
     children: ChildJobs
     startup: Startup
     now: datetime
-    gates: FeatureGates
 
 
 def plan_jobset(
@@ -84,8 +83,7 @@ def plan_jobset(
         jobset: the JobSet.
         jobs: its Jobs.
         now: the time.
-        gates: whether Jobs follow a change of their size, and whether they may be restarted one by one. Default: no, as
-            in JobSet.
+        gates: whether Jobs follow a change of their size. Default: no, as in JobSet.
     """
     if is_being_deleted(jobset):
         return JobSetPlan()
@@ -93,15 +91,12 @@ def plan_jobset(
     replicated_jobs = jobset["spec"].get("replicatedJobs") or []
     counts = {entry["name"]: children.count(entry["name"]) for entry in replicated_jobs}
     draft = StatusDraft(jobset, now)
-    restarts = _job_restarts(jobset)
     if counts:
         # Descending by name, as the JobSet controller orders them.
-        draft.status["replicatedJobsStatus"] = [
-            {**counts[name].to_object(), **restarts.get(name, {})} for name in sorted(counts, reverse=True)
-        ]
+        draft.status["replicatedJobsStatus"] = [counts[name].to_object() for name in sorted(counts, reverse=True)]
     if gates.elastic_job_set:
         children = children.following(replicated_jobs)
-    plan = _plan_jobs(_Situation(jobset, children, Startup(jobset, counts), now, gates), draft)
+    plan = _plan_jobs(_Situation(jobset, children, Startup(jobset, counts), now), draft)
     # That there were no restarts is not worth a write by itself.
     changed = draft.status != {"restarts": 0, **(jobset.get("status") or {})}
     return replace(plan, status=draft.status if changed else None, events=tuple(draft.events))
@@ -152,19 +147,11 @@ def _missing_jobs(situation: _Situation) -> tuple[Object, ...]:
     # While suspended all Jobs are made, suspended as well; the order matters when they are resumed.
     due = situation.startup.independent() if is_suspended(jobset) else situation.startup.due()
     return tuple(
-        build_job(jobset, replicated_job, index, situation.gates)
+        build_job(jobset, replicated_job, index)
         for replicated_job in due
         for index in range(replicas_of(replicated_job))
         if job_name(jobset, replicated_job["name"], index) not in names
     )
-
-
-def _job_restarts(jobset: Object) -> dict[str, Object]:
-    """What the status tells about restarts of single Jobs, by replicated job."""
-    return {
-        entry["name"]: {field: entry[field] for field in JOB_RESTARTS_FIELDS if field in entry}
-        for entry in (jobset.get("status") or {}).get("replicatedJobsStatus") or []
-    }
 
 
 def _suspend(children: ChildJobs, draft: StatusDraft) -> tuple[Object, ...]:

@@ -59,7 +59,5 @@ def _bind(operation: Operation, target: str) -> None:
         else:
             Path(target).touch()
     linux.mount(operation.source, target, "none", linux.MS_BIND | linux.MS_REC)
-    if operation.read_only and operation.recursive:
-        linux.make_tree_read_only(target)
-    elif operation.read_only:
+    if operation.read_only:
         linux.make_read_only(target)

@@ -27,12 +27,6 @@ MS_PRIVATE = 0x40000
 MS_RELATIME = 0x200000
 _MNT_DETACH = 0x2
 
-_SYS_MOUNT_SETATTR = 442
-"""The same on all architectures, as that of every system call since Linux 5.1 (alpha apart)."""
-_MOUNT_ATTR_RDONLY = 0x1
-_AT_FDCWD = -100
-_AT_RECURSIVE = 0x8000
-
 _ST_RELATIME = 0x1000
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -75,31 +69,6 @@ def make_read_only(target: str) -> None:
     if present & _ST_RELATIME:
         flags |= MS_RELATIME
     mount("none", target, "none", MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
-
-
-class _MountAttributes(ctypes.Structure):
-    """struct mount_attr (mount_setattr(2))."""
-
-    _fields_ = (
-        ("attr_set", ctypes.c_uint64),
-        ("attr_clr", ctypes.c_uint64),
-        ("propagation", ctypes.c_uint64),
-        ("userns_fd", ctypes.c_uint64),
-    )
-
-
-def make_tree_read_only(target: str) -> None:
-    """Make a mount and all below it read-only and keep their other flags (mount_setattr(2))."""
-    attributes = _MountAttributes(attr_set=_MOUNT_ATTR_RDONLY)
-    result = _libc.syscall(
-        ctypes.c_long(_SYS_MOUNT_SETATTR),
-        ctypes.c_int(_AT_FDCWD),
-        os.fsencode(target),
-        ctypes.c_uint(_AT_RECURSIVE),
-        ctypes.byref(attributes),
-        ctypes.c_size_t(ctypes.sizeof(attributes)),
-    )
-    _check(result, f"mount_setattr {target}")
 
 
 def switch_root(new_root: str) -> None:

@@ -19,8 +19,6 @@ class Operation:
     source: str = ""
     """What to bind (a path on the host), or where a symbolic link points."""
     read_only: bool = False
-    recursive: bool = False
-    """Whether a bind is read-only with all that is mounted below it; Linux 5.12."""
     optional: bool = False
     """Whether a failure is passed over: for what the host itself cannot use either, such as a broken FUSE mount."""
 

@@ -4,14 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devcluster.tests.apiserver.kinds.jobsets.builders import complaints, make_jobset, make_replicated_job
-from trainer_devcluster.feature_gates import FeatureGates
+from devcluster.tests.apiserver.kinds.jobsets.builders import complaints, make_jobset
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 PLAIN = "<nil>: Internal error: "
-RESTART_JOB = FeatureGates(restart_job=True)
 GATED = (
     "RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate "
     "is disabled"
@@ -89,15 +87,6 @@ def test_wrong_policies_are_refused(jobset: Object, complaint: str) -> None:
 def test_patterns_are_not_looked_at() -> None:
     """A malformed one matches nothing when it is needed."""
     assert complaints(ruled({"onJobFailureMessagePatterns": ["[broken"]})) == []
-
-
-def test_single_jobs_may_be_restarted_behind_a_gate() -> None:
-    """But not of a replicated job that has more Jobs than the status can tell of."""
-    rule = {"name": "one", "action": "RestartJob"}
-    assert complaints(ruled(rule), gates=RESTART_JOB) == []
-    many = make_jobset(make_replicated_job(replicas=1025), failurePolicy={"rules": [rule]})
-    [complaint] = complaints(many, gates=RESTART_JOB)
-    assert complaint.startswith(f"{PLAIN}JobSet cannot have a failure policy rule with RestartJob")
 
 
 def test_coordinator_needs_indexes() -> None:

@@ -56,8 +56,6 @@ class JobStrategy(StoreOnlyStrategy):
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002
         """Generate the selector and the labels that it selects by; what is there already is left to validation."""
         obj["status"] = {}
-        if obj["spec"]["manualSelector"]:
-            return
         fill(
             section(section(obj["spec"]["template"], "metadata"), "labels"),
             **{

@@ -28,6 +28,7 @@ _COUNTS = (
 )
 _PER_INDEX = ("backoffLimitPerIndex", "maxFailedIndexes")
 _AS_A_WHOLE = "the dev cluster counts failures for the Job as a whole: leave it out, or use a real cluster"
+_NO_ADOPTION = "Jobs of the dev cluster adopt no pods: leave it out, and the selector is generated"
 _COMPLETION_MODES = ("NonIndexed", "Indexed")
 _RESTART_POLICIES = ("OnFailure", "Never")
 _REPLACEMENT_POLICIES = ("Failed", "TerminatingOrFailed")
@@ -46,6 +47,8 @@ def validate_job_spec(spec: Object) -> list[FieldError]:
     """What is wrong with the specification of a Job."""
     causes = [cause for field in _COUNTS for cause in not_negative(f"spec.{field}", spec.get(field))]
     causes += [forbidden(f"spec.{field}", _AS_A_WHOLE) for field in _PER_INDEX if spec.get(field) is not None]
+    if spec["manualSelector"]:
+        causes.append(forbidden("spec.manualSelector", _NO_ADOPTION))
     causes += validate_manager(spec.get("managedBy"))
     causes += _validate_completion_mode(spec)
     causes += validate_failure_policy(spec)
@@ -57,9 +60,9 @@ def validate_job_spec(spec: Object) -> list[FieldError]:
 
 
 def _validate_generated_selector(job: Object) -> list[FieldError]:
-    """Without a manual selector the Job's own labels must be on its pods, whatever else the template says."""
+    """The Job's own labels must be on its pods, whatever else the template says."""
     spec = job["spec"]
-    if spec["manualSelector"] or spec.get("selector") is None:
+    if spec.get("selector") is None:
         return []
     labels = labels_of(spec["template"])
     expected = {label: uid_of(job) for label in _UID_LABELS} | {label: name_of(job) for label in _NAME_LABELS}

@@ -50,7 +50,7 @@ class JobSetStrategy(StoreOnlyStrategy):
         Raises:
             ApiError: 422, something is wrong, in the words of a webhook that denies a request.
         """
-        return _denied(obj, validate_jobset(obj, self._gates, context.stored))
+        return _denied(obj, validate_jobset(obj, context.stored))
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check that the replicated jobs are the same, but for scheduling directives while suspended, and sizes.

@@ -10,12 +10,9 @@ from trainer_devcluster.apiserver.objects.names import label_value_problems
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.feature_gates import FeatureGates
 
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _MAX_RULE_NAME = 128
-_MAX_RESTARTABLE_REPLICAS = 1024
-"""As many restarts of single Jobs as the status of a replicated job can tell."""
 _GATED_ACTIONS = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 _JOB_FAILURE_REASONS = (
     "BackoffLimitExceeded",
@@ -27,10 +24,6 @@ _JOB_FAILURE_REASONS = (
 _NOT_RESTARTABLE = (
     "RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate "
     "is disabled"
-)
-_TOO_MANY_REPLICAS = (
-    "JobSet cannot have a failure policy rule with RestartJob or RestartJobAndIgnoreMaxRestarts action and a "
-    f"replicated job with replicas > {_MAX_RESTARTABLE_REPLICAS}"
 )
 _COORDINATOR_LABEL = "jobset.sigs.k8s.io/coordinator"
 
@@ -50,17 +43,12 @@ def validate_success_policy(spec: Object) -> list[FieldError]:
     ]
 
 
-def validate_failure_policy(spec: Object, gates: FeatureGates) -> list[FieldError]:
+def validate_failure_policy(spec: Object) -> list[FieldError]:
     """Check names, actions, reasons and targets of the rules; patterns are taken as they come."""
     rules: list[Object] = (spec.get("failurePolicy") or {}).get("rules") or []
-    causes: list[FieldError] = []
     if any(rule["action"] in _GATED_ACTIONS for rule in rules):
-        if not gates.restart_job:
-            return [plain(_NOT_RESTARTABLE)]
-        if any(job.get("replicas", 1) > _MAX_RESTARTABLE_REPLICAS for job in spec.get("replicatedJobs") or []):
-            causes.append(plain(_TOO_MANY_REPLICAS))
-    for rule in rules:
-        causes += _validate_rule(rule, _names(spec))
+        return [plain(_NOT_RESTARTABLE)]
+    causes = [cause for rule in rules for cause in _validate_rule(rule, _names(spec))]
     return causes + _validate_uniqueness(rules)
 
 

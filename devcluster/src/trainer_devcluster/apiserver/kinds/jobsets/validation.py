@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
-    from trainer_devcluster.feature_gates import FeatureGates
 
 _MAX_INT32 = 2**31 - 1
 _LABEL_LIMIT = 63
@@ -36,14 +35,11 @@ _POD_NAME_TOO_LONG = "JobSet name is too long, pod names generated for this JobS
 _IN_PLACE = "InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled"
 
 
-def validate_jobset(
-    jobset: Object, gates: FeatureGates, stored: Callable[[Resource, ObjectKey], Object | None]
-) -> list[FieldError]:
+def validate_jobset(jobset: Object, stored: Callable[[Resource, ObjectKey], Object | None]) -> list[FieldError]:
     """What is wrong with a new JobSet that has its defaults.
 
     Args:
         jobset: the JobSet, which fits its schema.
-        gates: which features may be used.
         stored: returns a stored object.
     """
     spec, name = jobset["spec"], _expected_name(jobset)
@@ -60,7 +56,7 @@ def validate_jobset(
         seen = {other["name"] for other in replicated_jobs[: index + 1]}
         causes += _validate_dependencies(replicated_job, seen)
     causes += validate_success_policy(spec)
-    causes += validate_failure_policy(spec, gates)
+    causes += validate_failure_policy(spec)
     causes += validate_coordinator(spec, name)
     return causes + validate_claims(jobset, name, stored)
 
