@@ -22,7 +22,7 @@ from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.testing import FakeClient
 from trainer_devcluster import scheduler
 from trainer_devcluster.kubelet import POD_NETWORK_ANNOTATION, KubeletOptions, PodNetworkMode, register
-from trainer_devcluster.kubelet.status_writer import StatusWriter
+from trainer_devcluster.kubelet.pod_status import StatusWriter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

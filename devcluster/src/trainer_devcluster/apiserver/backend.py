@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.definitions.resource_definition import Registry
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 

@@ -12,8 +12,7 @@ import anyio
 
 from trainer.kube.clock import SystemClock
 from trainer.kube.resource import NAMESPACES
-from trainer_devcluster.apiserver.admission.admission import Admission
-from trainer_devcluster.apiserver.admission.caller import Caller
+from trainer_devcluster.apiserver.admission.admission import Admission, Caller
 from trainer_devcluster.apiserver.audit.log import AuditLog
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
@@ -23,7 +22,7 @@ from trainer_devcluster.apiserver.authorization.authorizer import Access
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.custom_resources.controller import CustomResources
-from trainer_devcluster.apiserver.definitions.registry import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import Registry
 from trainer_devcluster.apiserver.handlers.documents import Documents
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes

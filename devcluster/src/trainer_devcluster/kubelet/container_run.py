@@ -2,12 +2,14 @@
 
 How it ended is Completed, Error, StartError or ContainerCannotRun. It is never OOMKilled: memory limits are not
 enforced here, and a program for which the machine has no memory left ends by SIGKILL like any other (Error, exit code
-137).
+137). Kubernetes documentation, "Pod Lifecycle": termination of Pods.
 """
 
 from __future__ import annotations
 
+import os
 import uuid
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +17,18 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from trainer.kube.clock import timestamp
+from trainer.kube.clock import move_on_after, timestamp
 from trainer_devcluster.kubelet.container_action import LifecycleHook
-from trainer_devcluster.kubelet.container_health import ContainerHealth
 from trainer_devcluster.kubelet.container_record import Running, Terminated
-from trainer_devcluster.kubelet.container_stop import ContainerStop
+from trainer_devcluster.kubelet.environment import EnvironmentBuilder, command_line
 from trainer_devcluster.kubelet.errors import ContainerStartError
+from trainer_devcluster.kubelet.options import inherited_environment
+from trainer_devcluster.kubelet.pod_spec import specified_grace_period
+from trainer_devcluster.kubelet.probing import ContainerHealth
+from trainer_devcluster.kubelet.root_filesystem import SandboxMount, image_mounts, volume_mounts
+from trainer_devcluster.kubelet.sandbox import Program
 from trainer_devcluster.kubelet.shim.reports import Exited
-from trainer_devcluster.kubelet.termination import termination_message
+from trainer_devcluster.kubelet.termination import DEFAULT_PATH, Termination, termination_message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -30,8 +36,148 @@ if TYPE_CHECKING:
     from trainer.kube.events.recorder import EventKind
     from trainer_devcluster.kubelet.container_record import ContainerRecord
     from trainer_devcluster.kubelet.pod_api import RunningPod
-    from trainer_devcluster.kubelet.sandbox import Program, RunningContainer
+    from trainer_devcluster.kubelet.sandbox import RunningContainer
     from trainer_devcluster.kubelet.shim.reports import Failed
+
+
+SHORTEST_GRACE = 2.0
+"""Seconds that a program has after SIGTERM even if its preStop hook has used up the grace period."""
+
+
+class ContainerStop:
+    """The end of a run, with its pod or by itself: preStop hook, SIGTERM, and SIGKILL after the grace period.
+
+    Args:
+        pod: the pod around the container.
+        container: its specification.
+        turn: when the pod ends, waits until it is the container's turn.
+
+    Raises:
+        ContainerCreateError: the hook names a port that the container does not have.
+    """
+
+    def __init__(self, pod: RunningPod, container: Mapping[str, Any], turn: Callable[[], Awaitable[None]]) -> None:
+        self._pod = pod
+        self._container = container
+        self._turn = turn
+        self._clock = pod.host.clock
+        self._pre_stop = LifecycleHook.of(container, "preStop", pod.names.address)
+        self._own = Termination(self._clock)
+        self._message = ""
+        self._is_under_way = False
+
+    @property
+    def was_requested(self) -> bool:
+        """Whether it was for a reason of its own that the container had to end, and not with its pod."""
+        return self._own.requested.is_set()
+
+    def request(self, message: str, grace_period: float | None = None) -> None:
+        """End the container, though its pod goes on.
+
+        Args:
+            message: what the event says.
+            grace_period: seconds between SIGTERM and SIGKILL. Default: None, those of the pod.
+        """
+        self._message = message
+        self._own.request(specified_grace_period(self._pod.pod) if grace_period is None else grace_period)
+
+    async def carry_out(self, container: RunningContainer) -> None:
+        """End the container when it has to; to be cancelled when it has ended."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._own.enforce)
+            tasks.start_soon(self._with_the_pod, container)
+            await self._own.requested.wait()
+            await self._stop(container, self._own, self._message, None)
+
+    async def _with_the_pod(self, container: RunningContainer) -> None:
+        termination = self._pod.termination
+        await termination.requested.wait()
+        await self._stop(container, termination, f"Stopping container {self._container['name']}", self._turn)
+
+    async def _stop(
+        self,
+        container: RunningContainer,
+        termination: Termination,
+        message: str,
+        turn: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        if not self._is_under_way:
+            self._is_under_way = True
+            self._pod.announce("Normal", "Killing", message, container=self._container["name"])
+            if self._pre_stop is not None and not termination.overdue.is_set():
+                await termination.within_grace(lambda: self._run_hook(container))
+            if turn is not None:
+                await termination.within_grace(turn)
+            asked = self._clock.monotonic()
+            await container.terminate()
+            await termination.overdue.wait()
+            async with move_on_after(self._clock, asked + SHORTEST_GRACE - self._clock.monotonic()):
+                await termination.at_once.wait()
+        await termination.overdue.wait()
+        await container.kill()
+
+    async def _run_hook(self, container: RunningContainer) -> None:
+        assert self._pre_stop is not None
+        if not await self._pre_stop.carry_out(container, self._clock):
+            name = self._container["name"]
+            self._pod.announce("Warning", "FailedPreStopHook", "PreStopHook failed", container=name)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramBuilder:
+    """Makes the programs of one container."""
+
+    pod: RunningPod
+    container: Mapping[str, Any]
+
+    async def build(self, run: int) -> Program:
+        """The program of a run.
+
+        Args:
+            run: how many times the container has been restarted before.
+
+        Raises:
+            ContainerCreateError: it can never be made.
+            KubeError: something that it refers to is missing; worth another try.
+        """
+        pod, container, name = self.pod, self.container, self.container["name"]
+        services = pod.host.services.variables(pod.pod)
+        builder = EnvironmentBuilder(
+            pod.pod, container, pod.facts, pod.host.reader, rewrite=self._rewrite, services=services
+        )
+        variables = await builder.build()
+        command = command_line(container, variables)
+        await anyio.to_thread.run_sync(pod.directory.prepare_run, name, run)
+        mounts = await anyio.to_thread.run_sync(volume_mounts, container, pod.volumes, variables)
+        if pod.host.network.isolated:
+            mounts += await anyio.to_thread.run_sync(image_mounts, pod.directory.empty)
+        inherited = inherited_environment(pod.host.options, os.environ) | {"HOSTNAME": pod.names.hostname}
+        return Program(
+            command,
+            inherited | variables,
+            scratch=pod.directory.scratch(name, run),
+            log_file=pod.directory.log_file(name, run),
+            log_limits=pod.host.options.log_limits,
+            working_directory=container.get("workingDir") or "",
+            mounts=(*self._own_files(run), *mounts),
+        )
+
+    def _own_files(self, run: int) -> list[SandboxMount]:
+        """The files that every container has."""
+        pod = self.pod
+        message_path = self.container.get("terminationMessagePath") or DEFAULT_PATH
+        files = [
+            SandboxMount(pod.directory.hosts, "/etc/hosts"),
+            SandboxMount(pod.directory.termination_log(self.container["name"], run), message_path),
+        ]
+        if pod.host.network.resolv_conf is not None:
+            files.append(SandboxMount(pod.directory.resolv_conf, "/etc/resolv.conf"))
+        return files
+
+    def _rewrite(self, value: str) -> str:
+        names = self.pod.names
+        return self.pod.host.network.rewrite(value, namespace=names.namespace, subdomain=names.subdomain)
+
 
 log = structlog.get_logger(__name__)
 

@@ -1,13 +1,17 @@
-"""Questions asked of a pod's specification."""
+"""Questions asked of a pod's specification, and what of it the dev cluster refuses or knowingly leaves undone."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer_devcluster.kubelet.probing import PROBES
+from trainer_devcluster.kubelet.working_directory import unreachable_mount
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from trainer.kube.objects import Object
+
 
 _DEFAULT_GRACE = 30
 
@@ -46,3 +50,79 @@ def container_path(pod: Object, name: str) -> str:
     """Where a container is in its pod, as events say it: `spec.containers{main}`."""
     init = any(container["name"] == name for container in pod["spec"].get("initContainers") or [])
     return f"spec.{'initContainers' if init else 'containers'}{{{name}}}"
+
+
+_POD_FIELDS = {
+    "hostNetwork": "pods have networks of their own",
+    "hostPID": "containers have PID namespaces of their own",
+    "hostIPC": "pods have IPC namespaces of their own",
+    "shareProcessNamespace": "every container has a PID namespace of its own",
+    "setHostnameAsFQDN": "host names are short",
+    "runtimeClassName": "containers are processes of this machine",
+    "ephemeralContainers": "a running pod cannot be debugged by adding containers",
+    "resourceClaims": "there are no device drivers",
+}
+_CONTAINER_FIELDS = {
+    "volumeDevices": "there are no block devices",
+}
+_OWN_USER = "containers run as the user of the dev cluster"
+_NO_LIMIT = "volumes share the space of the machine"
+_HOOKS = ("postStart", "preStop")
+
+
+def unsupported_fields(pod: Object, *, isolated: bool) -> list[str]:
+    """Fields for which the dev cluster refuses the pod, each with what to know about it.
+
+    Args:
+        pod: the pod.
+        isolated: whether containers have mount namespaces.
+    """
+    spec = pod["spec"]
+    problems = [f"spec.{field} ({why})" for field, why in _POD_FIELDS.items() if spec.get(field)]
+    for path, container in _containers(spec):
+        problems += [f"{path}.{field} ({why})" for field, why in _CONTAINER_FIELDS.items() if container.get(field)]
+        problems += [f"{path}.{problem}" for problem in (*_of_probes(container), *_of_lifecycle(container))]
+        problems += [f"{path}.restartPolicyRules{problem}" for problem in _of_rules(container)]
+        unreachable = None if isolated else unreachable_mount(container)
+        if unreachable is not None:
+            problems.append(f"{path}.volumeMounts ({unreachable})")
+    return problems
+
+
+def _of_probes(container: Mapping[str, Any]) -> Iterator[str]:
+    for probe in PROBES:
+        if (container.get(probe) or {}).get("grpc"):
+            yield f"{probe}.grpc (probes are tcpSocket, httpGet or exec)"
+
+
+def _of_lifecycle(container: Mapping[str, Any]) -> Iterator[str]:
+    lifecycle = container.get("lifecycle") or {}
+    for hook in _HOOKS:
+        if (lifecycle.get(hook) or {}).get("tcpSocket"):
+            yield f"lifecycle.{hook}.tcpSocket (hooks are exec, httpGet or sleep)"
+    if lifecycle.get("stopSignal"):
+        yield "lifecycle.stopSignal (programs are asked to end by SIGTERM)"
+
+
+def _of_rules(container: Mapping[str, Any]) -> Iterator[str]:
+    for index, rule in enumerate(container.get("restartPolicyRules") or []):
+        if rule.get("action") != "Restart":
+            yield f"[{index}].action {rule.get('action')} (a rule restarts its own container: Restart)"
+
+
+def ignored_fields(pod: Object) -> list[str]:
+    """Fields that have no effect here but do not keep the pod from doing its work, each with the reason."""
+    spec = pod["spec"]
+    owners = [("spec", spec), *_containers(spec)]
+    ignored = [f"{path}.securityContext ({_OWN_USER})" for path, owner in owners if owner.get("securityContext")]
+    return ignored + [
+        f"spec.volumes[{index}].emptyDir.sizeLimit ({_NO_LIMIT})"
+        for index, volume in enumerate(spec.get("volumes") or [])
+        if (volume.get("emptyDir") or {}).get("sizeLimit")
+    ]
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(field) or []):
+            yield f"spec.{field}[{index}]", container

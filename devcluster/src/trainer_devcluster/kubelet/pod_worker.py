@@ -12,19 +12,23 @@ import structlog
 from trainer.kube.clock import move_on_after, parse_timestamp, timestamp
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from trainer_devcluster.kubelet.container_supervisor import PodContainers
 from trainer_devcluster.kubelet.downward import PodFacts
 from trainer_devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 from trainer_devcluster.kubelet.pod_api import RunningPod
-from trainer_devcluster.kubelet.pod_containers import PodContainers
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_names import PodNames, host_aliases
-from trainer_devcluster.kubelet.pod_spec import container_path, grace_period, specified_grace_period
-from trainer_devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder
+from trainer_devcluster.kubelet.pod_spec import (
+    container_path,
+    grace_period,
+    ignored_fields,
+    specified_grace_period,
+    unsupported_fields,
+)
+from trainer_devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder, StatusWriter
 from trainer_devcluster.kubelet.sandbox import open_sandbox
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
-from trainer_devcluster.kubelet.status_writer import StatusWriter
-from trainer_devcluster.kubelet.support import ignored_fields, unsupported_fields
 from trainer_devcluster.kubelet.termination import Termination
 from trainer_devcluster.kubelet.volumes import PodVolumes
 

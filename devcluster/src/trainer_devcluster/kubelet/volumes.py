@@ -17,8 +17,7 @@ from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODS, S
 from trainer_devcluster.kubelet.claims import ephemeral_claim, make_claim_directory
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.host_paths import host_path
-from trainer_devcluster.kubelet.volume_content import FILE_VOLUMES, VolumeContent
-from trainer_devcluster.kubelet.volume_files import write_files
+from trainer_devcluster.kubelet.volume_files import FILE_VOLUMES, VolumeContent, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

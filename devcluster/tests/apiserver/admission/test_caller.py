@@ -18,11 +18,10 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SERVICES
 from trainer.kube.testing import ManualClock
-from trainer_devcluster.apiserver.admission.caller import Caller, CallError
+from trainer_devcluster.apiserver.admission.admission import Caller, CallError
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
-from trainer_devcluster.apiserver.webhooks.client import webhook_client
-from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
+from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES, webhook_client
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.admission.review import Verdict
 
 REQUEST = {"uid": "u", "operation": "CREATE"}
-DEFAULTS = {
+CALL_DEFAULTS = {
     "failurePolicy": "Fail",
     "matchPolicy": "Exact",
     "timeoutSeconds": 5,
@@ -41,7 +40,7 @@ DEFAULTS = {
 
 
 def made(server: WebhookServer, **fields: Any) -> Webhook:
-    return webhooks_of(configuration(MUTATING, "c", webhook(server=server, **{**DEFAULTS, **fields})))[0]
+    return webhooks_of(configuration(MUTATING, "c", webhook(server=server, **{**CALL_DEFAULTS, **fields})))[0]
 
 
 async def call(hook: Webhook, storage: Storage | None = None, clock: Clock | None = None) -> Verdict:

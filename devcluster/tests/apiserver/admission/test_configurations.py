@@ -12,8 +12,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, SECRETS, Resource
 from trainer_devcluster.apiserver.admission.attributes import Endpoint, Operation
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, Configurations
-from trainer_devcluster.apiserver.definitions.registry import Registry
-from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.storage.storage import Storage
 

@@ -7,8 +7,7 @@ import pytest
 from devcluster.tests.apiserver.builders import CONFIG_MAP
 from trainer.kube.errors import ApiError
 from trainer.kube.resource import NAMESPACES, PODS, Resource
-from trainer_devcluster.apiserver.definitions.registry import Registry
-from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths
+from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition, ScalePaths
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 

@@ -10,8 +10,7 @@ import pytest
 from devcluster.tests.apiserver.widgets import WIDGET_SCHEMA, widget
 from trainer.kube.api_semantics.field_managers import MAX_UPDATE_MANAGERS, apply, update
 from trainer.kube.errors import ConflictError, InternalError
-from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
-from trainer_devcluster.apiserver.objects.empty_objects import empty_object
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
 
 TYPE = WIDGET_SCHEMA.typing
 THEN, NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from trainer.kube.api_semantics import field_sets
 from trainer.kube.api_semantics.field_managers import apply, update
 from trainer.kube.errors import ConflictError
-from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
-from trainer_devcluster.apiserver.objects.empty_objects import empty_object
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
 
 if TYPE_CHECKING:
     from trainer.kube.api_semantics.value_types import Typing

@@ -9,7 +9,7 @@ from trainer.kube.clock import timestamp
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.reads.presentation import Presenter
 from trainer_devcluster.apiserver.tables.table import IncludeObject
-from trainer_devcluster.apiserver.wire.negotiation import answer_format
+from trainer_devcluster.apiserver.wire.headers import answer_format
 
 
 def test_age_in_a_watched_table_is_told_when_the_row_is_written() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from devcluster.tests.apiserver.http_client import api_for
-from trainer_devcluster.apiserver.handlers import watch
+from trainer_devcluster.apiserver.handlers import read
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 async def test_a_watcher_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It loses its connection, so that nothing is kept for it, and others go on."""
-    monkeypatch.setattr(watch, "SLOW_SECONDS", 0.05)
+    monkeypatch.setattr(read, "SLOW_SECONDS", 0.05)
     async with serve(ServerOptions(tmp_path)) as server, api_for(server) as api:
         context = ssl.create_default_context(cadata=server.ca_pem)
         port = int(server.url.rpartition(":")[2])

@@ -14,7 +14,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.definitions.registry import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import Registry
 from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, Watch
 from trainer_devcluster.apiserver.storage.storage import INITIAL_REVISION, Storage
 from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainer_devcluster.apiserver.schema.rule_values import escape, value_of
+from trainer_devcluster.apiserver.schema.validation_rules import escape, value_of
 
 SCHEMA = {
     "type": "object",

@@ -12,7 +12,7 @@ from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import EVENTS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.definitions.registry import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import Registry
 from trainer_devcluster.apiserver.serving.first_objects import expire_events
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 

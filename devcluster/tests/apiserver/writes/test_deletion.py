@@ -12,7 +12,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.definitions.registry import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import Registry
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage

@@ -17,8 +17,8 @@ from trainer.kube.testing import WRITES, settle
 from trainer.kube.testing.recorded import RecordedEvents
 from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
-from trainer_devcluster.controllers.job.pod_template import build_pod
 from trainer_devcluster.controllers.job.pods import (
+    build_pod,
     completion_index,
     is_active,
     is_finished,

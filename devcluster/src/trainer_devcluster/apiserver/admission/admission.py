@@ -15,10 +15,10 @@ from trainer.kube.api_semantics.json_patch import json_patch
 from trainer.kube.api_semantics.patches import PatchError
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.admission import review
-from trainer_devcluster.apiserver.admission.caller import CallError
 from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
-from trainer_devcluster.apiserver.admission.rules import selects
+from trainer_devcluster.apiserver.admission.webhook import selects
+from trainer_devcluster.apiserver.webhooks.client import PostError, TrustError
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
@@ -27,12 +27,50 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint
-    from trainer_devcluster.apiserver.admission.caller import Caller
     from trainer_devcluster.apiserver.admission.review import Verdict
     from trainer_devcluster.apiserver.admission.webhook import Webhook
-    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.definitions.resource_definition import Registry
     from trainer_devcluster.apiserver.storage.storage import Storage
+    from trainer_devcluster.apiserver.webhooks.client import WebhookClient
     from trainer_devcluster.apiserver.wire.headers import Warnings
+
+
+class CallError(Exception):
+    """A webhook could not be called, or its answer is of no use; its failure policy decides what follows."""
+
+    def __init__(self, webhook: Webhook, problem: str) -> None:
+        super().__init__(f'failed calling webhook "{webhook.name}": {problem}')
+
+
+class Caller:
+    """Speaks AdmissionReview with webhooks."""
+
+    def __init__(self, client: WebhookClient) -> None:
+        self._client = client
+
+    async def call(self, webhook: Webhook, request: Object, *, mutating: bool) -> Verdict:
+        """Have a request reviewed.
+
+        Args:
+            webhook: whom to ask.
+            request: the `request` of the review.
+            mutating: whether the answer may have a patch.
+
+        Raises:
+            CallError: no proper answer came in time.
+        """
+        body = review.encode(request)
+        try:
+            content = await self._client.post(webhook.client, body, webhook.timeout)
+        except TrustError as error:
+            raise CallError(webhook, f"could not get REST client: {error}") from error
+        except PostError as error:
+            raise CallError(webhook, f"failed to call webhook: {error}") from error
+        try:
+            return review.decode(content, request["uid"], mutating=mutating)
+        except review.ResponseError as error:
+            raise CallError(webhook, f"received invalid webhook response: {error}") from error
+
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer_devcluster.apiserver.admission.rules import is_exempt
-from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
+from trainer_devcluster.apiserver.admission.webhook import Webhook, is_exempt, webhooks_of
 from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.attributes import Endpoint
-    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.definitions.resource_definition import Registry
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 MUTATING: Final = Partition.of(MUTATING_WEBHOOK_CONFIGURATIONS)

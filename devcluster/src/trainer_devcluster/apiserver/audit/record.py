@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS
-from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
+from trainer_devcluster.apiserver.authorization.authorizer import attributes_of
 from trainer_devcluster.apiserver.wire.headers import header_text
 
 if TYPE_CHECKING:

@@ -2,19 +2,133 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from trainer.kube.objects import ObjectKey, key_of, name_of, namespace_of
+from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
+from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX
 from trainer_devcluster.apiserver.authentication.user import MASTERS
 from trainer_devcluster.apiserver.authorization.authorizer import Decision, Held
-from trainer_devcluster.apiserver.authorization.grants import PARTITIONS, Grants, distinct
+from trainer_devcluster.apiserver.authorization.rules import rules_in
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from anyio import Event
 
+    from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Attributes
-    from trainer_devcluster.apiserver.authorization.grants import Grant
+    from trainer_devcluster.apiserver.authorization.rules import Rule
     from trainer_devcluster.apiserver.storage.storage import Storage
+
+
+PARTITIONS: Final = tuple(map(Partition.of, (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)))
+
+
+class Grant(NamedTuple):
+    """The rules that a binding gives to one of its subjects."""
+
+    source: str
+    """The binding, its role and the subject, as reasons name them."""
+    rules: tuple[Rule, ...]
+    problem: str = ""
+    """Why there are no rules."""
+
+
+class _Place(NamedTuple):
+    """Where somebody is named: bindings and their subjects count in their order."""
+
+    binding: int
+    subject: int
+
+
+@dataclass(slots=True)
+class _Subjects:
+    """Where users and groups are named by the bindings of one namespace, or by those that count everywhere."""
+
+    bindings: list[Object] = field(default_factory=list)
+    users: dict[str, list[_Place]] = field(default_factory=dict)
+    groups: dict[str, list[_Place]] = field(default_factory=dict)
+
+    def enter(self, binding: Object) -> None:
+        """Take a binding in."""
+        index, home = len(self.bindings), namespace_of(binding)
+        self.bindings.append(binding)
+        for number, subject in enumerate(binding.get("subjects") or ()):
+            kind, name, place = subject.get("kind"), str(subject.get("name") or ""), _Place(index, number)
+            if kind == "Group":
+                self.groups.setdefault(name, []).append(place)
+            elif kind == "User":
+                self.users.setdefault(name, []).append(place)
+            elif kind == "ServiceAccount" and (namespace := subject.get("namespace") or home):
+                self.users.setdefault(f"{USER_PREFIX}{namespace}:{name}", []).append(place)
+
+    def naming(self, user: User) -> Iterator[tuple[Object, Object]]:
+        """The bindings that name a user or a group of theirs, each with the first subject that does."""
+        places = list(self.users.get(user.name, ()))
+        for group in user.groups:
+            places += self.groups.get(group, ())
+        first = {place.binding: place.subject for place in sorted(places, reverse=True)}
+        for index in sorted(first):
+            binding = self.bindings[index]
+            yield binding, binding["subjects"][first[index]]
+
+
+class Grants:
+    """All grants as they were when the storage was read; rules are parsed when somebody is given them."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Read the roles and bindings."""
+        roles, cluster_roles, bindings, cluster_bindings = map(storage.snapshot, PARTITIONS)
+        self._roles = {(role["kind"], key_of(role)): role for role in (*roles, *cluster_roles)}
+        self._rules: dict[tuple[str, ObjectKey], tuple[Rule, ...]] = {}
+        self._subjects: dict[str, _Subjects] = {}
+        for binding in (*cluster_bindings, *bindings):
+            self._subjects.setdefault(namespace_of(binding), _Subjects()).enter(binding)
+
+    def of(self, user: User, namespace: str) -> tuple[Grant, ...]:
+        """What a user is given in a namespace, with "" everywhere: by ClusterRoleBindings, then by RoleBindings."""
+        scopes = dict.fromkeys(("", namespace))
+        found = (self._subjects[scope].naming(user) for scope in scopes if scope in self._subjects)
+        return tuple(self._grant(binding, subject) for named in found for binding, subject in named)
+
+    def _grant(self, binding: Object, subject: Object) -> Grant:
+        namespace, key, kind = namespace_of(binding), role_key(binding), binding["roleRef"].get("kind") or ""
+        name = f"{name_of(binding)}/{namespace}" if namespace else name_of(binding)
+        bound = f'{"RoleBinding" if namespace else "ClusterRoleBinding"} "{name}" of {kind} "{key.name}"'
+        rules = self._rules_in(kind, key)
+        problem = f'{kind.lower()}.{ROLES.group} "{key.name}" not found' if rules is None else ""
+        return Grant(f"{bound} to {_described(subject, namespace)}", rules or (), problem)
+
+    def _rules_in(self, kind: str, key: ObjectKey) -> tuple[Rule, ...] | None:
+        """The rules of a role; None when there is none."""
+        rules = self._rules.get((kind, key))
+        if rules is None and (role := self._roles.get((kind, key))) is not None:
+            rules = self._rules[kind, key] = rules_in(role)
+        return rules
+
+
+def role_key(binding: Object) -> ObjectKey:
+    """Key of the role that is bound: of a Role in the same namespace, or of a ClusterRole."""
+    reference = binding["roleRef"]
+    namespace = namespace_of(binding) if reference.get("kind") == ROLES.kind else ""
+    return ObjectKey(namespace, str(reference.get("name") or ""))
+
+
+def _described(subject: Object, namespace: str) -> str:
+    kind, name = subject.get("kind"), subject.get("name")
+    if kind == "ServiceAccount":
+        return f'{kind} "{name}/{subject.get("namespace") or namespace}"'
+    return f'{kind} "{name}"'
+
+
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts, each once, without empty ones."""
+    return tuple(dict.fromkeys(text for text in texts if text))
+
 
 _REMEMBERED: Final = 4096
 """So many users in namespaces are remembered with their grants; more are looked up again."""

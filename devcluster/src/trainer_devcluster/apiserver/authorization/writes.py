@@ -15,9 +15,15 @@ from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
 from trainer_devcluster.apiserver.authorization.authorizer import Attributes, forbidden
-from trainer_devcluster.apiserver.authorization.coverage import compacted, describe, quoted, uncovered
-from trainer_devcluster.apiserver.authorization.grants import role_key
-from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, rules_in
+from trainer_devcluster.apiserver.authorization.rbac import role_key
+from trainer_devcluster.apiserver.authorization.rules import (
+    EVERYTHING,
+    compacted,
+    describe,
+    quoted,
+    rules_in,
+    uncovered,
+)
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
 

@@ -10,7 +10,7 @@ from trainer_devcluster.apiserver.definitions.strategy import SchemaStrategy, We
 from trainer_devcluster.apiserver.definitions.versions import Versions
 from trainer_devcluster.apiserver.discovery.discovery import preference
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
-from trainer_devcluster.apiserver.tables.printers import DEFAULT_COLUMN
+from trainer_devcluster.apiserver.tables.table import DEFAULT_COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

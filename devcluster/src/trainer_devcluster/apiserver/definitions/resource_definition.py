@@ -1,4 +1,4 @@
-"""Definitions: the one description of a served resource, for built-in kinds and custom resources alike."""
+"""Definitions: the one description of a served resource, and the registry of those that are served at the moment."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.names import NameRule
 from trainer_devcluster.apiserver.objects.value_types import UNTYPED, SchemaTyping
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.definitions.strategy import Strategy
     from trainer_devcluster.apiserver.definitions.versions import Versions
     from trainer_devcluster.apiserver.schema.structural import StructuralSchema
+
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -106,3 +110,57 @@ def as_requested(definition: ResourceDefinition, obj: Object) -> Object:
 def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
     """An object of a definition as it is stored."""
     return obj if definition.versions is None else definition.versions.convert(obj, definition.versions.storage)
+
+
+class Registry:
+    """The served definitions; custom resources come and go while the server runs."""
+
+    def __init__(
+        self,
+        definitions: Iterable[ResourceDefinition] = (),
+        *,
+        when_changed: Callable[[Partition], None] | None = None,
+    ) -> None:
+        """Serve some definitions.
+
+        Args:
+            definitions: to begin with.
+            when_changed: called with the partition of every definition that is added or removed later.
+        """
+        self._when_changed: Callable[[Partition], None] | None = None
+        self._definitions: dict[tuple[str, str, str], ResourceDefinition] = {}
+        self.version = 0
+        """Counts changes: discovery and OpenAPI documents of one version may be kept."""
+        for definition in definitions:
+            self.add(definition)
+        self._when_changed = when_changed
+
+    @property
+    def definitions(self) -> list[ResourceDefinition]:
+        """All of them, in the order in which they were added."""
+        return list(self._definitions.values())
+
+    def add(self, definition: ResourceDefinition) -> None:
+        """Serve a definition; replaces the one of the same group, version and plural."""
+        resource = definition.resource
+        self._definitions[resource.group, resource.version, resource.plural] = definition
+        self._change(definition)
+
+    def remove(self, definition: ResourceDefinition) -> None:
+        """Stop serving a definition."""
+        resource = definition.resource
+        self._definitions.pop((resource.group, resource.version, resource.plural), None)
+        self._change(definition)
+
+    def _change(self, definition: ResourceDefinition) -> None:
+        self.version += 1
+        if self._when_changed is not None:
+            self._when_changed(Partition.of(definition.resource))
+
+    def find(self, group: str, version: str, plural: str) -> ResourceDefinition | None:
+        """The definition behind a URL."""
+        return self._definitions.get((group, version, plural))
+
+    def serves_group_version(self, group: str, version: str) -> bool:
+        """Whether any resource of the group and version is served."""
+        return any(known[:2] == (group, version) for known in self._definitions)

@@ -11,8 +11,7 @@ from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.definitions.registry import Registry
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition
 
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

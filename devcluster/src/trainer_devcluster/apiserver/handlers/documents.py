@@ -14,14 +14,12 @@ from aiohttp import web
 from trainer_devcluster.apiserver.discovery import discovery, openapi
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.wire import answers
-from trainer_devcluster.apiserver.wire.headers import header_text
-from trainer_devcluster.apiserver.wire.negotiation import JSON, wants_aggregated_discovery
+from trainer_devcluster.apiserver.wire.headers import JSON, header_text, wants_aggregated_discovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trainer_devcluster.apiserver.definitions.registry import Registry
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})

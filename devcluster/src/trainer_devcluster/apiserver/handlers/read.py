@@ -1,28 +1,127 @@
-"""Get and list."""
+"""Get, list and watch."""
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
 import msgspec
+import structlog
 from aiohttp import web
 
+from trainer.kube.client import EventType
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import resource_version_of
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer, with_warnings
-from trainer_devcluster.apiserver.handlers.watch import watch
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.reads.presentation import Presenter, include_object
-from trainer_devcluster.apiserver.wire.negotiation import JSON, answer_format
+from trainer_devcluster.apiserver.reads.watching import Watch
+from trainer_devcluster.apiserver.wire.headers import JSON, Shape, answer_format
 from trainer_devcluster.apiserver.wire.params import list_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from trainer.kube.api_semantics.paging import Page
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.handlers.call import Call
+    from trainer_devcluster.apiserver.wire.event_lines import EventLines
+    from trainer_devcluster.apiserver.wire.params import ListParameters
+
+
+log = structlog.get_logger(__name__)
+
+_PIECE_BYTES = 64 * 1024
+"""How much is written at once; roughly what a connection holds back for a client before writing waits."""
+_UNHEEDED_BYTES = 32 * 1024
+"""What a connection on which nothing waits takes without waiting, so that no timer is needed."""
+_SHARED = frozenset({EventType.ADDED, EventType.MODIFIED, EventType.DELETED})
+SLOW_SECONDS = 30.0
+"""For how long a client may take nothing of what is sent to it. It is cut off then: what waits for it in buffers, and
+the objects in there, would stay for as long as the watch lasts. Clients watch again from the last event they have."""
+
+
+async def watch(call: Call, parameters: ListParameters, presenter: Presenter) -> web.StreamResponse:
+    """Stream changes, one JSON document per line."""
+    stream = Watch(call.backend, call.target, parameters)
+    await stream.start()
+    response = web.StreamResponse(headers={"Content-Type": JSON})
+    with_warnings(response, call.warnings.texts)
+    await call.begin(response)
+    media_type = (call.backend.registry.version, presenter.media_type)
+    lines = Lines(presenter, call.backend.media_types.lines(media_type))
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stream.keep_time)
+        try:
+            async with aclosing(stream.events()) as batches:
+                await _send(call, response, lines, batches)
+        except Exception as error:
+            # Raised again outside, where the task group does not wrap it: mostly a client that is gone.
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    await response.write_eof()
+    return response
+
+
+async def _send(
+    call: Call, response: web.StreamResponse, lines: Lines, batches: AsyncIterator[list[tuple[str, Object]]]
+) -> None:
+    """Send all events, as long as the client takes them."""
+    transport = call.request.transport
+    async for batch in batches:
+        for number, piece in enumerate(lines.pieces(batch)):
+            if number:
+                # Everything there was is many events, and writing waits only when the client is slow.
+                await anyio.lowlevel.checkpoint()
+            if transport is None or transport.is_closing():
+                return
+            if len(piece) < _UNHEEDED_BYTES and not transport.get_write_buffer_size():
+                await response.write(piece)
+                continue
+            async with move_on_after(call.backend.clock, SLOW_SECONDS) as scope:
+                await response.write(piece)
+            if scope.cancelled_caught:
+                log.info("cut off a watcher that does not read", path=call.request.path, user_agent=call.user_agent)
+                transport.abort()
+                return
+
+
+class Lines:
+    """Writes the events of one watch."""
+
+    def __init__(self, presenter: Presenter, shared: EventLines) -> None:
+        self._presenter = presenter
+        self._shared = shared
+        self._first = True
+
+    def pieces(self, events: list[tuple[str, Object]]) -> Iterator[bytes]:
+        """The lines of events, several together."""
+        piece: list[bytes] = []
+        size = 0
+        for kind, obj in events:
+            piece.append(self._line(kind, obj))
+            size += len(piece[-1])
+            if size >= _PIECE_BYTES:
+                yield b"".join(piece)
+                piece, size = [], 0
+        if piece:
+            yield b"".join(piece)
+
+    def _line(self, kind: str, obj: Object) -> bytes:
+        first, self._first = self._first, False
+        if kind not in _SHARED or (first and self._presenter.wanted.shape is Shape.TABLE):
+            return self._encoded(kind, obj, first=first)
+        return self._shared.line(kind, resource_version_of(obj), lambda: self._encoded(kind, obj, first=False))
+
+    def _encoded(self, kind: str, obj: Object, *, first: bool) -> bytes:
+        return msgspec.json.encode(self._presenter.event(kind, obj, first=first)) + b"\n"
+
 
 _THREAD_ITEMS = 500
 """Lists from this length on are written beside the event loop."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.api_semantics import field_managers, statuses
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.objects.empty_objects import empty_object
+from trainer_devcluster.apiserver.objects.built_in_types import empty_object
 
 if TYPE_CHECKING:
     from aiohttp import web

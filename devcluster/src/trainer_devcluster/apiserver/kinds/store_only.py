@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from trainer.kube.resource import LEASES, NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
-from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINTS as ENDPOINTS_RESOURCE
+from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES
+from trainer_devcluster.apiserver.webhooks.client import ENDPOINTS as ENDPOINTS_RESOURCE
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

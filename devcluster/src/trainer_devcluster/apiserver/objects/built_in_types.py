@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gzip
 import json
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trainer_devcluster.apiserver.objects.value_types import OBJECT_META, Schema, SchemaTyping, as_resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from trainer.kube.objects import Object
 
 
 def custom_resource_type(schema: Mapping[str, Any]) -> SchemaTyping:
@@ -57,3 +60,46 @@ def _built_in() -> dict[str, Any]:
     packed = resources.files(__package__).joinpath("builtin_types.json.gz").read_bytes()
     document: dict[str, Any] = json.loads(gzip.decompress(packed))
     return document
+
+
+_POD_SPEC: Final[Object] = {"containers": None}
+_TEMPLATE: Final[Object] = {"metadata": {}, "spec": _POD_SPEC}
+_EMPTY_OBJECTS: Final[dict[str, Object]] = {
+    "v1/Namespace": {"spec": {}, "status": {}},
+    "v1/Node": {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
+    "v1/PersistentVolumeClaim": {"spec": {"resources": {}}, "status": {}},
+    "v1/Pod": {"spec": _POD_SPEC, "status": {}},
+    "v1/Service": {"spec": {}, "status": {"loadBalancer": {}}},
+    "v1/Event": {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None},
+    "v1/LimitRange": {"spec": {"limits": None}},
+    "v1/ResourceQuota": {"spec": {}, "status": {}},
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": {
+        "spec": {"names": {}, "versions": None},
+        "status": {"conditions": None, "acceptedNames": {}, "storedVersions": None},
+    },
+    "apps/v1/Deployment": {"spec": {"selector": None, "template": _TEMPLATE, "strategy": {}}, "status": {}},
+    "autoscaling/v2/HorizontalPodAutoscaler": {
+        "spec": {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0},
+        "status": {"desiredReplicas": 0, "currentMetrics": None},
+    },
+    "batch/v1/Job": {"spec": {"template": _TEMPLATE}, "status": {}},
+    "coordination.k8s.io/v1/Lease": {"spec": {}},
+    "discovery.k8s.io/v1/EndpointSlice": {"endpoints": None, "ports": None},
+    "networking.k8s.io/v1/NetworkPolicy": {"spec": {"podSelector": {}}},
+    "node.k8s.io/v1/RuntimeClass": {"handler": ""},
+    "policy/v1/PodDisruptionBudget": {
+        "spec": {},
+        "status": dict.fromkeys(("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"), 0),
+    },
+    "rbac.authorization.k8s.io/v1/Role": {"rules": None},
+    "rbac.authorization.k8s.io/v1/ClusterRole": {"rules": None},
+    "rbac.authorization.k8s.io/v1/RoleBinding": {"roleRef": {}},
+    "rbac.authorization.k8s.io/v1/ClusterRoleBinding": {"roleRef": {}},
+    "scheduling.k8s.io/v1/PriorityClass": {"value": 0},
+}
+
+
+def empty_object(obj: Object) -> Object:
+    """The empty object of the kind of another one."""
+    kind = f"{obj.get('apiVersion')}/{obj.get('kind')}"
+    return {"metadata": {}, **copy.deepcopy(_EMPTY_OBJECTS.get(kind, {}))}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import resource_version_of
 from trainer_devcluster.apiserver.tables.table import IncludeObject, table
-from trainer_devcluster.apiserver.wire.negotiation import META_GROUP, Shape
+from trainer_devcluster.apiserver.wire.headers import META_GROUP, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.wire.negotiation import AnswerFormat
+    from trainer_devcluster.apiserver.wire.headers import AnswerFormat
 
 
 @dataclass(frozen=True, slots=True)

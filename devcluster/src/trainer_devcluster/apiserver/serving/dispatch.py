@@ -11,9 +11,8 @@ from aiohttp import web
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.audit.record import CLIENT_CLOSED_REQUEST, Record
-from trainer_devcluster.apiserver.authorization.authorizer import forbidden
+from trainer_devcluster.apiserver.authorization.authorizer import attributes_of, forbidden
 from trainer_devcluster.apiserver.authorization.impersonation import acting_user
-from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure

@@ -12,8 +12,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey, annotations_of, name_of
 from trainer_devcluster.apiserver.authentication.user import SERVER
 from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
-from trainer_devcluster.apiserver.authorization.coverage import uncovered
-from trainer_devcluster.apiserver.authorization.rules import rules_in
+from trainer_devcluster.apiserver.authorization.rules import rules_in, uncovered
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from trainer_devcluster.apiserver.storage.storage import Partition

@@ -1,28 +1,77 @@
-"""Rows: columns and cells of the built-in kinds that need no algorithm of their own."""
+"""Rows: columns and cells of the built-in kinds that need no algorithm of their own.
+
+The columns have the descriptions that the API documentation has for them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, metadata_of, name_of
+from trainer_devcluster.apiserver.objects.built_in_types import description_of, object_meta
 from trainer_devcluster.apiserver.objects.durations import UNKNOWN, age
-from trainer_devcluster.apiserver.tables.columns import (
-    AGE,
-    CONTAINERS,
-    CREATED_AT,
-    IMAGES,
-    NAME,
-    Cells,
-    PrintedColumn,
-    column,
-    stated,
-)
 from trainer_devcluster.apiserver.tables.pod_rows import NONE, job_cells, pod_cells
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from trainer.kube.objects import Object
+
+
+Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
+"""Makes the cells of one row, as seen at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedColumn:
+    """A column of a built-in kind."""
+
+    name: str
+    described_by: tuple[str, ...] = ()
+    """apiVersion, kind and path of the field that documents it; Name and Age know theirs."""
+    description: str = ""
+    """Text of a column that is no field."""
+    priority: int = 0
+    """Greater than 0 for columns of wide output."""
+    type: str = "string"
+    format: str = ""
+
+    def to_object(self) -> Object:
+        """The TableColumnDefinition."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description or self._documentation(),
+            "priority": self.priority,
+        }
+
+    def _documentation(self) -> str:
+        metadata = {"Name": "name", "Age": "creationTimestamp", "Created At": "creationTimestamp"}
+        if self.described_by:
+            return description_of(*self.described_by)
+        field = object_meta().field(metadata.get(self.name, ""))
+        return str(field.schema.get("description") or "") if field is not None else ""
+
+
+NAME: Final = PrintedColumn("Name", format="name")
+AGE: Final = PrintedColumn("Age")
+CREATED_AT: Final = PrintedColumn("Created At")
+CONTAINERS: Final = PrintedColumn("Containers", description="Names of each container in the template.", priority=1)
+IMAGES: Final = PrintedColumn("Images", description="Images referenced by each container in the template.", priority=1)
+
+
+def column(name: str, *described_by: str, priority: int = 0, kind: str = "string") -> PrintedColumn:
+    """A column that shows a field: apiVersion, kind and path of the field follow the name."""
+    return PrintedColumn(name, described_by, priority=priority, type=kind)
+
+
+def stated(name: str, description: str, priority: int = 0, kind: str = "string") -> PrintedColumn:
+    """A column that shows no field, with its own description."""
+    return PrintedColumn(name, description=description, priority=priority, type=kind)
+
 
 _UNSET: Final = "<unset>"
 _ACCESS_MODES: Final = {

@@ -14,7 +14,7 @@ import yaml
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.wire import protobuf
-from trainer_devcluster.apiserver.wire.negotiation import JSON, PROTOBUF, YAML
+from trainer_devcluster.apiserver.wire.headers import JSON, PROTOBUF, YAML
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -11,7 +11,7 @@ from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.objects import metadata
-from trainer_devcluster.apiserver.objects.empty_objects import empty_object
+from trainer_devcluster.apiserver.objects.built_in_types import empty_object
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.writes.scale import scaled

@@ -12,20 +12,63 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import annotations_of, is_being_deleted, namespace_of, uid_of
-from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.scale_target import ScaleTargets
 
 if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.client import Client
     from trainer.kube.events.recorder import EventKind
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
-    from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import Proposal
     from trainer_devcluster.controllers.options import ControllerOptions
     from trainer_devcluster.controllers.served_resources import RawClient
+
+
+_SCALE = "scale"
+
+
+class ScaleTargets:
+    """Reads and writes Scales, by the kind that `scaleTargetRef` names."""
+
+    def __init__(self, client: Client, raw_client: RawClient) -> None:
+        self._client = client
+        self._raw_client = raw_client
+        self._resources: dict[tuple[str, str], Resource] = {}
+
+    async def get(self, reference: Object, namespace: str) -> Object:
+        """The Scale of the target.
+
+        Raises:
+            KubeError: there is no such kind with a scale subresource, no such object, or the server does not answer.
+        """
+        resource = await self._resource(reference)
+        return await self._client.get(resource, reference["name"], namespace, subresource=_SCALE)
+
+    async def set(self, reference: Object, namespace: str, replicas: int) -> None:
+        """Change the number of replicas. Raises `KubeError`."""
+        resource = await self._resource(reference)
+        body = {"spec": {"replicas": replicas}}
+        await self._client.patch(resource, reference["name"], body, namespace, subresource=_SCALE)
+
+    async def _resource(self, reference: Object) -> Resource:
+        api_version, kind = str(reference.get("apiVersion") or ""), str(reference.get("kind") or "")
+        if (api_version, kind) not in self._resources:
+            self._resources[api_version, kind] = await self._discover(api_version, kind)
+        return self._resources[api_version, kind]
+
+    async def _discover(self, api_version: str, kind: str) -> Resource:
+        group, _, version = api_version.rpartition("/")
+        prefix = "/apis" if group else "/api"
+        served = (await self._raw_client.request("GET", f"{prefix}/{api_version}")).get("resources") or []
+        names = {entry["name"] for entry in served}
+        for entry in served:
+            if entry["kind"] == kind and "/" not in entry["name"] and f"{entry['name']}/{_SCALE}" in names:
+                return Resource(group, version, entry["name"], kind, entry["namespaced"])
+        raise KubeError(f"no matches for kind {kind!r} with a scale subresource in {api_version!r}")
+
 
 log = structlog.get_logger(__name__)
 

@@ -15,8 +15,7 @@ from trainer.kube.errors import ApiError, ForbiddenError, NotFoundError
 from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.plan import plan_job
-from trainer_devcluster.controllers.job.pod_template import build_pod
-from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, without_containers
+from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, build_pod, without_containers
 from trainer_devcluster.controllers.job.spec import JobState, is_managed_here
 from trainer_devcluster.controllers.job.status import announcements
 

@@ -16,12 +16,19 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import is_being_deleted, is_condition_true
 from trainer_devcluster.controllers.job.accounts import Accounts, settle
-from trainer_devcluster.controllers.job.failure_policy import counts_as_failed, is_counted, is_out_of_range
 from trainer_devcluster.controllers.job.pods import finished_at, has_succeeded, is_finished, is_tracked
 from trainer_devcluster.controllers.job.scaling import scale
 from trainer_devcluster.controllers.job.spec import is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
-from trainer_devcluster.controllers.job.verdict import FAILURE_TARGET, Verdict, reach_verdict, time_to_deadline
+from trainer_devcluster.controllers.job.verdict import (
+    FAILURE_TARGET,
+    Verdict,
+    counts_as_failed,
+    is_counted,
+    is_out_of_range,
+    reach_verdict,
+    time_to_deadline,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -1,14 +1,24 @@
-"""What a Job needs to know about one of its pods."""
+"""The pods of a Job: what it needs to know about one, and how it makes one from its template."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import annotations_of, find_condition, is_being_deleted, is_condition_true, metadata_of
+from trainer.kube.objects import (
+    annotations_of,
+    controller_reference,
+    find_condition,
+    is_being_deleted,
+    is_condition_true,
+    metadata_of,
+    name_of,
+    namespace_of,
+)
 from trainer.workloads.containers import container_statuses
 
 if TYPE_CHECKING:
@@ -17,6 +27,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
+
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 """Holds a pod until its Job has counted how it ended."""
@@ -144,3 +155,47 @@ def _format_run(run: list[int]) -> str:
     if len(run) > 2:
         return f"{run[0]}-{run[-1]}"
     return ",".join(str(index) for index in run)
+
+
+_LONGEST_PREFIX = 58
+"""A name of 63 characters less the five that the server adds to `generateName`."""
+_INDEX_VARIABLE: Object = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}},
+}
+
+
+def build_pod(job: Object, index: int | None) -> Object:
+    """A new pod of the Job; with an index also its hostname, label, annotation and JOB_COMPLETION_INDEX variable."""
+    template = deepcopy(job["spec"]["template"])
+    given = template.get("metadata") or {}
+    metadata: Object = {
+        "generateName": _name_prefix(name_of(job), index),
+        "namespace": namespace_of(job),
+        "labels": given.get("labels") or {},
+        "annotations": given.get("annotations") or {},
+        "ownerReferences": [controller_reference(job)],
+        "finalizers": list(dict.fromkeys([*(given.get("finalizers") or []), TRACKING_FINALIZER])),
+    }
+    spec = template["spec"]
+    if index is not None:
+        metadata["labels"][COMPLETION_INDEX] = str(index)
+        metadata["annotations"][COMPLETION_INDEX] = str(index)
+        spec["hostname"] = f"{name_of(job)}-{index}"
+        for container in (*(spec.get("initContainers") or []), *spec["containers"]):
+            _add_index_variable(container)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _name_prefix(job: str, index: int | None) -> str:
+    if index is None:
+        # What of it is too long the server cuts off in the name alone.
+        return f"{job}-"
+    suffix = f"-{index}-"
+    return job[: _LONGEST_PREFIX - len(suffix)] + suffix
+
+
+def _add_index_variable(container: Object) -> None:
+    variables = container.setdefault("env", [])
+    if all(variable["name"] != _INDEX_VARIABLE["name"] for variable in variables):
+        variables.append(deepcopy(_INDEX_VARIABLE))

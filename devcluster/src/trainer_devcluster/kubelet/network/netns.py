@@ -24,9 +24,9 @@ from trainer_devcluster.kubelet.network.api_gateway import ApiAddress
 from trainer_devcluster.kubelet.network.machine import user_namespace_identity
 from trainer_devcluster.kubelet.network.pod_network import AddressPool
 from trainer_devcluster.kubelet.options import PodNetworkMode
+from trainer_devcluster.kubelet.sandbox import run_shim
 from trainer_devcluster.kubelet.shim import reports
 from trainer_devcluster.kubelet.shim.spec import IpBatch, SandboxSpec
-from trainer_devcluster.kubelet.shim_process import run_shim
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer_devcluster.apiserver.kinds.jobs.policies import validate_success_policy
+from trainer_devcluster.apiserver.kinds.jobs.validation import validate_success_policy
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

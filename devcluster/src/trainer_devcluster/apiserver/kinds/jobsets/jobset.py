@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
-from trainer.kube.api_semantics.statuses import invalid
-from trainer.kube.objects import name_of
+from trainer.kube.api_semantics import statuses
+from trainer.kube.field_errors import forbidden, invalid
+from trainer.kube.objects import is_condition_true, name_of
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.review import denial
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.jobsets.changes import validate_changes
+from trainer_devcluster.apiserver.kinds.editing import fill, section, take_over
+from trainer_devcluster.apiserver.kinds.field_checks import IMMUTABLE, unchanged
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, dicts
@@ -22,6 +24,91 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.strategy import WriteContext
     from trainer_devcluster.feature_gates import FeatureGates
+
+
+_SCHEDULING_METADATA = ("labels", "annotations")
+_SCHEDULING_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
+SIZE_FIELDS = ("parallelism", "completions")
+"""What of a Job's specification changes when it is resized."""
+_TERMINAL_CONDITIONS = ("Completed", "Failed")
+_ENDED = "Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)"
+_UNEQUAL = "completions must be equal to parallelism for Elastic Indexed Jobs"
+
+
+def validate_changes(jobset: Object, old: Object, *, elastic: bool) -> list[FieldError]:
+    """What is wrong with the difference between a changed JobSet and the stored one.
+
+    Args:
+        jobset: the changed JobSet.
+        old: the stored one.
+        elastic: whether sizes may change (feature gate ElasticJobSet).
+    """
+    spec, before = jobset["spec"], old["spec"]
+    causes = validate_sizes(jobset, old) if elastic else []
+    if _fixed_replicated_jobs(spec, before, elastic=elastic) != (before.get("replicatedJobs") or []):
+        causes.append(invalid("spec.replicatedJobs", spec.get("replicatedJobs"), IMMUTABLE))
+    return causes + unchanged("spec.managedBy", spec.get("managedBy"), before.get("managedBy"))
+
+
+def _fixed_replicated_jobs(spec: Object, before: Object, *, elastic: bool) -> list[Object]:
+    """The new replicated jobs without changes of size, and those that admission queues make to suspended JobSets."""
+    fixed: list[Object] = deepcopy(spec.get("replicatedJobs") or [])
+    former = {entry["name"]: entry["template"]["spec"] for entry in before.get("replicatedJobs") or []}
+    is_suspended = bool(spec.get("suspend") or before.get("suspend"))
+    for replicated_job in fixed:
+        job_spec, job_spec_before = replicated_job["template"]["spec"], former.get(replicated_job["name"])
+        if job_spec_before is None:
+            continue
+        if elastic and is_resizable(job_spec):
+            take_over(job_spec, job_spec_before, SIZE_FIELDS)
+        if is_suspended:
+            _fix_scheduling(job_spec["template"], job_spec_before["template"])
+    return fixed
+
+
+def _fix_scheduling(template: Object, before: Object) -> None:
+    for field, directives in (("metadata", _SCHEDULING_METADATA), ("spec", _SCHEDULING_DIRECTIVES)):
+        former = before.get(field) or {}
+        part = template.setdefault(field, {})
+        take_over(part, former, directives)
+        if not part and field not in before:
+            del template[field]
+
+
+def is_resizable(job_spec: Object) -> bool:
+    """Whether Jobs of this specification may be resized: their pods have indexes."""
+    return bool(job_spec.get("completionMode") == "Indexed")
+
+
+def validate_sizes(jobset: Object, old: Object) -> list[FieldError]:
+    """What is wrong with new sizes of replicated jobs that were there before."""
+    has_ended = any(is_condition_true(old, kind) for kind in _TERMINAL_CONDITIONS)
+    former = {entry["name"]: entry["template"]["spec"] for entry in old["spec"].get("replicatedJobs") or []}
+    causes: list[FieldError] = []
+    for index, entry in enumerate(jobset["spec"].get("replicatedJobs") or []):
+        job_spec, before = entry["template"]["spec"], former.get(entry["name"])
+        if before is None or not is_resizable(job_spec):
+            continue
+        changed = {field: job_spec.get(field) for field in SIZE_FIELDS if job_spec.get(field) != before.get(field)}
+        path = f"spec.replicatedJobs[{index}].template.spec"
+        if changed and has_ended:
+            causes.append(forbidden(path, _ENDED))
+        elif changed:
+            causes += _validate_size(job_spec, changed, path)
+    return causes
+
+
+def _validate_size(job_spec: Object, changed: dict[str, Any], path: str) -> list[FieldError]:
+    causes = [
+        invalid(f"{path}.{field}", value, f"{field} must be >= 1")
+        for field, value in changed.items()
+        if value is not None and value < 1
+    ]
+    parallelism, completions = (job_spec.get(field) for field in SIZE_FIELDS)
+    if None not in (parallelism, completions) and parallelism != completions:
+        causes.append(invalid(f"{path}.completions", completions, _UNEQUAL))
+    return causes
+
 
 _VALIDATING_WEBHOOK = "vjobset.kb.io"
 
@@ -65,7 +152,7 @@ class JobSetStrategy(StoreOnlyStrategy):
 
 def _denied(obj: Object, causes: Sequence[FieldError]) -> list[FieldError]:
     if causes:
-        raise denial(_VALIDATING_WEBHOOK, invalid(JOBSETS.kind, JOBSETS.group, name_of(obj), causes).status)
+        raise denial(_VALIDATING_WEBHOOK, statuses.invalid(JOBSETS.kind, JOBSETS.group, name_of(obj), causes).status)
     return []
 
 

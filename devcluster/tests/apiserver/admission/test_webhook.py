@@ -13,8 +13,7 @@ from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, Resource
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION
-from trainer_devcluster.apiserver.admission.rules import Rule, is_exempt, selects
-from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
+from trainer_devcluster.apiserver.admission.webhook import Rule, Webhook, is_exempt, selects, webhooks_of
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.storage.storage import Storage
 

@@ -9,17 +9,18 @@ import pytest
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SERVICES, Resource
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
-from trainer_devcluster.apiserver.webhooks.client import ServiceReference
-from trainer_devcluster.apiserver.webhooks.endpoints import (
+from trainer_devcluster.apiserver.webhooks.client import (
     ENDPOINT_SLICES,
     ENDPOINTS,
     Address,
+    ServiceReference,
     UnresolvedError,
     resolve,
 )
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+
 
 SERVICE = {"spec": {"type": "ClusterIP", "ports": [{"name": "web", "port": 443}, {"name": "other", "port": 80}]}}
 SLICE: Object = {"ports": [{"name": "web", "port": 9443}], "endpoints": [{"addresses": ["127.0.0.5"]}]}

@@ -6,8 +6,7 @@ import pytest
 from multidict import MultiDict
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes, forbidden
-from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
+from trainer_devcluster.apiserver.authorization.authorizer import Attributes, attributes_of, forbidden
 
 BOB = User("bob")
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.scheduler.pod_group_status import coscheduling_status, volcano_status
+from trainer_devcluster.scheduler.pod_groups import coscheduling_status, volcano_status
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+
 
 NOW = "2026-01-01T00:00:00Z"
 WAITS = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
