@@ -1,4 +1,4 @@
-"""hostPath volumes."""
+"""Working directories of containers without mount namespaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer_devcluster.kubelet.errors import VolumeError
-from trainer_devcluster.kubelet.host_paths import host_path, make_beneath, resolve_beneath
+from trainer_devcluster.kubelet.host_paths import (
+    SERVICE_ACCOUNT,
+    host_path,
+    make_beneath,
+    resolve_beneath,
+    unreachable_mount,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,3 +157,21 @@ def test_make_follows_no_link(root: Path, path: str, is_directory: bool) -> None
         make_beneath(root, path, is_directory=is_directory)
     assert list((root.parent / "outside").iterdir()) == []
     assert list((root / "real").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("directory", "targets", "problem"),
+    [
+        pytest.param("/work", ["/work"], None, id="the volume"),
+        pytest.param("/work", ["/work/a", "/work/b"], None, id="side by side"),
+        pytest.param("/work", ["/work/a", str(SERVICE_ACCOUNT)], None, id="credentials do not count"),
+        pytest.param("/work", ["/data"], "/data is not workingDir or below it", id="elsewhere"),
+        pytest.param("/work", ["/work", "/work/a"], "/work has other mounts below it", id="below the volume"),
+        pytest.param("/work", ["/work/a/b/c", "/work/a"], "/work/a has other mounts below it", id="nested"),
+    ],
+)
+def test_unreachable_mount(directory: str, targets: list[str], problem: str | None) -> None:
+    """A mount is refused that would need a link in another volume."""
+    container = {"workingDir": directory, "volumeMounts": [{"name": "v", "mountPath": path} for path in targets]}
+    found = unreachable_mount(container)
+    assert found is None if problem is None else found is not None and found.startswith(problem)

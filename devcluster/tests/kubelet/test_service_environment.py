@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.kubelet.fakes import make_pod
-from trainer_devcluster.kubelet.network.api_gateway import ApiAddress
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress
 from trainer_devcluster.kubelet.service_environment import ServiceEnvironment, service_variables
 
 if TYPE_CHECKING:

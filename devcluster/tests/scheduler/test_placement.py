@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.scheduler.objects import candidate, make_node
-from trainer_devcluster.scheduler.gangs import Gang
+from trainer_devcluster.scheduler.candidate import Gang
 from trainer_devcluster.scheduler.node_fit import Room
 from trainer_devcluster.scheduler.placement import GangState, Placement
 

@@ -16,7 +16,7 @@ from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.selection import EVERYTHING
 from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
 from trainer_devcluster.scheduler import register
-from trainer_devcluster.scheduler.gangs import (
+from trainer_devcluster.scheduler.candidate import (
     COSCHEDULING,
     VOLCANO,
     GangScheduler,

@@ -30,7 +30,7 @@ from trainer.kube.resource import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
+from trainer_devcluster.apiserver.server import kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
-from trainer_devcluster.apiserver.container_logs.log_growth import LogGrowth
+from trainer_devcluster.apiserver.container_logs import LogGrowth
 from trainer_devcluster.apiserver.wire.event_lines import MediaTypes
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 

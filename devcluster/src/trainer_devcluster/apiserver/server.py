@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
+import yaml
 
 from trainer.kube.clock import SystemClock
 from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.admission.admission import Admission, Caller
-from trainer_devcluster.apiserver.audit.log import AuditLog
+from trainer_devcluster.apiserver.audit import AuditLog
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
 from trainer_devcluster.apiserver.authentication.signing_key import load_or_create_signing_key
@@ -28,16 +30,13 @@ from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions
 from trainer_devcluster.apiserver.serving.dispatch import Dispatcher
-from trainer_devcluster.apiserver.serving.first_objects import FirstObjects, expire_events
-from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
+from trainer_devcluster.apiserver.serving.first_objects import FirstObjects, bootstrap, expire_events
 from trainer_devcluster.apiserver.serving.listening import HOST, listening
-from trainer_devcluster.apiserver.serving.role_bootstrap import bootstrap
 from trainer_devcluster.apiserver.storage.data_directory import exclusive
 from trainer_devcluster.apiserver.storage.journal import Journal
 from trainer_devcluster.apiserver.storage.storage import DEFAULT_HISTORY, Storage
 from trainer_devcluster.apiserver.webhooks.client import webhook_client
-from trainer_devcluster.apiserver.writes.deletion import Deleter
-from trainer_devcluster.apiserver.writes.deletion_requests import AdmittedDeleter
+from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter, Deleter
 from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
@@ -48,6 +47,31 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
     from trainer_devcluster.apiserver.authentication.tls import ServingCertificate
+
+
+NAME: Final = "trainer-dev"
+"""Name of the context, the cluster and the user."""
+
+
+def kubeconfig(url: str, token: str, ca_pem: str) -> str:
+    """The text of a kubeconfig file whose only context is this cluster.
+
+    Args:
+        url: base URL of the API server.
+        token: bearer token of the administrator; whoever reads the file is the administrator.
+        ca_pem: the authority that signed the serving certificate.
+    """
+    authority = base64.b64encode(ca_pem.encode()).decode()
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": {"server": url, "certificate-authority-data": authority}}],
+        "users": [{"name": NAME, "user": {"token": token}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}],
+        "current-context": NAME,
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _OBJECTS = "objects.sqlite"

@@ -14,7 +14,7 @@ from trainer.kube.objects import ObjectKey, uid_of
 from trainer.kube.resource import PODS, SERVICES
 from trainer_devcluster.kubelet.claims import Claims, EphemeralClaims
 from trainer_devcluster.kubelet.environment import ClientConfigReader
-from trainer_devcluster.kubelet.network.api_gateway import ApiAddress, serve_pods
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress, serve_pods
 from trainer_devcluster.kubelet.network.probe import open_pod_network
 from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
 from trainer_devcluster.kubelet.pod_api import ClientPodApi, PodHost

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer_devcluster.kubelet.host_paths import unreachable_mount
 from trainer_devcluster.kubelet.probing import PROBES
-from trainer_devcluster.kubelet.working_directory import unreachable_mount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

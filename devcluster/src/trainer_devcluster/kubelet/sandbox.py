@@ -20,11 +20,11 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 import trainer
 import trainer_devcluster
 from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
+from trainer_devcluster.kubelet.host_paths import place_mounts
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
 from trainer_devcluster.kubelet.shim import reports, spec
 from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
 from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, LogLimits, Operation
-from trainer_devcluster.kubelet.working_directory import place_mounts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

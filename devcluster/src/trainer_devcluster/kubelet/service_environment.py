@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.network.api_gateway import ApiAddress
+    from trainer_devcluster.kubelet.network.pod_network import ApiAddress
 
 API_SERVICE, API_NAMESPACE = "kubernetes", "default"
 """The Service of the API server."""

@@ -4,7 +4,7 @@ Kubernetes documentation, "Kubernetes Scheduler". What it looks at is in `node_f
 `gangs`. It never preempts: what does not fit waits until something ends.
 """
 
-from trainer_devcluster.scheduler.gangs import GangScheduler, definition_of, parse_gang_schedulers
+from trainer_devcluster.scheduler.candidate import GangScheduler, definition_of, parse_gang_schedulers
 from trainer_devcluster.scheduler.scheduler import Scheduler, register
 
 __all__ = ["GangScheduler", "Scheduler", "definition_of", "parse_gang_schedulers", "register"]

@@ -1,19 +1,130 @@
-"""What the scheduler has to know of a pod, read once per version of the object."""
+"""What the scheduler has to know of a pod, read once per version of the object, and which pods belong together.
+
+* **coscheduling** of the Kubernetes scheduler-plugins: the label `scheduling.x-k8s.io/pod-group` names the PodGroup.
+* **Volcano**: the annotation `scheduling.k8s.io/group-name` does.
+
+The stand-in looks at all pods of a gang at once, so that none holds room while it waits for others: they are bound
+together when as many fit as `minMember` asks for and the node has `minResources`. Queues, priorities between gangs and
+network topology are not regarded. A pod of theirs that names no PodGroup is scheduled like any other.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import yaml
+
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import Resource
 from trainer.workloads.pod_requests import pod_requests
-from trainer_devcluster.scheduler.gangs import Gang, gang_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from decimal import Decimal
 
     from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
+
+
+class Mark(StrEnum):
+    """Where a pod names its PodGroup."""
+
+    LABEL = "labels"
+    ANNOTATION = "annotations"
+
+
+@dataclass(frozen=True, slots=True)
+class GangScheduler:
+    """A scheduler that the dev cluster stands in for."""
+
+    name: str
+    """As `--gang-schedulers` has it."""
+    scheduler_names: tuple[str, ...]
+    """`spec.schedulerName` of its pods: first what its installation calls it by default, then other names
+    that its users go by."""
+    pod_groups: Resource
+    mark: Mark
+    key: str
+    """Of the label or annotation."""
+
+    def group_name(self, metadata: Mapping[str, Any]) -> str:
+        """The PodGroup that metadata of a pod name; "" if none."""
+        return str((metadata.get(self.mark.value) or {}).get(self.key) or "")
+
+
+COSCHEDULING: Final = GangScheduler(
+    "coscheduling",
+    ("scheduler-plugins-scheduler", "coscheduling"),
+    Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"),
+    Mark.LABEL,
+    "scheduling.x-k8s.io/pod-group",
+)
+VOLCANO: Final = GangScheduler(
+    "volcano",
+    ("volcano",),
+    Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"),
+    Mark.ANNOTATION,
+    "scheduling.k8s.io/group-name",
+)
+GANG_SCHEDULERS: Final = {scheduler.name: scheduler for scheduler in (COSCHEDULING, VOLCANO)}
+"""By the name that `--gang-schedulers` knows them by."""
+
+
+def parse_gang_schedulers(text: str) -> tuple[GangScheduler, ...]:
+    """Read names from a command line: `coscheduling,volcano`.
+
+    Raises:
+        ValueError: there is no such gang scheduler.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in GANG_SCHEDULERS:
+            raise ValueError(f"{name!r} is not one of {', '.join(GANG_SCHEDULERS)}")
+    return tuple(GANG_SCHEDULERS[name] for name in dict.fromkeys(names))
+
+
+def definition_of(scheduler: GangScheduler) -> Object:
+    """The CustomResourceDefinition of its PodGroups; reads a file."""
+    text = (resources.files("trainer_devcluster.scheduler") / "data" / f"{scheduler.name}.yaml").read_bytes()
+    definition: Object = yaml.load(text, Loader=yaml.CSafeLoader)
+    return definition
+
+
+_BY_SCHEDULER_NAME = {name: scheduler for scheduler in GANG_SCHEDULERS.values() for name in scheduler.scheduler_names}
+
+
+class Gang(NamedTuple):
+    """The pods of one PodGroup."""
+
+    scheduler: str
+    """Name of the `GangScheduler`."""
+    namespace: str
+    name: str
+    """Of the PodGroup."""
+
+    @property
+    def key(self) -> ObjectKey:
+        """Of the PodGroup."""
+        return ObjectKey(self.namespace, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.scheduler}/{self.namespace}/{self.name}"
+
+
+def gang_of(scheduler_name: str, metadata: Mapping[str, Any]) -> Gang | None:
+    """The gang of a pod, if a gang scheduler has to schedule it and it names a PodGroup."""
+    scheduler = _BY_SCHEDULER_NAME.get(scheduler_name)
+    name = scheduler.group_name(metadata) if scheduler is not None else ""
+    return Gang(scheduler.name, metadata.get("namespace") or "", name) if scheduler is not None and name else None
+
+
+def known_schedulers(default: str) -> tuple[str, ...]:
+    """Every `spec.schedulerName` for which somebody schedules here."""
+    return (default, *_BY_SCHEDULER_NAME)
+
 
 DEFAULT_SCHEDULER = "default-scheduler"
 FINISHED = frozenset({"Succeeded", "Failed"})

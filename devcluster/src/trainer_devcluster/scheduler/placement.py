@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer_devcluster.scheduler import texts
-from trainer_devcluster.scheduler.gangs import VOLCANO
+from trainer_devcluster.scheduler.candidate import VOLCANO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate
-    from trainer_devcluster.scheduler.gangs import Gang
+    from trainer_devcluster.scheduler.candidate import Candidate, Gang
     from trainer_devcluster.scheduler.node_fit import Refusal, Room
 
 _PERMIT_SECONDS = 60.0

@@ -12,8 +12,7 @@ from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey, find_condition, name_of, namespace_of, owner_references_of, uid_of
 from trainer.kube.resource import PODS
-from trainer_devcluster.scheduler.candidate import is_waiting, takes_room
-from trainer_devcluster.scheduler.gangs import COSCHEDULING, GANG_SCHEDULERS, Gang, gang_of
+from trainer_devcluster.scheduler.candidate import COSCHEDULING, GANG_SCHEDULERS, Gang, gang_of, is_waiting, takes_room
 from trainer_devcluster.scheduler.placement import GangState
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate
-    from trainer_devcluster.scheduler.gangs import GangScheduler
+    from trainer_devcluster.scheduler.candidate import Candidate, GangScheduler
 
 
 _READY = "tasks in gang are ready to be scheduled"

@@ -16,8 +16,14 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import NODES, PODS
 from trainer_devcluster.scheduler import texts
-from trainer_devcluster.scheduler.candidate import DEFAULT_SCHEDULER, Candidate, is_waiting, takes_room
-from trainer_devcluster.scheduler.gangs import GANG_SCHEDULERS, known_schedulers
+from trainer_devcluster.scheduler.candidate import (
+    DEFAULT_SCHEDULER,
+    GANG_SCHEDULERS,
+    Candidate,
+    is_waiting,
+    known_schedulers,
+    takes_room,
+)
 from trainer_devcluster.scheduler.node_fit import Room
 from trainer_devcluster.scheduler.placement import Placement
 from trainer_devcluster.scheduler.pod_groups import PodGroups
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.gangs import Gang
+    from trainer_devcluster.scheduler.candidate import Gang
 
 log = structlog.get_logger(__name__)
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate
-    from trainer_devcluster.scheduler.gangs import Gang
+    from trainer_devcluster.scheduler.candidate import Candidate, Gang
     from trainer_devcluster.scheduler.node_fit import Refusal, Room
 
 NO_NODES = "no nodes available to schedule pods"

@@ -13,7 +13,7 @@ from trainer.kube.resource import CONFIG_MAPS, SECRETS, Resource
 from trainer_devcluster.apiserver.admission.attributes import Endpoint, Operation
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, Configurations
 from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_order() -> None:
 )
 def test_match_policy(policy: str, versions: list[str], expected: list[Resource]) -> None:
     """A rule for one version also means requests that write the object in another, unless it is exact."""
-    definitions = [ResourceDefinition(resource, StoreOnlyStrategy()) for resource in (NEW, OLD)]
+    definitions = [ResourceDefinition(resource, Strategy()) for resource in (NEW, OLD)]
     storage = Storage()
     configurations = Configurations(storage, Registry(definitions), MUTATING)
     wanted = {**rule("things", group="example.com"), "apiVersions": versions}
@@ -73,9 +73,9 @@ def test_match_policy(policy: str, versions: list[str], expected: list[Resource]
 
 def test_new_versions_count_at_once() -> None:
     """When another version of a resource comes to be served, rules that name it take effect."""
-    registry, storage = Registry([ResourceDefinition(NEW, StoreOnlyStrategy())]), Storage()
+    registry, storage = Registry([ResourceDefinition(NEW, Strategy())]), Storage()
     configurations = Configurations(storage, registry, MUTATING)
     store(storage, "a", entry("w", rules=[{**rule("things", group="example.com"), "apiVersions": ["v1beta1"]}]))
     assert names(configurations, Endpoint(Operation.CREATE, NEW)) == []
-    registry.add(ResourceDefinition(OLD, StoreOnlyStrategy()))
+    registry.add(ResourceDefinition(OLD, Strategy()))
     assert names(configurations, Endpoint(Operation.CREATE, NEW)) == ["w"]

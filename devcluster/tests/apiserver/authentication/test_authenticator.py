@@ -11,7 +11,7 @@ import yaml
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
-from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
+from trainer_devcluster.apiserver.server import kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path

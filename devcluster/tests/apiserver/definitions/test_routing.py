@@ -9,9 +9,9 @@ from trainer.kube.errors import ApiError
 from trainer.kube.resource import NAMESPACES, PODS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition, ScalePaths
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 
-STRATEGY = StoreOnlyStrategy()
+STRATEGY = Strategy()
 REGISTRY = Registry(
     [
         CONFIG_MAP,

@@ -5,22 +5,22 @@ from __future__ import annotations
 from devcluster.tests.apiserver.widgets import WIDGET
 from trainer.kube.resource import NAMESPACES, PODS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.discovery import discovery
 
 POD = ResourceDefinition(
     PODS,
-    StoreOnlyStrategy(),
+    Strategy(),
     singular="pod",
     short_names=("po",),
     status_subresource=True,
     subresources=("log", "binding", "token"),
 )
-NAMESPACE = ResourceDefinition(NAMESPACES, StoreOnlyStrategy())
-BETA = ResourceDefinition(Resource("conformance.example.com", "v1beta1", "widgets", "Widget"), StoreOnlyStrategy())
+NAMESPACE = ResourceDefinition(NAMESPACES, Strategy())
+BETA = ResourceDefinition(Resource("conformance.example.com", "v1beta1", "widgets", "Widget"), Strategy())
 REVIEW = ResourceDefinition(
     Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False),
-    StoreOnlyStrategy(),
+    Strategy(),
     verbs=("create",),
 )
 ALL = [NAMESPACE, POD, BETA, WIDGET, REVIEW]

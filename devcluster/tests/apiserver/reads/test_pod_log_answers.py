@@ -14,7 +14,7 @@ import structlog
 from aiohttp import web
 
 from devcluster.tests.apiserver.http_client import MERGE, Api, api_for
-from trainer_devcluster.apiserver.container_logs.cri_log import log_path
+from trainer_devcluster.apiserver.container_logs import log_path
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.container_logs.cri_log import log_path
-from trainer_devcluster.apiserver.container_logs.log_growth import POLL_INTERVAL
+from trainer_devcluster.apiserver.container_logs import POLL_INTERVAL, log_path
 from trainer_devcluster.apiserver.definitions.resource_definition import Registry
 from trainer_devcluster.apiserver.reads.pod_logs import ContainerLog, choose_attempt, choose_container, log_parameters
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage

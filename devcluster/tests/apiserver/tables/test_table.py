@@ -11,7 +11,7 @@ import pytest
 from devcluster.tests.apiserver.widgets import WIDGET, widget
 from trainer.kube.resource import PODS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.tables.table import IncludeObject, printer_for, row_conditions, table
 
 PRINTED_AT = datetime(2026, 1, 1, 0, 1, 0, tzinfo=UTC)
@@ -61,7 +61,7 @@ def test_columns_without_a_description_say_their_path() -> None:
 
 def test_kinds_without_a_printer_show_name_and_age() -> None:
     """Every kind can be listed."""
-    definition = ResourceDefinition(Resource("example.com", "v1", "things", "Thing"), StoreOnlyStrategy())
+    definition = ResourceDefinition(Resource("example.com", "v1", "things", "Thing"), Strategy())
     printer = printer_for(definition)
     assert [column["name"] for column in printer.columns] == ["Name", "Age"]
     assert printer.cells(widget({}), PRINTED_AT) == ["a", "<unknown>"]
@@ -70,7 +70,7 @@ def test_kinds_without_a_printer_show_name_and_age() -> None:
 def test_only_finished_pods_have_row_conditions() -> None:
     """Jobs and custom resources have none, whatever their phase."""
     finished = {"status": {"phase": "Succeeded"}}
-    assert row_conditions(finished, ResourceDefinition(PODS, StoreOnlyStrategy()))[0]["type"] == "Completed"
+    assert row_conditions(finished, ResourceDefinition(PODS, Strategy()))[0]["type"] == "Completed"
     assert row_conditions(finished, WIDGET) == []
 
 
@@ -110,5 +110,5 @@ def test_list_metadata() -> None:
 def test_finished_pods_are_marked() -> None:
     """Their rows have a condition."""
     pod = {"metadata": {"name": "p"}, "status": {"phase": "Failed"}}
-    (row,) = table([pod], ResourceDefinition(PODS, StoreOnlyStrategy()), resource_version="7", now=NOW)["rows"]
+    (row,) = table([pod], ResourceDefinition(PODS, Strategy()), resource_version="7", now=NOW)["rows"]
     assert [condition["reason"] for condition in row["conditions"]] == ["Failed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
 
@@ -37,11 +37,12 @@ class WriteContext:
     """Tells the client something beside the answer, in a Warning header. Defaults to telling nobody, for tests."""
 
 
-class Strategy(Protocol):
+class Strategy:
     """The hooks of one kind, in the order in which a write calls them; none of them does I/O.
 
     Defaults come first and are idempotent; new objects are admitted before mutating webhooks see them; then the object
-    is prepared (server-owned fields) and validated.
+    is prepared (server-owned fields) and validated. These hooks keep objects as they come; a kind overrides what it
+    needs.
     """
 
     def default(self, obj: Object, context: WriteContext) -> None:
@@ -63,38 +64,16 @@ class Strategy(Protocol):
         everything else on `/status`).
         """
 
-    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002 - for those that need it
         """What is wrong with a new object."""
-
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
-        """What is wrong with a changed object; includes what `validate` checks where that still applies."""
-
-
-class StoreOnlyStrategy:
-    """Keeps objects as they come; also the class to derive from when a kind needs only some of the hooks."""
-
-    def default(self, obj: Object, context: WriteContext) -> None:
-        """Fill in nothing."""
-
-    def admit(self, obj: Object, context: WriteContext) -> None:
-        """Leave the object as it is."""
-
-    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
-        """Set nothing."""
-
-    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
-        """Set nothing."""
-
-    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002 - the protocol's signature
-        """Find nothing wrong."""
         return []
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """Check what a create checks."""
+        """What is wrong with a changed object; what is wrong with a new one, unless a kind says otherwise."""
         return self.validate(obj, context)
 
 
-class SchemaStrategy(StoreOnlyStrategy):
+class SchemaStrategy(Strategy):
     """Defaults and validates custom resources by the schema of their version."""
 
     def __init__(self, schema: StructuralSchema) -> None:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.audit.record import Record
+    from trainer_devcluster.apiserver.audit import Record
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Access
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.writes.deletion_requests import AdmittedDeleter
+    from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
     from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
 T = TypeVar("T")

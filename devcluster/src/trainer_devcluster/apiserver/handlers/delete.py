@@ -15,7 +15,7 @@ from trainer_devcluster.apiserver.handlers.read import page_answer, presenter
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.wire.params import delete_parameters, list_parameters
-from trainer_devcluster.apiserver.writes.deletion_requests import DeletionRequest
+from trainer_devcluster.apiserver.writes.deletion import DeletionRequest
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -5,41 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.workloads import JOBSETS
-from trainer_devcluster.apiserver.kinds.authentication import SELF_SUBJECT_REVIEW, TOKEN_REVIEW
-from trainer_devcluster.apiserver.kinds.authorization import (
-    SELF_SUBJECT_ACCESS_REVIEW,
-    SELF_SUBJECT_RULES_REVIEW,
-    SUBJECT_ACCESS_REVIEW,
+from trainer_devcluster.apiserver.kinds import (
+    configuration,
+    custom_resource_definition,
+    event,
+    horizontal_pod_autoscaler,
+    limit_range,
+    namespace,
+    priority_class,
+    rbac,
+    resource_quota,
+    reviews,
+    service,
+    storage_claim,
+    store_only,
+    webhook_configuration,
 )
-from trainer_devcluster.apiserver.kinds.configuration import CONFIG_MAP, SECRET
-from trainer_devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
-from trainer_devcluster.apiserver.kinds.event import EVENT
-from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
 from trainer_devcluster.apiserver.kinds.jobs.job import JOB
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
-from trainer_devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
-from trainer_devcluster.apiserver.kinds.namespace import NAMESPACE
 from trainer_devcluster.apiserver.kinds.pods.pod import POD
-from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASS
-from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from trainer_devcluster.apiserver.kinds.resource_quota import RESOURCE_QUOTA
-from trainer_devcluster.apiserver.kinds.service import SERVICE
-from trainer_devcluster.apiserver.kinds.storage_claim import PERSISTENT_VOLUME_CLAIM
-from trainer_devcluster.apiserver.kinds.store_only import (
-    DEPLOYMENT,
-    ENDPOINT_SLICE,
-    ENDPOINTS,
-    LEASE,
-    NETWORK_POLICY,
-    NODE,
-    POD_DISRUPTION_BUDGET,
-    RUNTIME_CLASS,
-    SERVICE_ACCOUNT,
-)
-from trainer_devcluster.apiserver.kinds.webhook_configuration import (
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,39 +33,29 @@ if TYPE_CHECKING:
     from trainer_devcluster.feature_gates import FeatureGates
 
 BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
-    NAMESPACE,
-    NODE,
+    namespace.NAMESPACE,
+    store_only.NODE,
     POD,
-    SERVICE,
-    ENDPOINTS,
-    CONFIG_MAP,
-    SECRET,
-    SERVICE_ACCOUNT,
-    PERSISTENT_VOLUME_CLAIM,
-    EVENT,
-    LIMIT_RANGE,
-    RESOURCE_QUOTA,
-    DEPLOYMENT,
-    HORIZONTAL_POD_AUTOSCALER,
+    service.SERVICE,
+    store_only.ENDPOINTS,
+    *(configuration.CONFIG_MAP, configuration.SECRET),
+    store_only.SERVICE_ACCOUNT,
+    storage_claim.PERSISTENT_VOLUME_CLAIM,
+    event.EVENT,
+    limit_range.LIMIT_RANGE,
+    resource_quota.RESOURCE_QUOTA,
+    store_only.DEPLOYMENT,
+    horizontal_pod_autoscaler.HORIZONTAL_POD_AUTOSCALER,
     JOB,
-    LEASE,
-    ENDPOINT_SLICE,
-    CUSTOM_RESOURCE_DEFINITION,
-    TOKEN_REVIEW,
-    SELF_SUBJECT_REVIEW,
-    SELF_SUBJECT_ACCESS_REVIEW,
-    SELF_SUBJECT_RULES_REVIEW,
-    SUBJECT_ACCESS_REVIEW,
-    MUTATING_WEBHOOK_CONFIGURATION,
-    VALIDATING_WEBHOOK_CONFIGURATION,
-    NETWORK_POLICY,
-    POD_DISRUPTION_BUDGET,
-    PRIORITY_CLASS,
-    RUNTIME_CLASS,
-    ROLE,
-    ROLE_BINDING,
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
+    *(store_only.LEASE, store_only.ENDPOINT_SLICE),
+    custom_resource_definition.CUSTOM_RESOURCE_DEFINITION,
+    *reviews.REVIEWS,
+    webhook_configuration.MUTATING_WEBHOOK_CONFIGURATION,
+    webhook_configuration.VALIDATING_WEBHOOK_CONFIGURATION,
+    *(store_only.NETWORK_POLICY, store_only.POD_DISRUPTION_BUDGET),
+    priority_class.PRIORITY_CLASS,
+    store_only.RUNTIME_CLASS,
+    *(rbac.ROLE, rbac.ROLE_BINDING, rbac.CLUSTER_ROLE, rbac.CLUSTER_ROLE_BINDING),
 )
 """What the server always serves, in the order of discovery."""
 

@@ -11,9 +11,8 @@ from trainer.kube.field_errors import forbidden, invalid, required, too_long
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.field_checks import unchanged
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import fill, section, unchanged
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -31,7 +30,7 @@ _TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type
 _ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 
-class ConfigMapStrategy(StoreOnlyStrategy):
+class ConfigMapStrategy(Strategy):
     """core/v1 ConfigMap."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
@@ -58,7 +57,7 @@ class ConfigMapStrategy(StoreOnlyStrategy):
         return _validate_immutable(obj, old, ("data", "binaryData")) + self.validate(obj, context)
 
 
-class SecretStrategy(StoreOnlyStrategy):
+class SecretStrategy(Strategy):
     """core/v1 Secret."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002

@@ -13,10 +13,8 @@ from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.custom_resources.conditions import is_established
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.field_checks import unchanged
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section, unchanged
 from trainer_devcluster.apiserver.objects.names import service_label_problems, subdomain_problems
 from trainer_devcluster.apiserver.schema.schema_check import schema_at
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
@@ -229,7 +227,7 @@ def _conversion(conversion: Object) -> Iterator[FieldError]:
         yield forbidden(f"{path}.webhookClientConfig", "should not be set when strategy is not set to Webhook")
 
 
-class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
+class CustomResourceDefinitionStrategy(Strategy):
     """apiextensions.k8s.io/v1 CustomResourceDefinition."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

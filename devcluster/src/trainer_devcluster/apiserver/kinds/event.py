@@ -9,8 +9,8 @@ from trainer.kube.names import qualified_name_problems
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import EVENTS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _MAX_LENGTH: Final = 128
 _MAX_MESSAGE: Final = 1024
 
 
-class EventStrategy(StoreOnlyStrategy):
+class EventStrategy(Strategy):
     """core/v1 Event."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

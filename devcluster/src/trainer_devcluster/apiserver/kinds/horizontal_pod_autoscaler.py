@@ -8,9 +8,8 @@ from trainer.kube.field_errors import forbidden, invalid, not_supported, require
 from trainer.kube.quantity import Quantity
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.field_checks import object_reference, validate_quantity
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import fill, object_reference, section, validate_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +25,7 @@ _OTHERS: Final = ("ContainerResource", "External", "Object")
 _CHOICE: Final = "must set either a target raw value or a target utilization"
 
 
-class HorizontalPodAutoscalerStrategy(StoreOnlyStrategy):
+class HorizontalPodAutoscalerStrategy(Strategy):
     """autoscaling/v2 HorizontalPodAutoscaler."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

@@ -12,10 +12,8 @@ from trainer.kube.objects import namespace_of
 from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.resource import LIMIT_RANGES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import section
-from trainer_devcluster.apiserver.kinds.field_checks import refused, validate_quantity
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import dicts, refused, section, validate_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +26,7 @@ _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _AMOUNTS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
-class LimitRangeStrategy(StoreOnlyStrategy):
+class LimitRangeStrategy(Strategy):
     """core/v1 LimitRange."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

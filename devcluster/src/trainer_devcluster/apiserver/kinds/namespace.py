@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from trainer.kube.objects import name_of
 from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import section
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import section
 from trainer_devcluster.apiserver.objects.names import NameRule
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-class NamespaceStrategy(StoreOnlyStrategy):
+class NamespaceStrategy(Strategy):
     """core/v1 Namespace."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

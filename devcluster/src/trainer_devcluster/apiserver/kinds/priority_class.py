@@ -8,9 +8,8 @@ from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill
-from trainer_devcluster.apiserver.kinds.field_checks import refused
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import fill, refused
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _DESCRIPTIONS: Final = {
 _DEFAULT_POLICY: Final = "PreemptLowerPriority"
 
 
-class PriorityClassStrategy(StoreOnlyStrategy):
+class PriorityClassStrategy(Strategy):
     """scheduling.k8s.io/v1 PriorityClass."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

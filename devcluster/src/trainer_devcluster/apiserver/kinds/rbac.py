@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.kube.field_errors import invalid, not_supported, required
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.field_checks import validate_label_selector
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import fill, section, validate_label_selector
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, subdomain_problems
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _GROUP: Final = ROLES.group
 _SUBJECTS: Final = ("Group", "ServiceAccount", "User")
 
 
-class RoleStrategy(StoreOnlyStrategy):
+class RoleStrategy(Strategy):
     """Role and ClusterRole."""
 
     def __init__(self, *, namespaced: bool) -> None:
@@ -61,7 +60,7 @@ class RoleStrategy(StoreOnlyStrategy):
         return causes
 
 
-class BindingStrategy(StoreOnlyStrategy):
+class BindingStrategy(Strategy):
     """RoleBinding and ClusterRoleBinding."""
 
     def __init__(self, *roles: str, namespaced: bool) -> None:
@@ -136,7 +135,7 @@ def _validate_aggregation(selectors: list[Any]) -> list[FieldError]:
     return causes
 
 
-def _definition(resource: Resource, strategy: StoreOnlyStrategy) -> ResourceDefinition:
+def _definition(resource: Resource, strategy: Strategy) -> ResourceDefinition:
     return ResourceDefinition(
         resource, strategy, singular=resource.kind.lower(), generation=False, name_rule=NameRule.PATH_SEGMENT
     )

@@ -14,9 +14,8 @@ from trainer.kube.quantity import Quantity
 from trainer.kube.resource import PODS, Resource
 from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import section
-from trainer_devcluster.apiserver.kinds.field_checks import validate_quantity
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import section, validate_quantity
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
 from trainer_devcluster.apiserver.wire import answers
 
@@ -36,7 +35,7 @@ _SHORT: Final = ("cpu", "memory", "ephemeral-storage")
 _ONE: Final = Quantity.parse(1)
 
 
-class ResourceQuotaStrategy(StoreOnlyStrategy):
+class ResourceQuotaStrategy(Strategy):
     """core/v1 ResourceQuota."""
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:

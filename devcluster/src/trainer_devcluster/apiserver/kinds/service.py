@@ -9,9 +9,8 @@ from trainer.kube.field_errors import FieldError, duplicate, invalid, not_suppor
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import SERVICES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section
 from trainer_devcluster.apiserver.objects.names import (
     NameRule,
     label_problems,
@@ -33,7 +32,7 @@ _DRY_RUN_ADDRESS = "10.96.0.0"
 """Stands for the address that a dry run does not allocate."""
 
 
-class ServiceStrategy(StoreOnlyStrategy):
+class ServiceStrategy(Strategy):
     """core/v1 Service."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

@@ -8,9 +8,8 @@ from trainer.kube.field_errors import forbidden, invalid, not_supported, require
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.field_checks import validate_quantity
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import fill, section, validate_quantity
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -25,7 +24,7 @@ _IMMUTABLE_TEXT: Final = (
 )
 
 
-class PersistentVolumeClaimStrategy(StoreOnlyStrategy):
+class PersistentVolumeClaimStrategy(Strategy):
     """core/v1 PersistentVolumeClaim."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.resource import LEASES, NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINTS as ENDPOINTS_RESOURCE
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 
-class UnusedStrategy(StoreOnlyStrategy):
+class UnusedStrategy(Strategy):
     """Stores what the manager's manifests contain and no component of the dev cluster reads; a warning says so."""
 
     def __init__(self, warning: str) -> None:
@@ -26,7 +26,7 @@ class UnusedStrategy(StoreOnlyStrategy):
         context.warn(self._warning)
 
 
-_STORE = StoreOnlyStrategy()
+_STORE = Strategy()
 
 NODE = ResourceDefinition(
     NODES, _STORE, singular="node", short_names=("no",), status_subresource=True, generation=False

@@ -10,10 +10,8 @@ from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WE
 from trainer_devcluster.apiserver.admission.conditions import Condition
 from trainer_devcluster.apiserver.admission.review import REVIEW_VERSION
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.field_checks import validate_label_selector
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section, validate_label_selector
 from trainer_devcluster.apiserver.objects.names import subdomain_problems
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _RULE_LISTS: Final = ("operations", "apiGroups", "apiVersions", "resources")
 
 
-class WebhookConfigurationStrategy(StoreOnlyStrategy):
+class WebhookConfigurationStrategy(Strategy):
     """MutatingWebhookConfiguration and ValidatingWebhookConfiguration of admissionregistration.k8s.io/v1."""
 
     def __init__(self, *, mutating: bool) -> None:

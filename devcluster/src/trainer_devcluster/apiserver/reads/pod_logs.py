@@ -14,7 +14,7 @@ from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import key_of, name_of, uid_of
 from trainer.kube.resource import PODS
-from trainer_devcluster.apiserver.container_logs.cri_log import CHUNK_BYTES, LogFilter, LogReader, log_path
+from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, LogReader, log_path
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import boolean, integer
 

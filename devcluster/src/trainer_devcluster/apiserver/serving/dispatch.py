@@ -10,21 +10,21 @@ from aiohttp import web
 
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
-from trainer_devcluster.apiserver.audit.record import CLIENT_CLOSED_REQUEST, Record
+from trainer_devcluster.apiserver.audit import CLIENT_CLOSED_REQUEST, Record
 from trainer_devcluster.apiserver.authorization.authorizer import attributes_of, forbidden
 from trainer_devcluster.apiserver.authorization.impersonation import acting_user
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
-from trainer_devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
+from trainer_devcluster.apiserver.handlers import delete, pod, read, reviews, scale, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure
 
 if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.audit.log import AuditLog
+    from trainer_devcluster.apiserver.audit import AuditLog
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Access
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.routing import Target
     from trainer_devcluster.apiserver.handlers.documents import Documents
-    from trainer_devcluster.apiserver.writes.deletion_requests import AdmittedDeleter
+    from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
     from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
 log = structlog.get_logger(__name__)
@@ -41,11 +41,11 @@ _OBJECT_HANDLERS: Final[dict[str, Handler]] = {
     "deletecollection": delete.delete_collection,
 }
 _REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
-    ("authentication.k8s.io", "tokenreviews"): authentication.token_review,
-    ("authentication.k8s.io", "selfsubjectreviews"): authentication.self_subject_review,
-    ("authorization.k8s.io", "selfsubjectaccessreviews"): access_reviews.self_subject_access_review,
-    ("authorization.k8s.io", "selfsubjectrulesreviews"): access_reviews.self_subject_rules_review,
-    ("authorization.k8s.io", "subjectaccessreviews"): access_reviews.subject_access_review,
+    ("authentication.k8s.io", "tokenreviews"): reviews.token_review,
+    ("authentication.k8s.io", "selfsubjectreviews"): reviews.self_subject_review,
+    ("authorization.k8s.io", "selfsubjectaccessreviews"): reviews.self_subject_access_review,
+    ("authorization.k8s.io", "selfsubjectrulesreviews"): reviews.self_subject_rules_review,
+    ("authorization.k8s.io", "subjectaccessreviews"): reviews.subject_access_review,
 }
 """By group and plural: what answers the creation of an object that is not stored."""
 _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
@@ -54,7 +54,7 @@ _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "patch"): scale.patch,
     ("log", "get"): pod.log,
     ("binding", "create"): pod.bind,
-    ("token", "create"): authentication.token,
+    ("token", "create"): reviews.token,
 }
 
 

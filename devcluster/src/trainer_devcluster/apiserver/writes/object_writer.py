@@ -352,18 +352,10 @@ def _set_on_create() -> ApiError:
 
 def _check_new(write: Write, obj: Object, context: WriteContext) -> None:
     """Prepare and validate a new object."""
-    definition = write.target.definition
-    definition.strategy.prepare_for_create(obj, context)
-    causes = metadata.validate(obj["metadata"], definition.name_rule)
-    if definition.is_custom:
-        write.warnings.add(*metadata.finalizer_warnings(obj["metadata"]))
-        causes = causes or definition.strategy.validate(obj, context)
-    else:
-        if definition.resource != CUSTOM_RESOURCE_DEFINITIONS:
-            causes += metadata.validate_standard_finalizers(obj["metadata"])
-        causes += definition.strategy.validate(obj, context)
-    if causes:
-        raise statuses.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
+    strategy = write.target.definition.strategy
+    strategy.prepare_for_create(obj, context)
+    causes = metadata.validate(obj["metadata"], write.target.definition.name_rule)
+    _raise_causes(write, obj, None, causes, lambda: strategy.validate(obj, context))
 
 
 def _check_changed(write: Write, new: Object, live: Object, given: Object, context: WriteContext) -> None:
@@ -373,15 +365,23 @@ def _check_changed(write: Write, new: Object, live: Object, given: Object, conte
     if definition.generation and differs_in_intent(definition, new, live):
         new["metadata"]["generation"] = (live["metadata"].get("generation") or 0) + 1
     causes = metadata.validate_update(new["metadata"], live["metadata"], given)
+    _raise_causes(write, new, live, causes, lambda: definition.strategy.validate_update(new, live, context))
+
+
+def _raise_causes(
+    write: Write, obj: Object, live: Object | None, causes: list[FieldError], validate: Callable[[], list[FieldError]]
+) -> None:
+    """Refuse an object in which something is wrong: in its metadata, or by its kind."""
+    definition = write.target.definition
     if definition.is_custom:
-        write.warnings.add(*metadata.finalizer_warnings(new["metadata"], live["metadata"]))
-        causes = causes or definition.strategy.validate_update(new, live, context)
+        write.warnings.add(*metadata.finalizer_warnings(obj["metadata"], live and live["metadata"]))
+        causes = causes or validate()
     else:
         if definition.resource != CUSTOM_RESOURCE_DEFINITIONS:
-            causes += metadata.validate_standard_finalizers(new["metadata"])
-        causes += definition.strategy.validate_update(new, live, context)
+            causes += metadata.validate_standard_finalizers(obj["metadata"])
+        causes += validate()
     if causes:
-        raise statuses.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
+        raise statuses.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
 
 
 def _shown(write: Write, obj: Object) -> Object:
@@ -392,9 +392,6 @@ def _shown(write: Write, obj: Object) -> Object:
 
 def _as_it_is(obj: Object) -> Object:
     return obj
-
-
-# Prefixes that are older than the names of their resources, or that keep two groups apart.
 
 
 def _storage_key(target: Target) -> str:

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from trainer_devcluster.kubelet.errors import PodNetworkError
-from trainer_devcluster.kubelet.network.api_gateway import ApiAddress
 from trainer_devcluster.kubelet.network.machine import user_namespace_identity
-from trainer_devcluster.kubelet.network.pod_network import AddressPool
+from trainer_devcluster.kubelet.network.pod_network import AddressPool, ApiAddress
 from trainer_devcluster.kubelet.options import PodNetworkMode
 from trainer_devcluster.kubelet.sandbox import run_shim
 from trainer_devcluster.kubelet.shim import reports

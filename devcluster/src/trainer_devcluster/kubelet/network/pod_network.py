@@ -1,9 +1,15 @@
-"""The protocol of a pod network."""
+"""The protocol of a pod network, its addresses, and the way of pods to the API server."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+import structlog
+from anyio.abc import SocketListener
 
 from trainer_devcluster.kubelet.errors import PodNetworkError
 
@@ -11,9 +17,66 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-    from trainer_devcluster.kubelet.network.api_gateway import ApiAddress
+    from anyio.abc import SocketStream
+
     from trainer_devcluster.kubelet.options import PodNetworkMode
     from trainer_devcluster.kubelet.shim.spec import SandboxSpec
+
+
+log = structlog.get_logger(__name__)
+
+_CONNECT_TIMEOUT = 10.0
+"""Seconds; the API server is on the same machine, so this is only for one that hangs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAddress:
+    """Where an API server listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, url: str) -> ApiAddress:
+        """The address in a URL such as `https://127.0.0.1:6443`."""
+        parts = urlsplit(url)
+        return cls(parts.hostname or "", parts.port or 443)
+
+
+async def serve_pods(listener: socket.socket, server: ApiAddress) -> None:
+    """Pass on the bytes of all connections until cancelled; TLS is between pod and API server.
+
+    Args:
+        listener: a listening socket in the network of the pods, which is closed at the end.
+        server: where the kubelet reaches the API server.
+    """
+
+    async def handle(pod: SocketStream) -> None:
+        async with pod:
+            try:
+                with anyio.fail_after(_CONNECT_TIMEOUT):
+                    upstream = await anyio.connect_tcp(server.host, server.port)
+                async with upstream, anyio.create_task_group() as tasks:
+                    tasks.start_soon(_copy, pod, upstream)
+                    tasks.start_soon(_copy, upstream, pod)
+            except (OSError, anyio.BrokenResourceError) as error:
+                log.debug("connection of a pod to the API server failed", error=str(error))
+
+    async with await SocketListener.from_socket(listener) as connections:
+        await connections.serve(handle)
+
+
+async def _copy(source: SocketStream, target: SocketStream) -> None:
+    """Pass on what one side says, its end included; the other side may go on."""
+    try:
+        async for chunk in source:
+            await target.send(chunk)
+        await target.send_eof()
+    except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        # One side has gone away; so must the other.
+        await source.aclose()
+        await target.aclose()
+
 
 HOST_IP = "127.0.0.1"
 """Address of the node."""

@@ -9,11 +9,10 @@ from trainer.kube.field_errors import invalid
 from trainer.kube.objects import labels_of, name_of, uid_of
 from trainer.kube.resource import JOBS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section, take_over
-from trainer_devcluster.apiserver.kinds.field_checks import IMMUTABLE, unchanged
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts, fill, section, take_over, unchanged
 from trainer_devcluster.apiserver.kinds.jobs.validation import validate_job, validate_job_spec
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec, dicts
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ _NAME_WARNING = (
 _BACKOFF_LIMIT = 6
 
 
-class JobStrategy(StoreOnlyStrategy):
+class JobStrategy(Strategy):
     """batch/v1 Job."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

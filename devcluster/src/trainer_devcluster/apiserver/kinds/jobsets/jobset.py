@@ -10,12 +10,11 @@ from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import is_condition_true, name_of
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.review import denial
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section, take_over
-from trainer_devcluster.apiserver.kinds.field_checks import IMMUTABLE, unchanged
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts, fill, section, take_over, unchanged
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, dicts
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +112,7 @@ def _validate_size(job_spec: Object, changed: dict[str, Any], path: str) -> list
 _VALIDATING_WEBHOOK = "vjobset.kb.io"
 
 
-class JobSetStrategy(StoreOnlyStrategy):
+class JobSetStrategy(Strategy):
     """The mutating and the validating webhook of jobset.x-k8s.io/v1alpha2 (pkg/webhooks of JobSet)."""
 
     def __init__(self, gates: FeatureGates) -> None:

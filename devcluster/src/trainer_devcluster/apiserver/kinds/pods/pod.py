@@ -9,10 +9,10 @@ from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.editing import fill, section
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section
 from trainer_devcluster.apiserver.kinds.limit_range import admit_limits
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, default_pod_spec, dicts
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, default_pod_spec
 from trainer_devcluster.apiserver.kinds.pods.service_account import admit_service_account
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
@@ -108,7 +108,7 @@ _TOLERATION_SECONDS = 300
 _COMPUTE = ("cpu", "memory")
 
 
-class PodStrategy(StoreOnlyStrategy):
+class PodStrategy(Strategy):
     """Defaults, the admission plugins that matter to scheduling, and JobSet's pod webhook."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer_devcluster.apiserver.kinds.editing import fill
+from trainer_devcluster.apiserver.kinds.fields import dicts, fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,11 +40,6 @@ def all_containers(spec: Object) -> Iterator[Object]:
     """Init and app containers; entries that are no objects are left to validation."""
     for field in ("initContainers", "containers"):
         yield from dicts(spec.get(field))
-
-
-def dicts(entries: Any) -> list[Object]:
-    """The objects in a list that may be absent or hold something else."""
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def default_pull_policy(image: str) -> str:

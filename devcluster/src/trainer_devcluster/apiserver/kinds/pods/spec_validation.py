@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported, required
 from trainer.kube.quantity import Quantity
-from trainer_devcluster.apiserver.kinds.field_checks import not_negative, validate_quantity
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import PROBES, dicts
+from trainer_devcluster.apiserver.kinds.fields import dicts, not_negative, validate_quantity
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import PROBES
 from trainer_devcluster.apiserver.kinds.pods.volume_validation import validate_mounts, validate_volumes
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, qualified_name_problems
 

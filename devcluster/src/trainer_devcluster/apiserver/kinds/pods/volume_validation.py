@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import duplicate, forbidden, invalid, not_found, required
-from trainer_devcluster.apiserver.kinds.field_checks import validate_quantity
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.kinds.fields import dicts, validate_quantity
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 if TYPE_CHECKING:

@@ -1,19 +1,27 @@
-"""Records: what is known of one request while it is answered, and the audit event that it becomes at its end.
+"""The audit log: who has asked the API server for what, and what came of it, one event per line.
 
 Source: Kubernetes documentation, "Auditing"; the fields are those of a kube-apiserver whose policy has level Metadata.
 """
 
 from __future__ import annotations
 
+import os
 import uuid
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import msgspec
+import structlog
 
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS
 from trainer_devcluster.apiserver.authorization.authorizer import attributes_of
 from trainer_devcluster.apiserver.wire.headers import header_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
+    from pathlib import Path
 
     from aiohttp import web
 
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
+
 
 CLIENT_CLOSED_REQUEST: Final = 499
 """Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""
@@ -113,3 +122,82 @@ def _reference(attributes: Attributes, sent_name: str) -> Object:
 
 def _micro_time(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+log = structlog.get_logger(__name__)
+
+PENDING_EVENTS: Final = 10_000
+"""So many events wait for the disk; further requests wait for room, so that none is lost and memory stays bounded."""
+
+
+class AuditLog:
+    """Writes events to a file; `run` does the work."""
+
+    def __init__(self, path: Path, descriptor: int, *, limit: int = PENDING_EVENTS) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._limit = limit
+        self._pending: list[bytes] = []
+        self._arrival = anyio.Event()
+        self._taken = anyio.Event()
+        # Other threads can be busy for long.
+        self._thread = anyio.CapacityLimiter(1)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path, *, limit: int = PENDING_EVENTS) -> Iterator[AuditLog]:
+        """A log that appends to a file, readable by its owner only, made when missing; blocks.
+
+        Several servers may share the file: lines are written whole.
+
+        Args:
+            path: of the file.
+            limit: how many events wait for the disk before requests do.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            yield cls(path, descriptor, limit=limit)
+        finally:
+            os.close(descriptor)
+
+    async def wait_for_room(self) -> None:
+        """Wait until fewer than the limit are pending."""
+        while len(self._pending) >= self._limit:
+            await self._taken.wait()
+
+    def add(self, event: Object) -> None:
+        """Write an event as soon as the disk is free; never waits, so that cancelled requests are logged too."""
+        self._pending.append(msgspec.json.encode(event) + b"\n")
+        self._arrival.set()
+
+    async def run(self) -> None:
+        """Write until cancelled, and then what is left."""
+        try:
+            while True:
+                await self._arrival.wait()
+                await self._write_pending()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._write_pending()
+
+    async def _write_pending(self) -> None:
+        lines, self._pending, self._arrival = self._pending, [], anyio.Event()
+        taken, self._taken = self._taken, anyio.Event()
+        taken.set()
+        if not lines:
+            return
+        # A write that has begun is written to its end, or a line would be there by half and again in full.
+        with anyio.CancelScope(shield=True):
+            try:
+                await anyio.to_thread.run_sync(self._write, b"".join(lines), limiter=self._thread)
+            except OSError:
+                # Like the real server, which goes on: the cluster is worth more than its log.
+                log.exception("could not write to the audit log", path=str(self._path), lost=len(lines))
+
+    def _write(self, text: bytes) -> None:
+        rest = memoryview(text)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]

@@ -12,7 +12,7 @@ import pytest
 import structlog.testing
 
 from trainer.kube.testing import settle
-from trainer_devcluster.apiserver.audit.log import AuditLog
+from trainer_devcluster.apiserver.audit import AuditLog
 
 if TYPE_CHECKING:
     from pathlib import Path

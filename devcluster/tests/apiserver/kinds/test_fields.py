@@ -1,10 +1,12 @@
+"""Fields of built-in kinds: small changes of them in place, and the checks that several kinds make."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.apiserver.kinds.field_checks import refused
+from trainer_devcluster.apiserver.kinds.fields import refused
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.apiserver.container_logs.cri_log import LogFilter, LogReader, log_file, log_path
+from trainer_devcluster.apiserver.container_logs import LogFilter, LogReader, log_file, log_path
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 T = "2026-01-01T00:00:0"
 ENTRIES = (

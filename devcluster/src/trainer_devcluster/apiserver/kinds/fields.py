@@ -1,4 +1,4 @@
-"""Checks that several kinds make of their fields."""
+"""Fields of built-in kinds: small changes of them in place, and the checks that several kinds make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PODS
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.objects.names import (
     NameRule,
     label_value_problems,
@@ -18,9 +17,40 @@ from trainer_devcluster.apiserver.objects.names import (
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trainer.kube.errors import ApiError
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
+
+
+def fill(obj: Object, **defaults: object) -> None:
+    """Set the fields that are absent, null or an empty text, which all are the same to built-in kinds."""
+    for field, value in defaults.items():
+        if (present := obj.get(field)) is None or present == "":
+            obj[field] = value
+
+
+def section(obj: Object, field: str) -> Object:
+    """The object in a field, made when absent; {} that is not stored when something else stands there."""
+    value = obj.get(field)
+    if value is None:
+        value = obj[field] = {}
+    return value if isinstance(value, dict) else {}
+
+
+def take_over(target: Object, source: Object, fields: Iterable[str]) -> None:
+    """Make the fields of `target` what they are in `source`, absent ones included."""
+    for field in fields:
+        target.pop(field, None)
+        if field in source:
+            target[field] = source[field]
+
+
+def dicts(entries: Any) -> list[Object]:
+    """The objects in a list that may be absent or hold something else."""
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
 
 IMMUTABLE = "field is immutable"
 _QUANTITY_TEXT: Final = "must be greater than or equal to 0"
