@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.conftest import no_blocking_calls, plain_logs
-from trainer_devcluster.apiserver.authentication import signing_key
+from trainer_devcluster.apiserver.authentication import service_account_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,5 +23,5 @@ def one_signing_key() -> Iterator[None]:
     key = rsa.generate_private_key(65537, 2048)
     instead = SimpleNamespace(generate_private_key=lambda *_: key, RSAPrivateKey=rsa.RSAPrivateKey)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signing_key, "rsa", instead)
+        patch.setattr(service_account_tokens, "rsa", instead)
         yield

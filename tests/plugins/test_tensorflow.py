@@ -13,8 +13,7 @@ from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.plugins.tensorflow import LONGEST_VARIABLE, TensorFlow
-from trainer_devcluster.kubelet.downward import PodFacts
-from trainer_devcluster.kubelet.environment import EnvironmentBuilder
+from trainer_devcluster.kubelet.environment import EnvironmentBuilder, PodFacts
 
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import anyio
 import structlog
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 ESTABLISH_TIMEOUT = 30.0
 """Seconds until a definition that was just stored must be served."""
@@ -203,7 +204,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--node-resources",
-        type=_amounts,
+        type=_read_by(parse_amounts),
         default={},
         metavar="NAME=QUANTITY,...",
         help="resources of the node, such as nvidia.com/gpu=8,cpu=4, instead of those of the machine: requests of pods "
@@ -211,7 +212,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--gang-schedulers",
-        type=_gang_schedulers,
+        type=_read_by(scheduler.parse_gang_schedulers),
         default=(),
         metavar="NAME,...",
         help="install the PodGroups of coscheduling, volcano or both: pods of these schedulers wait until minMember of "
@@ -226,7 +227,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--feature-gates",
-        type=_feature_gates,
+        type=_read_by(FeatureGates.parse),
         default=DEFAULT_FEATURE_GATES,
         metavar="NAME=true|false,...",
         help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
@@ -299,25 +300,16 @@ def _pod_network_mode(text: str) -> kubelet.PodNetworkMode:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(kubelet.PodNetworkMode)}") from error
 
 
-def _amounts(text: str) -> dict[str, str]:
-    try:
-        return parse_amounts(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+def _read_by(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A type of arguments whose error is that of `parse`."""
 
+    def read(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
 
-def _gang_schedulers(text: str) -> tuple[scheduler.GangScheduler, ...]:
-    try:
-        return scheduler.parse_gang_schedulers(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _feature_gates(text: str) -> FeatureGates:
-    try:
-        return FeatureGates.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return read
 
 
 def _port(text: str) -> int:

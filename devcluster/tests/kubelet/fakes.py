@@ -14,13 +14,13 @@ from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import Object, name_of, uid_of
+from trainer_devcluster.kubelet.environment import ConfigReader
 from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.options import KubeletOptions
-from trainer_devcluster.kubelet.pod_api import PodHost
+from trainer_devcluster.kubelet.pod_api import PodApi, PodHost
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
-from trainer_devcluster.kubelet.service_account_tokens import IssuedToken
-from trainer_devcluster.kubelet.service_environment import ServiceEnvironment
+from trainer_devcluster.kubelet.service_account_tokens import IssuedToken, TokenSource
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -64,7 +64,7 @@ def mounting(**paths: str) -> list[Object]:
     return [{"name": name, "mountPath": path} for name, path in paths.items()]
 
 
-class FakePodApi:
+class FakePodApi(PodApi):
     """Remembers what was written about pods, events included."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class FakePodApi:
         self._changed = anyio.Event()
 
 
-class FakeConfigReader:
+class FakeConfigReader(ConfigReader):
     """ConfigMaps, Secrets and claims by kind and name, in any namespace."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class FakeConfigReader:
         return self.objects.get((resource.kind, name))
 
 
-class FakeTokenSource:
+class FakeTokenSource(TokenSource):
     """Issues tokens that are numbers, and expire after the time that was asked for."""
 
     def __init__(self, clock: Clock) -> None:
@@ -166,7 +166,7 @@ class PodRunner:
             recorder=EventRecorder(self.api, "kubelet"),
             reader=self.reader,
             tokens=FakeTokenSource(clock or SystemClock()),
-            services=ServiceEnvironment(None, lambda _: []),
+            api_server=None,
             network=network,
             hosts_files=HostsFiles(network.hosts_preamble),
             clock=clock or SystemClock(),

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devcluster.tests.kubelet.fakes import FakeConfigReader, make_pod
-from trainer_devcluster.kubelet.downward import PodFacts
-from trainer_devcluster.kubelet.environment import EnvironmentBuilder, command_line, expand
+from trainer_devcluster.kubelet.environment import (
+    EnvironmentBuilder,
+    PodFacts,
+    api_server_variables,
+    command_line,
+    expand,
+)
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -156,3 +162,11 @@ def test_no_command() -> None:
     """Arguments alone are no command, because there is no image that has one."""
     with pytest.raises(ContainerCreateError, match=r"does not pull images.*example/image.*set command"):
         command_line({"name": "main", "image": "example/image", "args": ["x"]}, {})
+
+
+def test_variables_of_the_api_server() -> None:
+    """In-cluster clients find it by them; where pods do not reach it there are none."""
+    variables = api_server_variables(ApiAddress("10.96.0.1", 443))
+    assert (variables["KUBERNETES_SERVICE_HOST"], variables["KUBERNETES_SERVICE_PORT"]) == ("10.96.0.1", "443")
+    assert variables["KUBERNETES_PORT_443_TCP"] == "tcp://10.96.0.1:443"
+    assert api_server_variables(None) == {}

@@ -12,7 +12,7 @@ from trainer.kube.errors import KubeError
 from trainer.kube.resource import SERVICE_ACCOUNTS, Resource
 from trainer.kube.testing import FakeClient, ManualClock
 from trainer_devcluster.kubelet.errors import VolumeError
-from trainer_devcluster.kubelet.service_account_tokens import ClientTokenSource, PodTokens
+from trainer_devcluster.kubelet.service_account_tokens import PodTokens, TokenSource
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client
@@ -90,7 +90,7 @@ async def test_request(audience: str, audiences: list[str]) -> None:
     client = TokenServer()
     client.token_requests = []
     source: Client = client
-    issued = await ClientTokenSource(source).request(make_pod("pod", serviceAccountName="bot"), audience, 3607)
+    issued = await TokenSource(source).request(make_pod("pod", serviceAccountName="bot"), audience, 3607)
     assert (issued.token, issued.expires) == ("secret", datetime(2026, 11, 21, 12, tzinfo=UTC))
     assert "secret" not in repr(issued)
     [(resource, request, subresource)] = client.token_requests

@@ -17,7 +17,7 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
 from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer_devcluster.kubelet.downward import PodFacts
+from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.pod_directory import PodDirectory, remove_memory
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens

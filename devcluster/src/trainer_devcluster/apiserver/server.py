@@ -17,8 +17,10 @@ from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.admission.admission import Admission, Caller
 from trainer_devcluster.apiserver.audit import AuditLog
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
-from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
-from trainer_devcluster.apiserver.authentication.signing_key import load_or_create_signing_key
+from trainer_devcluster.apiserver.authentication.service_account_tokens import (
+    ServiceAccountTokens,
+    load_or_create_signing_key,
+)
 from trainer_devcluster.apiserver.authentication.tls import issue_serving_certificate
 from trainer_devcluster.apiserver.authorization.authorizer import Access
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
+    from trainer_devcluster.apiserver.authentication.service_account_tokens import SigningKey
     from trainer_devcluster.apiserver.authentication.tls import ServingCertificate
 
 

@@ -8,8 +8,8 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer_devcluster.controllers import cluster_role_aggregation, namespace
 from trainer_devcluster.controllers.garbage_collector import monitor
 from trainer_devcluster.controllers.horizontal_pod_autoscaler import controller as horizontal_pod_autoscaler
+from trainer_devcluster.controllers.job import cleanup
 from trainer_devcluster.controllers.job import controller as job
-from trainer_devcluster.controllers.job import orphans, ttl
 from trainer_devcluster.controllers.jobset import controller as jobset
 from trainer_devcluster.controllers.options import ControllerOptions as ControllerOptions
 from trainer_devcluster.controllers.served_resources import RawClient
@@ -30,8 +30,7 @@ def register_all(manager: Manager, options: ControllerOptions | None = None) -> 
         raise TypeError(f"the controllers need a client with a request() method, got {type(client).__name__}")
 
     job.register(manager, EventRecorder(manager.events, "job-controller"), options)
-    orphans.register(manager)
-    ttl.register(manager)
+    cleanup.register(manager)
     jobset.register(manager, EventRecorder(manager.events, "jobset"), options)
     monitor.register(manager, client, options)
     namespace.register(manager, client, options)

@@ -18,13 +18,12 @@ import anyio.to_thread
 import structlog
 
 from trainer.kube.clock import move_on_after, timestamp
-from trainer_devcluster.kubelet.container_action import LifecycleHook
 from trainer_devcluster.kubelet.container_record import Running, Terminated
 from trainer_devcluster.kubelet.environment import EnvironmentBuilder, command_line
 from trainer_devcluster.kubelet.errors import ContainerStartError
 from trainer_devcluster.kubelet.options import inherited_environment
 from trainer_devcluster.kubelet.pod_spec import specified_grace_period
-from trainer_devcluster.kubelet.probing import ContainerHealth
+from trainer_devcluster.kubelet.probing import ContainerHealth, LifecycleHook
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount, image_mounts, volume_mounts
 from trainer_devcluster.kubelet.sandbox import Program
 from trainer_devcluster.kubelet.shim.reports import Exited
@@ -141,9 +140,8 @@ class ProgramBuilder:
             KubeError: something that it refers to is missing; worth another try.
         """
         pod, container, name = self.pod, self.container, self.container["name"]
-        services = pod.host.services.variables(pod.pod)
         builder = EnvironmentBuilder(
-            pod.pod, container, pod.facts, pod.host.reader, rewrite=self._rewrite, services=services
+            pod.pod, container, pod.facts, pod.host.reader, rewrite=self._rewrite, api_server=pod.host.api_server
         )
         variables = await builder.build()
         command = command_line(container, variables)

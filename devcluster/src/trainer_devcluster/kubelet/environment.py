@@ -1,16 +1,18 @@
-"""The environment variables and the command line of a container."""
+"""The environment variables and the command line of a container, and what it may learn about its pod (downward API)."""
 
 from __future__ import annotations
 
 import base64
+import json
+import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import namespace_of
+from trainer.kube.objects import annotations_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer_devcluster.kubelet.downward import field_value, resource_value
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer_devcluster.kubelet.pod_spec import container_named
 
@@ -20,7 +22,67 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.downward import PodFacts
+    from trainer_devcluster.kubelet.network.pod_network import ApiAddress
+
+
+_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What the kubelet knows about a pod before its status is written."""
+
+    pod_ip: str
+    host_ip: str
+    allocatable: Mapping[str, str]
+    """Resources of the node; they stand in for limits that are not set."""
+
+
+def field_value(pod: Object, path: str, facts: PodFacts) -> str:
+    """The value of a `fieldRef`; empty for a label or annotation that is not set.
+
+    Raises:
+        ValueError: the downward API has no such field.
+    """
+    spec = pod.get("spec") or {}
+    known = {
+        "metadata.name": name_of(pod),
+        "metadata.namespace": namespace_of(pod),
+        "metadata.uid": uid_of(pod),
+        "spec.nodeName": spec.get("nodeName") or "",
+        "spec.serviceAccountName": spec.get("serviceAccountName") or "default",
+        "status.hostIP": facts.host_ip,
+        "status.hostIPs": facts.host_ip,
+        "status.podIP": facts.pod_ip,
+        "status.podIPs": facts.pod_ip,
+    }
+    if path in known:
+        return str(known[path])
+    maps = {"labels": labels_of(pod), "annotations": annotations_of(pod)}
+    if subscript := _SUBSCRIPT.fullmatch(path):
+        return maps[subscript[1]].get(subscript[2], "")
+    if path in {"metadata.labels", "metadata.annotations"}:
+        entries = sorted(maps[path.removeprefix("metadata.")].items())
+        return "\n".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in entries)
+    raise ValueError(f"fieldPath {path!r} is not supported by the downward API")
+
+
+def resource_value(container: Mapping[str, Any], reference: Mapping[str, Any], facts: PodFacts) -> str:
+    """The value of a `resourceFieldRef`, in units of its divisor, rounded up.
+
+    Raises:
+        ValueError: no such resource, or a wrong quantity.
+    """
+    kind, _, resource = str(reference.get("resource") or "").partition(".")
+    if kind not in {"limits", "requests"} or not resource:
+        raise ValueError(f"resource {reference.get('resource')!r} must be limits.NAME or requests.NAME")
+    divisor = parse_quantity(reference.get("divisor") or "1") or 1
+    resources = container.get("resources") or {}
+    amount = (resources.get(kind) or {}).get(resource)
+    if amount is None:
+        amount = facts.allocatable.get(resource, "0") if kind == "limits" else "0"
+    return str(math.ceil(parse_quantity(amount) / divisor))
+
 
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 _LABELS = {CONFIG_MAPS: "configmap", SECRETS: "secret"}
@@ -42,7 +104,7 @@ def references(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class EnvironmentBuilder:
-    """Collects the variables of one container as Kubernetes does: Services, envFrom, then env; later ones win."""
+    """Collects the variables of one container as Kubernetes does: the API server, envFrom, then env; later ones win."""
 
     pod: Object
     container: Mapping[str, Any]
@@ -50,8 +112,8 @@ class EnvironmentBuilder:
     reader: ConfigReader
     rewrite: Callable[[str], str] = str
     """Applied to each value, for networks in which pod names do not resolve. Default: nothing changes."""
-    services: Mapping[str, str] = field(default_factory=dict)
-    """Variables about Services. Default: none."""
+    api_server: ApiAddress | None = None
+    """Where pods reach the API server. Default: they do not."""
     _variables: dict[str, str] = field(default_factory=dict)
     _cache: dict[tuple[Resource, str], dict[str, bytes] | None] = field(default_factory=dict)
 
@@ -61,7 +123,7 @@ class EnvironmentBuilder:
         Raises:
             ContainerConfigError: a ConfigMap, Secret, key or field that is not optional does not exist.
         """
-        self._variables |= self.services
+        self._variables |= api_server_variables(self.api_server)
         for source in self.container.get("envFrom") or []:
             await self._add_all(source)
         for variable in self.container.get("env") or []:
@@ -138,25 +200,40 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
-class ConfigReader(Protocol):
-    """Looks up objects that pods refer to."""
-
-    async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
-        """The object, or None if there is none."""
-
-
-class ClientConfigReader:
-    """Reads from the API server, uncached: a pod must see what was written before it was created."""
+class ConfigReader:
+    """Looks up objects that pods refer to, uncached: a pod must see what was written before it was created."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
-        """See `ConfigReader.read`."""
+        """The object, or None if there is none."""
         try:
             return await self._client.get(resource, name, namespace)
         except NotFoundError:
             return None
+
+
+def api_server_variables(address: ApiAddress | None) -> dict[str, str]:
+    """The variables by which clients in a pod find the API server; those of other Services lead nowhere here.
+
+    Args:
+        address: where pods reach it; None if they do not.
+    """
+    if address is None:
+        return {}
+    url = f"tcp://{address.host}:{address.port}"
+    own = f"KUBERNETES_PORT_{address.port}_TCP"
+    return {
+        "KUBERNETES_SERVICE_HOST": address.host,
+        "KUBERNETES_SERVICE_PORT": str(address.port),
+        "KUBERNETES_SERVICE_PORT_HTTPS": str(address.port),
+        "KUBERNETES_PORT": url,
+        own: url,
+        f"{own}_PROTO": "tcp",
+        f"{own}_PORT": str(address.port),
+        f"{own}_ADDR": address.host,
+    }
 
 
 def entries_of(resource: Resource, obj: Object) -> dict[str, bytes]:

@@ -13,16 +13,15 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, uid_of
 from trainer.kube.resource import PODS, SERVICES
 from trainer_devcluster.kubelet.claims import Claims, EphemeralClaims
-from trainer_devcluster.kubelet.environment import ClientConfigReader
+from trainer_devcluster.kubelet.environment import ConfigReader
 from trainer_devcluster.kubelet.network.pod_network import ApiAddress, serve_pods
 from trainer_devcluster.kubelet.network.probe import open_pod_network
 from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
-from trainer_devcluster.kubelet.pod_api import ClientPodApi, PodHost
+from trainer_devcluster.kubelet.pod_api import PodApi, PodHost
 from trainer_devcluster.kubelet.pod_directory import remove_memory, remove_orphans
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
-from trainer_devcluster.kubelet.service_account_tokens import ClientTokenSource
-from trainer_devcluster.kubelet.service_environment import ServiceEnvironment
+from trainer_devcluster.kubelet.service_account_tokens import TokenSource
 from trainer_devcluster.kubelet.volumes import VolumeRefresh
 
 if TYPE_CHECKING:
@@ -160,11 +159,11 @@ class Kubelet:
         api_server = self._api_server(network)
         return PodHost(
             options=self._options,
-            api=ClientPodApi(client),
+            api=PodApi(client),
             recorder=EventRecorder(self._manager.events, "kubelet", host=machine.name),
-            reader=ClientConfigReader(client),
-            tokens=ClientTokenSource(client),
-            services=ServiceEnvironment(api_server, self._services.list),
+            reader=ConfigReader(client),
+            tokens=TokenSource(client),
+            api_server=api_server,
             network=network,
             hosts_files=HostsFiles(network.hosts_preamble, api_server.host if api_server else "", self._services.list),
             clock=clock,

@@ -19,23 +19,24 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.events.recorder import EventKind, EventRecorder
     from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.downward import PodFacts
-    from trainer_devcluster.kubelet.environment import ConfigReader
-    from trainer_devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
+    from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodNetwork
     from trainer_devcluster.kubelet.options import KubeletOptions
     from trainer_devcluster.kubelet.pod_directory import PodDirectory
     from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
     from trainer_devcluster.kubelet.sandbox import Sandbox
     from trainer_devcluster.kubelet.service_account_tokens import TokenSource
-    from trainer_devcluster.kubelet.service_environment import ServiceEnvironment
     from trainer_devcluster.kubelet.termination import Termination
     from trainer_devcluster.kubelet.volumes import Volume
 
 log = structlog.get_logger(__name__)
 
 
-class PodApi(Protocol):
-    """Writes what has become of a pod."""
+class PodApi:
+    """Writes how a pod is doing; uid preconditions keep it from touching a pod that took over the name."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     async def write_status(self, pod: Object, status: Object) -> None:
         """Replace the pod's status fields.
@@ -44,30 +45,17 @@ class PodApi(Protocol):
             PodGoneError: the pod is gone or is another one now.
             KubeError: anything else that the server or the network has against it; worth another try.
         """
-
-    async def finish_deletion(self, pod: Object) -> None:
-        """Remove a pod whose processes have ended; no error if it is gone. Raises `KubeError`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientPodApi:
-    """The pod API over a client; uid preconditions keep it from touching a pod that took over the name."""
-
-    client: Client
-
-    async def write_status(self, pod: Object, status: Object) -> None:
-        """See `PodApi.write_status`."""
         patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
         try:
-            await self.client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
+            await self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
         except (NotFoundError, ConflictError) as error:
             raise PodGoneError(str(error)) from error
 
     async def finish_deletion(self, pod: Object) -> None:
-        """See `PodApi.finish_deletion`."""
+        """Remove a pod whose processes have ended; no error if it is gone. Raises `KubeError`."""
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
         try:
-            await self.client.delete(PODS, name_of(pod), namespace_of(pod), options)
+            await self._client.delete(PODS, name_of(pod), namespace_of(pod), options)
         except (NotFoundError, ConflictError) as error:
             log.debug("pod was gone before the last delete", pod=name_of(pod), error=str(error))
 
@@ -81,7 +69,8 @@ class PodHost:
     recorder: EventRecorder
     reader: ConfigReader
     tokens: TokenSource
-    services: ServiceEnvironment
+    api_server: ApiAddress | None
+    """Where pods reach the API server; None if they do not."""
     network: PodNetwork
     hosts_files: HostsFiles
     clock: Clock

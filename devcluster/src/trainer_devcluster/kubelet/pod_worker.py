@@ -13,7 +13,7 @@ from trainer.kube.clock import move_on_after, parse_timestamp, timestamp
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import is_being_deleted, labels_of, name_of, namespace_of, uid_of
 from trainer_devcluster.kubelet.container_supervisor import PodContainers
-from trainer_devcluster.kubelet.downward import PodFacts
+from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 from trainer_devcluster.kubelet.pod_api import RunningPod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -40,8 +40,11 @@ class IssuedToken:
     expires: datetime
 
 
-class TokenSource(Protocol):
-    """Issues tokens to pods."""
+class TokenSource:
+    """Issues tokens to pods: asks the API server by its TokenRequest API."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     async def request(self, pod: Object, audience: str, seconds: int) -> IssuedToken:
         """A new token of the pod's ServiceAccount, which becomes invalid with the pod.
@@ -54,16 +57,6 @@ class TokenSource(Protocol):
         Raises:
             KubeError: the API server does not issue it.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class ClientTokenSource:
-    """Asks the API server by its TokenRequest API."""
-
-    client: Client
-
-    async def request(self, pod: Object, audience: str, seconds: int) -> IssuedToken:
-        """See `TokenSource.request`."""
         account = pod["spec"].get("serviceAccountName") or "default"
         spec = {
             "audiences": [audience] if audience else [],
@@ -76,7 +69,7 @@ class ClientTokenSource:
             "metadata": {"name": account, "namespace": namespace_of(pod)},
             "spec": spec,
         }
-        answer = await self.client.create(SERVICE_ACCOUNTS, request, subresource="token")
+        answer = await self._client.create(SERVICE_ACCOUNTS, request, subresource="token")
         return IssuedToken(answer["status"]["token"], parse_timestamp(answer["status"]["expirationTimestamp"]))
 
 

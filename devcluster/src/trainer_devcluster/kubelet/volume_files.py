@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer_devcluster.kubelet.downward import field_value, resource_value
-from trainer_devcluster.kubelet.environment import entries_of
+from trainer_devcluster.kubelet.environment import entries_of, field_value, resource_value
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.pod_spec import container_named
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.downward import PodFacts
-    from trainer_devcluster.kubelet.environment import ConfigReader
+    from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
     from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
-    from trainer_devcluster.kubelet.downward import PodFacts
-    from trainer_devcluster.kubelet.environment import ConfigReader
+    from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
     from trainer_devcluster.kubelet.pod_directory import PodDirectory
     from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 

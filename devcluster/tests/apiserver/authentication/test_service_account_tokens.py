@@ -13,11 +13,13 @@ from trainer.kube.clock import timestamp
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import NODES, PODS, SERVICE_ACCOUNTS
 from trainer_devcluster.apiserver.authentication.service_account_tokens import (
+    ISSUER,
     Binding,
     InvalidTokenError,
     ServiceAccountTokens,
+    SigningKey,
+    load_or_create_signing_key,
 )
-from trainer_devcluster.apiserver.authentication.signing_key import ISSUER, SigningKey, load_or_create_signing_key
 from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:

@@ -6,13 +6,8 @@ import re
 
 import pytest
 
-from trainer_devcluster.apiserver.objects.names import (
-    NameRule,
-    generate_name,
-    label_value_problems,
-    name_problems,
-    qualified_name_problems,
-)
+from trainer.kube.names import label_value_problems, qualified_name_problems
+from trainer_devcluster.apiserver.objects.names import NameRule, generate_name, name_problems
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,78 @@ from typing import Any
 
 import pytest
 
-from trainer_devcluster.apiserver.schema.validation import validate_value
+from trainer.kube.api_semantics.json_values import ABSENT, same
+from trainer_devcluster.apiserver.schema.validation import (
+    fits_format,
+    item_key,
+    matches_format,
+    old_items,
+    validate_value,
+)
+
+BY_NAME = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name", "protocol"],
+    "items": {"properties": {"name": {}, "protocol": {"default": "TCP"}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        ({"a": [1]}, {"a": [1]}, True),
+        ({"a": [1]}, {"a": [True]}, False),
+        ({"a": None}, {}, False),
+        ([1, 2], [2, 1], False),
+        (None, None, True),
+    ],
+)
+def test_same(left: object, right: object, equal: bool) -> None:
+    """Equality is that of JSON: numbers by value, booleans are no numbers."""
+    assert same(left, right) is equal
+
+
+def test_items_correspond_by_their_keys() -> None:
+    """Key fields find the old item, defaults included; other lists have no correspondence."""
+    old = [{"name": "a", "protocol": "TCP", "v": 1}, {"name": "a", "protocol": "UDP", "v": 2}]
+    new = [{"name": "a", "protocol": "UDP"}, {"name": "a"}, {"name": "b"}, "text"]
+    assert old_items(new, old, BY_NAME) == [old[1], old[0], ABSENT, ABSENT]
+    assert old_items(new, old, {"x-kubernetes-list-type": "set"}) == [ABSENT] * 4
+    assert old_items(new, None, BY_NAME) == [ABSENT] * 4
+    assert item_key("text", BY_NAME) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date-time", "2026-01-01T00:00:00Z", "2026-01-01"),
+        ("date-time", "2026-01-01T00:00:00.123456789+01:00", "2026-13-01T00:00:00Z"),
+        ("date", "2026-02-28", "2026-02-30"),
+        ("byte", "YWI=", "not base64!"),
+    ],
+)
+def test_known_formats(name: str, good: str, bad: str) -> None:
+    """Formats that the server knows are checked."""
+    assert matches_format(good, name)
+    assert not matches_format(bad, name)
+
+
+def test_unknown_formats_accept_everything() -> None:
+    """A format that the server does not know is only a comment."""
+    assert matches_format("anything", "my-format")
+    assert fits_format(2**40, "my-format")
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "fits"), [(2**31 - 1, "int32", True), (2**31, "int32", False), (-(2**63), "int64", True)]
+)
+def test_integer_formats_bound_numbers(value: int, name: str, fits: bool) -> None:
+    """int32 and int64 are ranges."""
+    assert fits_format(value, name) is fits
+
 
 STRING = {"type": "string"}
 

@@ -55,11 +55,3 @@ def test_stabilization() -> None:
     settle(spec(), history, 4, 3, 30)
     assert settle(spec(), history, 4, 2, 300).replicas == 3
     assert settle(spec(), history, 3, 2, 331).replicas == 2
-
-
-def test_the_pace_looks_back() -> None:
-    """What has been added within the last 15 seconds counts."""
-    history = History()
-    history.scaled(1, 3, 10)
-    assert settle(spec(), history, 3, 9, 20).replicas == 5
-    assert settle(spec(), history, 3, 9, 26).replicas == 7

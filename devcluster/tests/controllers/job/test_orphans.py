@@ -7,7 +7,7 @@ from devcluster.tests.controllers.job.samples import make_job, make_pod
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.kube.testing import FakeClient
-from trainer_devcluster.controllers.job.orphans import OrphanReconciler
+from trainer_devcluster.controllers.job.cleanup import OrphanReconciler
 from trainer_devcluster.controllers.job.pods import is_tracked
 
 KEY = ObjectKey("n", "p")

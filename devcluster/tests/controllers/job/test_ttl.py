@@ -8,7 +8,7 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import JOBS
 from trainer.kube.testing import FakeClient, ManualClock
-from trainer_devcluster.controllers.job.ttl import TtlReconciler
+from trainer_devcluster.controllers.job.cleanup import TtlReconciler
 
 KEY = ObjectKey("n", "j")
 

@@ -101,7 +101,7 @@ class Admission:
         self,
         attributes: Attributes,
         warnings: Warnings,
-        accept: Callable[[Object], Object],
+        accept: Callable[[Object], Object] = lambda obj: obj,
         readmit: Callable[[Object], Object] | None = None,
     ) -> Object | None:
         """The object of a request as the mutating webhooks leave it.
@@ -109,7 +109,7 @@ class Admission:
         Args:
             attributes: the request.
             warnings: take in those of the webhooks.
-            accept: prunes and defaults what a webhook has made of the object, in place.
+            accept: prunes and defaults what a webhook has made of the object, in place. Default: leaves it as it is.
             readmit: makes of an object that webhooks have changed what the server's own admission makes of it, before
                 they are asked again. Default: nothing.
 

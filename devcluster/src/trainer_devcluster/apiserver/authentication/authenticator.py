@@ -7,8 +7,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer_devcluster.apiserver.authentication.service_account_tokens import InvalidTokenError
-from trainer_devcluster.apiserver.authentication.signing_key import ISSUER
+from trainer_devcluster.apiserver.authentication.service_account_tokens import ISSUER, InvalidTokenError
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
 from trainer_devcluster.apiserver.storage.data_directory import refuse_content, write_private
 from trainer_devcluster.apiserver.wire import answers

@@ -17,7 +17,7 @@ from trainer.kube.objects import resource_version_of
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer, with_warnings
 from trainer_devcluster.apiserver.reads import reading
-from trainer_devcluster.apiserver.reads.presentation import Presenter, include_object
+from trainer_devcluster.apiserver.reads.reading import Presenter, include_object
 from trainer_devcluster.apiserver.reads.watching import Watch
 from trainer_devcluster.apiserver.wire.headers import JSON, Shape, answer_format
 from trainer_devcluster.apiserver.wire.params import list_parameters

@@ -15,8 +15,12 @@ from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
 from trainer.kube.resource import NODES
-from trainer_devcluster.apiserver.authentication.service_account_tokens import BINDABLE, Binding, InvalidTokenError
-from trainer_devcluster.apiserver.authentication.signing_key import ISSUER
+from trainer_devcluster.apiserver.authentication.service_account_tokens import (
+    BINDABLE,
+    ISSUER,
+    Binding,
+    InvalidTokenError,
+)
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.authorizer import Attributes
 from trainer_devcluster.apiserver.authorization.rbac import joined

@@ -1,30 +1,41 @@
-"""Create, update and patch."""
+"""Create, update, patch and delete, and the scale subresource."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import anyio.lowlevel
 
 from trainer.kube.api_semantics import patches, statuses
 from trainer.kube.api_semantics.json_patch import json_patch
 from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.api_semantics.patches import PatchError
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import name_of
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.handlers.read import presenter
+from trainer_devcluster.apiserver.handlers.read import page_answer, presenter
+from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.objects.value_types import UNTYPED
+from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.wire.body import decode_json, decode_yaml
-from trainer_devcluster.apiserver.wire.params import META_GROUP
+from trainer_devcluster.apiserver.wire.params import META_GROUP, delete_parameters, list_parameters
+from trainer_devcluster.apiserver.writes.deletion import DeletionRequest
+from trainer_devcluster.apiserver.writes.scale import read_scale, scale_of, scale_to_change, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiohttp import web
 
-    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths
     from trainer_devcluster.apiserver.handlers.call import Call
+    from trainer_devcluster.apiserver.wire.params import DeleteParameters
     from trainer_devcluster.apiserver.writes.write import Write
+
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -135,3 +146,82 @@ def _applied(write: Write, body: Any) -> Object:
 
 def _invalid_options(reason: str, message: str, field: str) -> ApiError:
     return statuses.invalid("PatchOptions", META_GROUP, "", [FieldError(field, message, reason)])
+
+
+async def get_scale(call: Call) -> web.StreamResponse:
+    """GET of the Scale."""
+    obj = as_requested(call.target.definition, reading.get(call.backend, call.target))
+    return answer(read_scale(obj, _scale_paths(call)), warnings=call.warnings.texts)
+
+
+async def update_scale(call: Call) -> web.StreamResponse:
+    """PUT of a Scale."""
+    body, _ = await call.decoded()
+    return await _write_scale(call, lambda _: writable_copy(body))
+
+
+async def patch_scale(call: Call) -> web.StreamResponse:
+    """PATCH of the Scale, by JSON patch or merge patch."""
+    content_type = patch_type(call)
+    if content_type not in {JSON_PATCH, MERGE_PATCH}:
+        raise statuses.unsupported_media_type([JSON_PATCH, MERGE_PATCH])
+    body = await call.read(decode_json)
+    return await _write_scale(call, patching(content_type, body.value, None))
+
+
+async def _write_scale(call: Call, change: Callable[[Object], Object]) -> web.Response:
+    paths = _scale_paths(call)
+    write = call.write()
+    stored = await call.writer.update(
+        write, lambda obj: scaled(writable_copy(obj), change(scale_to_change(obj, paths)), paths)
+    )
+    return answer(scale_of(stored, paths), warnings=write.warnings.texts)
+
+
+def _scale_paths(call: Call) -> ScalePaths:
+    paths = call.target.definition.scale
+    if paths is None:
+        raise statuses.no_such_resource()
+    return paths
+
+
+_SLICE_OBJECTS = 100
+"""After how many deletions other requests get their turn."""
+
+
+async def delete(call: Call) -> web.StreamResponse:
+    """DELETE of one object."""
+    parameters = await _delete_parameters(call)
+    shown = presenter(call)
+    request = DeletionRequest(parameters, call.user, call.warnings, call.target.name)
+    deletion = await call.deleter.delete(call.target, request)
+    call.warnings.add(*deletion.warnings)
+    gone = deletion.answer.get("kind") == "Status" and deletion.answer.get("apiVersion") == "v1"
+    return answer(
+        deletion.answer if gone else shown.single(as_requested(call.target.definition, deletion.answer)),
+        warnings=call.warnings.texts,
+    )
+
+
+async def delete_collection(call: Call) -> web.StreamResponse:
+    """DELETE of all selected objects of a collection; answers with what was selected."""
+    parameters = await _delete_parameters(call)
+    shown = presenter(call)
+    page = await reading.list_page(call.backend, call.target, list_parameters(call.query))
+    request = DeletionRequest(parameters, call.user, call.warnings)
+    for count, obj in enumerate(page.items, 1):
+        if count % _SLICE_OBJECTS == 0:
+            await anyio.lowlevel.checkpoint()
+        try:
+            await call.deleter.delete(replace(call.target, verb="delete", name=name_of(obj)), request)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+    return await page_answer(shown, page, warnings=call.warnings.texts)
+
+
+async def _delete_parameters(call: Call) -> DeleteParameters:
+    if not await call.content():
+        return delete_parameters(call.query, None)
+    body, _ = await call.decoded()
+    return delete_parameters(call.query, read_as("v1", "DeleteOptions", body))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import invalid, not_supported, required
+from trainer.kube.names import subdomain_problems
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.kinds.fields import fill, section, validate_label_selector
-from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, subdomain_problems
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

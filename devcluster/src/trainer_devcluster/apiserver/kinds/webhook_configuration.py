@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from trainer.kube.field_errors import duplicate, invalid, not_supported, required
+from trainer.kube.names import subdomain_problems
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer_devcluster.apiserver.admission.conditions import Condition
 from trainer_devcluster.apiserver.admission.review import REVIEW_VERSION
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section, validate_label_selector
-from trainer_devcluster.apiserver.objects.names import subdomain_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import FieldError, invalid
-from trainer_devcluster.apiserver.objects.names import label_value_problems, name_problems, qualified_name_problems
+from trainer.kube.names import label_value_problems, qualified_name_problems
+from trainer_devcluster.apiserver.objects.names import name_problems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,10 +74,7 @@ def validate(metadata: Object, name_rule: NameRule) -> list[FieldError]:
     name = metadata.get("name") or ""
     if not name:
         return [FieldError("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")]
-    causes = [
-        FieldError("metadata.name", f"Invalid value: {_quoted(name)}: {problem}")
-        for problem in name_problems(name, name_rule)
-    ]
+    causes = [invalid("metadata.name", name, problem) for problem in name_problems(name, name_rule)]
     return causes + validate_mutable(metadata)
 
 
@@ -84,17 +82,17 @@ def validate_mutable(metadata: Object) -> list[FieldError]:
     """What is wrong with labels, annotations, finalizers and owner references."""
     causes: list[FieldError] = []
     for key, value in (metadata.get("labels") or {}).items():
-        causes += [_invalid("labels", key, problem) for problem in qualified_name_problems(key)]
-        causes += [_invalid("labels", value, problem) for problem in label_value_problems(value)]
+        causes += [invalid("metadata.labels", key, problem) for problem in qualified_name_problems(key)]
+        causes += [invalid("metadata.labels", value, problem) for problem in label_value_problems(value)]
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     for key in annotations:
-        causes += [_invalid("annotations", key, problem) for problem in qualified_name_problems(key.lower())]
+        causes += [invalid("metadata.annotations", key, problem) for problem in qualified_name_problems(key.lower())]
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS_BYTES:
         message = f"Too long: may not be more than {MAX_ANNOTATIONS_BYTES} bytes"
         causes.append(FieldError("metadata.annotations", message, "FieldValueTooLong"))
     finalizers = metadata.get("finalizers") or []
     for finalizer in finalizers:
-        causes += [_invalid("finalizers", finalizer, problem) for problem in qualified_name_problems(finalizer)]
+        causes += [invalid("metadata.finalizers", finalizer, problem) for problem in qualified_name_problems(finalizer)]
     if {ORPHAN_FINALIZER, FOREGROUND_FINALIZER} <= set(finalizers):
         detail = f"finalizer {ORPHAN_FINALIZER} and {FOREGROUND_FINALIZER} cannot be both set"
         causes.append(invalid("metadata.finalizers", finalizers, detail))
@@ -182,10 +180,6 @@ def _shown(value: Object | list[Object]) -> str:
         return f"[{','.join(map(_shown, value))}]"
     ordered = {name: value[name] for name in (*_OWNER_PARTS, "controller", "blockOwnerDeletion") if name in value}
     return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
-
-
-def _invalid(name: str, value: str, problem: str) -> FieldError:
-    return FieldError(f"metadata.{name}", f"Invalid value: {_quoted(value)}: {problem}")
 
 
 def _quoted(value: str) -> str:

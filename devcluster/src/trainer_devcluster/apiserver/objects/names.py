@@ -10,18 +10,7 @@ import secrets
 from enum import StrEnum
 from typing import Final
 
-from trainer.kube.names import label_value_problems, matching, qualified_name_problems, subdomain_problems
-
-__all__ = [
-    "NameRule",
-    "generate_name",
-    "label_problems",
-    "label_value_problems",
-    "name_problems",
-    "qualified_name_problems",
-    "service_label_problems",
-    "subdomain_problems",
-]
+from trainer.kube.names import matching, subdomain_problems
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SERVICE_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
-from trainer_devcluster.apiserver.schema.formats import UNSUPPORTED
-from trainer_devcluster.apiserver.schema.validation import validate_value
+from trainer_devcluster.apiserver.schema.validation import UNSUPPORTED, validate_value
 from trainer_devcluster.regular_expressions import check_pattern
 
 if TYPE_CHECKING:

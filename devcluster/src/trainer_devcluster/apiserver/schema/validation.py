@@ -1,25 +1,135 @@
 """Validation of values by the keywords of a structural schema.
 
 Message texts are those of kube-openapi's validator as the API server reports them. What is unchanged since the stored
-object is not checked again (KEP-4008, "CRD Validation Ratcheting").
+object is not checked again (KEP-4008, "CRD Validation Ratcheting"). Of the formats of texts those that definitions of
+trainings need are checked; others of a real API server are refused in definitions, and what no API server knows is only
+a comment.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
 from trainer.kube.api_semantics.json_values import ABSENT, same
-from trainer_devcluster.apiserver.schema.formats import fits_format, matches_format
-from trainer_devcluster.apiserver.schema.list_items import old_items
 from trainer_devcluster.regular_expressions import is_found
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from trainer.kube.field_errors import FieldError
 
     Schema = dict[str, Any]
+
+
+def duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[FieldError]:
+    """The items of sets and map lists in a value that are there already.
+
+    Args:
+        value: any JSON value.
+        schema: its structural schema.
+        path: where it is.
+    """
+    causes: list[FieldError] = []
+    if isinstance(value, list):
+        causes += _in_list(value, schema, path)
+        items = schema.get("items") or {}
+        for index, item in enumerate(value):
+            causes += duplicates(item, items, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for name, child in value.items():
+            nested = properties.get(name)
+            if nested is not None:
+                causes += duplicates(child, nested, f"{path}.{name}" if path else name)
+            elif isinstance(additional, dict):
+                causes += duplicates(child, additional, f"{path}[{name}]")
+    return causes
+
+
+def _in_list(items: list[Any], schema: Mapping[str, Any], path: str) -> list[FieldError]:
+    list_type = schema.get("x-kubernetes-list-type")
+    if list_type not in ("set", "map"):
+        return []
+    causes, seen = [], set()
+    for index, item in enumerate(items):
+        key = item_key(item, schema) if list_type == "map" else (field_errors.show(item),)
+        if key is None:
+            continue
+        if key in seen:
+            shown = item
+            if list_type == "map":
+                shown = {name: item[name] for name in schema["x-kubernetes-list-map-keys"] if name in item}
+            causes.append(field_errors.duplicate(f"{path}[{index}]", shown))
+        seen.add(key)
+    return causes
+
+
+def item_key(item: object, schema: Mapping[str, Any]) -> tuple[object, ...] | None:
+    """What tells an item of a map list apart: its key fields, defaults filled in; None when it is no object."""
+    if not isinstance(item, dict):
+        return None
+    properties = (schema.get("items") or {}).get("properties") or {}
+    return tuple(
+        repr(item.get(key, (properties.get(key) or {}).get("default")))
+        for key in schema.get("x-kubernetes-list-map-keys") or ()
+    )
+
+
+def old_items(items: list[Any], old: object, schema: Mapping[str, Any]) -> list[Any]:
+    """For every item of a list the corresponding old item, or `ABSENT`."""
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
+        return [ABSENT] * len(items)
+    by_key = {item_key(item, schema): item for item in old}
+    return [by_key.get(item_key(item, schema), ABSENT) for item in items]
+
+
+_DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_INTEGER_BITS: Final = {"int32": 32, "int64": 64}
+UNSUPPORTED: Final = frozenset(
+    (
+        "bsonobjectid", "cidr", "creditcard", "duration", "email", "hexcolor", "hostname", "ipv4", "ipv6", "isbn",
+        "isbn10", "isbn13", "k8s-long-name", "k8s-short-name", "mac", "rgbcolor", "ssn", "uri", "uuid", "uuid3",
+        "uuid4", "uuid5",
+    )
+)  # fmt: skip
+"""Formats of texts that a real API server checks and this one does not."""
+
+
+def matches_format(text: str, name: str) -> bool:
+    """Whether a text is of a string format; formats that the server does not know match everything."""
+    check = _STRING_FORMATS.get(name)
+    if check is None:
+        return True
+    try:
+        return check(text)
+    except (ValueError, binascii.Error):
+        return False
+
+
+def fits_format(value: float, name: str) -> bool:
+    """Whether a number is in the range of `int32` or `int64`; other formats fit everything."""
+    bits = _INTEGER_BITS.get(name)
+    return bits is None or -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
+
+
+def _is_date_time(text: str) -> bool:
+    return bool(_DATE_TIME.fullmatch(text)) and bool(datetime.fromisoformat(text.upper()))
+
+
+_STRING_FORMATS: Final[dict[str, Callable[[str], bool]]] = {
+    "byte": lambda text: base64.b64decode(text, validate=True) is not None,
+    "date": lambda text: len(text) == 10 and date.fromisoformat(text) is not None,
+    "date-time": _is_date_time,
+    "datetime": _is_date_time,
+}
+
 
 _NO_PATH: Final = "<nil>"
 

@@ -19,8 +19,8 @@ from trainer_devcluster.apiserver.schema.expressions import (
     EvaluationError,
     compile_expression,
 )
-from trainer_devcluster.apiserver.schema.list_items import item_key, old_items
 from trainer_devcluster.apiserver.schema.schema_check import field_names
+from trainer_devcluster.apiserver.schema.validation import item_key, old_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

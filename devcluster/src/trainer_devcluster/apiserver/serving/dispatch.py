@@ -11,10 +11,9 @@ from aiohttp import web
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.audit import CLIENT_CLOSED_REQUEST, Record
-from trainer_devcluster.apiserver.authorization.authorizer import attributes_of, forbidden
-from trainer_devcluster.apiserver.authorization.impersonation import acting_user
+from trainer_devcluster.apiserver.authorization.authorizer import acting_user, attributes_of, forbidden
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
-from trainer_devcluster.apiserver.handlers import delete, pod, read, reviews, scale, write
+from trainer_devcluster.apiserver.handlers import pod, read, reviews, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ _OBJECT_HANDLERS: Final[dict[str, Handler]] = {
     "create": write.create,
     "update": write.update,
     "patch": write.patch,
-    "delete": delete.delete,
-    "deletecollection": delete.delete_collection,
+    "delete": write.delete,
+    "deletecollection": write.delete_collection,
 }
 _REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("authentication.k8s.io", "tokenreviews"): reviews.token_review,
@@ -49,9 +48,9 @@ _REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
 }
 """By group and plural: what answers the creation of an object that is not stored."""
 _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
-    ("scale", "get"): scale.get,
-    ("scale", "update"): scale.update,
-    ("scale", "patch"): scale.patch,
+    ("scale", "get"): write.get_scale,
+    ("scale", "update"): write.update_scale,
+    ("scale", "patch"): write.patch_scale,
     ("log", "get"): pod.log,
     ("binding", "create"): pod.bind,
     ("token", "create"): reviews.token,

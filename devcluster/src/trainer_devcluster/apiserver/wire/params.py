@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -159,71 +159,49 @@ def write_parameters(query: Mapping[str, str], user_agent: str, verb: str = "pat
     )
 
 
-@dataclass(slots=True)
-class _RawDeleteOptions:
-    grace: Any = None
-    propagation: Any = None
-    orphan: Any = None
-    preconditions: Object = field(default_factory=dict)
-    dry_run: list[Any] = field(default_factory=list)
-
-
 def delete_parameters(query: Mapping[str, str], body: Object | None) -> DeleteParameters:
     """The options of a deletion: those of the body, a well-typed DeleteOptions, or without one those of the query.
 
     Raises:
         ApiError: 400 for values that cannot be read, 422 for values that are not allowed.
     """
-    raw = _from_body(body) if body else _from_query(query)
-    if raw.grace is not None and raw.grace < 0:
-        raise _invalid_delete(
-            "FieldValueInvalid", f"Invalid value: {raw.grace}: must be at least 0", "gracePeriodSeconds"
-        )
-    if raw.orphan is not None and raw.propagation is not None:
-        message = "Invalid value: orphanDependents and deletionPropagation cannot be both set"
-        raise _invalid_delete("FieldValueInvalid", message, "propagationPolicy")
-    if causes := _dry_run_causes(raw.dry_run):
+    options = body or _delete_options(query)
+    grace, preconditions = options.get("gracePeriodSeconds"), options.get("preconditions") or {}
+    if grace is not None and grace < 0:
+        raise _invalid_delete("FieldValueInvalid", f"Invalid value: {grace}: must be at least 0", "gracePeriodSeconds")
+    dry_run = options.get("dryRun") or []
+    if causes := _dry_run_causes(dry_run):
         raise statuses.invalid("DeleteOptions", META_GROUP, "", causes)
     return DeleteParameters(
-        grace_period_seconds=raw.grace,
-        propagation=_propagation(raw),
-        uid=raw.preconditions.get("uid"),
-        resource_version=raw.preconditions.get("resourceVersion"),
-        dry_run=bool(raw.dry_run),
+        grace_period_seconds=grace,
+        propagation=_propagation(options.get("propagationPolicy"), options.get("orphanDependents")),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+        dry_run=bool(dry_run),
     )
 
 
-def _from_body(body: Object) -> _RawDeleteOptions:
-    return _RawDeleteOptions(
-        body.get("gracePeriodSeconds"),
-        body.get("propagationPolicy"),
-        body.get("orphanDependents"),
-        body.get("preconditions") or {},
-        body.get("dryRun") or [],
-    )
+def _delete_options(query: Mapping[str, str]) -> Object:
+    return {
+        "gracePeriodSeconds": integer(query, "gracePeriodSeconds"),
+        "propagationPolicy": query.get("propagationPolicy") or None,
+        "orphanDependents": boolean(query, "orphanDependents") if "orphanDependents" in query else None,
+        "dryRun": [query["dryRun"]] if query.get("dryRun") else [],
+    }
 
 
-def _from_query(query: Mapping[str, str]) -> _RawDeleteOptions:
-    return _RawDeleteOptions(
-        integer(query, "gracePeriodSeconds"),
-        query.get("propagationPolicy") or None,
-        boolean(query, "orphanDependents") if "orphanDependents" in query else None,
-        {},
-        [query["dryRun"]] if query.get("dryRun") else [],
-    )
-
-
-def _propagation(raw: _RawDeleteOptions) -> Propagation | None:
-    if raw.orphan is not None:
-        return Propagation.ORPHAN if raw.orphan else Propagation.BACKGROUND
-    if raw.propagation is None:
+def _propagation(policy: str | None, orphan: bool | None) -> Propagation | None:
+    if orphan is not None:
+        if policy is not None:
+            message = "Invalid value: orphanDependents and deletionPropagation cannot be both set"
+            raise _invalid_delete("FieldValueInvalid", message, "propagationPolicy")
+        return Propagation.ORPHAN if orphan else Propagation.BACKGROUND
+    if policy is None:
         return None
-    if raw.propagation not in set(Propagation):
-        message = (
-            f'Unsupported value: "{raw.propagation}": supported values: "Foreground", "Background", "Orphan", "nil"'
-        )
+    if policy not in set(Propagation):
+        message = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
         raise _invalid_delete("FieldValueNotSupported", message, "propagationPolicy")
-    return Propagation(raw.propagation)
+    return Propagation(policy)
 
 
 def _dry_run_causes(values: list[Any]) -> list[FieldError]:

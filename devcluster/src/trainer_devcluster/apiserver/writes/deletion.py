@@ -229,15 +229,11 @@ class AdmittedDeleter:
         while self._admission.concerns(endpoint):
             live = self._deleter.current(target, request.parameters)
             attributes = request.attributes(target, as_requested(target.definition, live))
-            await self._admission.mutate(attributes, request.warnings, _as_it_is)
+            await self._admission.mutate(attributes, request.warnings)
             await self._admission.validate(attributes, request.warnings)
             if self._deleter.current(target, request.parameters) is live:
                 break
         return self._deleter.delete(target, request.parameters)
-
-
-def _as_it_is(obj: Object) -> Object:
-    return obj
 
 
 def _options(parameters: DeleteParameters) -> Object:

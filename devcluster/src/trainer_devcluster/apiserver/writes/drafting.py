@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING
 
 from trainer.kube.api_semantics import field_managers, statuses
 from trainer.kube.api_semantics.json_values import same, writable_copy
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of
-from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.objects import metadata
@@ -15,14 +16,47 @@ from trainer_devcluster.apiserver.objects.built_in_types import empty_object
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.writes.scale import scaled
-from trainer_devcluster.apiserver.writes.service_ips import ServiceAddresses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+    from trainer_devcluster.apiserver.storage.storage import Storage
     from trainer_devcluster.apiserver.writes.write import Write
+
+
+NETWORK = ipaddress.IPv4Network("10.96.0.0/16")
+_RESERVED = 10
+"""Addresses at the start of the network that are kept for the cluster itself."""
+_COUNT = NETWORK.num_addresses - 1 - _RESERVED
+
+
+class ServiceAddresses:
+    """Finds addresses that no Service has.
+
+    Each search begins after the last address that was found: a Service may have to pass webhooks before it is stored.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._next = 0
+
+    def find(self) -> str:
+        """A free address.
+
+        Raises:
+            ApiError: 500, all are taken.
+        """
+        services = self._storage.snapshot(Partition.of(SERVICES))
+        taken = {(service.get("spec") or {}).get("clusterIP") for service in services}
+        for _ in range(_COUNT):
+            address = str(NETWORK[_RESERVED + self._next])
+            self._next = (self._next + 1) % _COUNT
+            if address not in taken:
+                return address
+        raise statuses.internal_error(f"failed to allocate an IP address: all of {NETWORK} are taken")
+
 
 _DEFINITIONS = Partition.of(CUSTOM_RESOURCE_DEFINITIONS)
 _ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})

@@ -156,7 +156,7 @@ class ObjectWriter:
         """
         endpoint = write.endpoint(operation)
         if self._admission.mutates(endpoint):
-            mutated = await self._admission.mutate(write.attributes(operation, obj, None), write.warnings, _as_it_is)
+            mutated = await self._admission.mutate(write.attributes(operation, obj, None), write.warnings)
             obj = mutated or obj
         if self._admission.validates(endpoint):
             await self._admission.validate(write.attributes(operation, obj, None), write.warnings)
@@ -388,10 +388,6 @@ def _shown(write: Write, obj: Object) -> Object:
     """The object as the endpoint's clients and webhooks see it."""
     paths = write.target.definition.scale
     return scale_of(obj, paths) if write.target.subresource == "scale" and paths is not None else obj
-
-
-def _as_it_is(obj: Object) -> Object:
-    return obj
 
 
 def _storage_key(target: Target) -> str:

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
 
 _DOWN_WINDOW = 300.0
 """Seconds in which no recommendation may have been higher before an autoscaler scales down."""
-_UP_PERIOD = 15.0
 _MOST_PODS = 4
-"""It adds so many pods in a period, or as many as there were, whichever is more; it removes any number."""
+"""It adds so many pods at a look, or as many as there were, whichever is more; it removes any number."""
 
 
 class Verdict(NamedTuple):
@@ -26,32 +25,25 @@ class Verdict(NamedTuple):
     is_limited: bool
 
 
-class _Change(NamedTuple):
+class _Recommendation(NamedTuple):
     at: float
     replicas: int
 
 
 @dataclass(slots=True)
 class History:
-    """What an autoscaler remembers, as long as the process lives."""
+    """What has been recommended to an autoscaler, as long as the process lives."""
 
-    recommendations: list[_Change] = field(default_factory=list)
-    changes: list[_Change] = field(default_factory=list)
-    """How many replicas were added, or (negative) taken away."""
+    recommendations: list[_Recommendation] = field(default_factory=list)
 
     def begin(self, current: int, now: float) -> None:
         """Take the size at the first look for a recommendation, so that nothing shrinks right away."""
         if not self.recommendations:
-            self.recommendations.append(_Change(now, current))
-
-    def scaled(self, before: int, after: int, now: float) -> None:
-        """Take note of a change."""
-        self.changes.append(_Change(now, after - before))
+            self.recommendations.append(_Recommendation(now, current))
 
     def forget(self, now: float) -> None:
         """Drop what no window reaches back to; the latest recommendation stays."""
         self.recommendations = [each for each in self.recommendations if each.at > now - _DOWN_WINDOW]
-        self.changes = [each for each in self.changes if each.at > now - _DOWN_WINDOW]
 
 
 def settle(spec: Object, history: History, current: int, wanted: int, now: float) -> Verdict:
@@ -59,7 +51,7 @@ def settle(spec: Object, history: History, current: int, wanted: int, now: float
 
     Args:
         spec: of the autoscaler.
-        history: what has been recommended and done; the new recommendation is added.
+        history: what has been recommended; the new recommendation is added.
         current: the present number of replicas.
         wanted: what metrics ask for.
         now: monotonic time in seconds.
@@ -70,17 +62,16 @@ def settle(spec: Object, history: History, current: int, wanted: int, now: float
     if stable != wanted:
         text = "recent recommendations were higher than current one, applying the highest recent recommendation"
         able = ("ScaleDownStabilized", text)
-    history.recommendations.append(_Change(now, wanted))
+    history.recommendations.append(_Recommendation(now, wanted))
     history.forget(now)
-    replicas, reason = _limit(spec, history, current, stable, now)
+    replicas, reason = _limit(spec, current, stable)
     return Verdict(replicas, able, (reason, _LIMITS[reason]), replicas != stable)
 
 
-def _limit(spec: Object, history: History, current: int, wanted: int, now: float) -> tuple[int, str]:
+def _limit(spec: Object, current: int, wanted: int) -> tuple[int, str]:
     """What the bounds and the pace leave of it, and the reason."""
     most, least = spec["maxReplicas"], spec.get("minReplicas", 1)
-    start = current - sum(each.replicas for each in history.changes if each.at > now - _UP_PERIOD)
-    rate = max(current, start + _MOST_PODS, start * 2)
+    rate = max(current + _MOST_PODS, current * 2)
     if wanted > min(most, rate) and wanted > current:
         return (rate, "ScaleUpLimit") if most > rate else (most, "TooManyReplicas")
     if wanted < min(current, least):

@@ -151,7 +151,6 @@ class HorizontalPodAutoscalerReconciler:
         text = f"the HPA controller was able to update the target scale to {decision.replicas}"
         draft.set_condition(ABLE_TO_SCALE, "SucceededRescale", text, holds=True)
         draft.set_sizes(current, decision.replicas, rescaled=True)
-        history.scaled(current, decision.replicas, self._clock.monotonic())
         self._tell(autoscaler, "Normal", "SuccessfulRescale", size)
         log.info("scaled", target=spec["scaleTargetRef"]["name"], before=current, after=decision.replicas)
 

@@ -18,7 +18,7 @@ from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.fake.life import next_status
 from trainer_devcluster.kubelet.network.pod_network import AddressPool
 from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
-from trainer_devcluster.kubelet.pod_api import ClientPodApi
+from trainer_devcluster.kubelet.pod_api import PodApi
 
 if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
@@ -50,7 +50,7 @@ class FakeKubelet:
         self._manager = manager
         self._options = options
         self._pods = manager.informer(PODS).lister
-        self._api = ClientPodApi(manager.client)
+        self._api = PodApi(manager.client)
         self._clock = manager.clock
         self._pool = AddressPool(_NETWORK)
         self._addresses: dict[ObjectKey, str] = {}

@@ -19,7 +19,7 @@ def user_namespace_identity() -> tuple[int, int] | None:
     return (os.geteuid(), os.getegid()) if os.geteuid() != 0 else None
 
 
-class HostsNetwork:
+class HostsNetwork(AddressPool):
     """Each pod has an address in 127.0.0.0/8, which Linux answers on without set-up.
 
     The second number of the address comes from the process ID, so that two clusters rarely share addresses.
@@ -34,16 +34,8 @@ class HostsNetwork:
 
     def __init__(self) -> None:
         self.run_as = user_namespace_identity()
-        self._addresses = AddressPool(IPv4Network(f"127.{16 + os.getpid() % 224}.0.0/16"))
+        super().__init__(IPv4Network(f"127.{16 + os.getpid() % 224}.0.0/16"))
         self.hosts_preamble = Path("/etc/hosts").read_text(encoding="utf-8", errors="replace")
-
-    def allocate(self) -> str:
-        """The next free address."""
-        return self._addresses.allocate()
-
-    def release(self, address: str) -> None:
-        """Give an address back."""
-        self._addresses.release(address)
 
     def sandbox(self, hostname: str, address: str) -> SandboxSpec:  # noqa: ARG002 - protocol
         """A host name of its own, in a user namespace unless we are root."""

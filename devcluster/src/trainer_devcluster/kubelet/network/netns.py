@@ -46,7 +46,7 @@ options attempts:1 timeout:1
 """
 
 
-class NetnsNetwork:
+class NetnsNetwork(AddressPool):
     """Pods on one bridge; made by `open_netns`."""
 
     mode = PodNetworkMode.NETNS
@@ -58,21 +58,13 @@ class NetnsNetwork:
     hosts_preamble = _HOSTS_PREAMBLE
 
     def __init__(self, ip: str, holder: int, run_as: tuple[int, int] | None, listener: socket.socket) -> None:
+        super().__init__(_SUBNET)
         self.run_as = run_as
         self.api_server = API_SERVER
         self.api_listener = listener
         self._ip = ip
         self._holder = holder
-        self._addresses = AddressPool(_SUBNET)
         self._numbers = itertools.count(1)
-
-    def allocate(self) -> str:
-        """The next free address."""
-        return self._addresses.allocate()
-
-    def release(self, address: str) -> None:
-        """Give an address back."""
-        self._addresses.release(address)
 
     def sandbox(self, hostname: str, address: str) -> SandboxSpec:
         """A network namespace with `lo` and `eth0`, whose other end is on the bridge."""

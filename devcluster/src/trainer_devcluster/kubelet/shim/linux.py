@@ -5,6 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -92,3 +97,46 @@ def adopt_orphans() -> None:
 def set_process_name(name: str) -> None:
     """Name shown by `ps -o comm` (at most 15 bytes)."""
     _check(_libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0), "prctl PR_SET_NAME")
+
+
+_FLAGS = {
+    "user": CLONE_NEWUSER,
+    "net": CLONE_NEWNET,
+    "uts": CLONE_NEWUTS,
+    "ipc": CLONE_NEWIPC,
+    "mnt": CLONE_NEWNS,
+    "pid": CLONE_NEWPID,
+}
+
+
+def join(paths: Iterable[str]) -> None:
+    """Enter namespaces in the given order; a user namespace comes first, because it grants the right to the others."""
+    for path in paths:
+        setns(path)
+
+
+def make(kinds: Iterable[str]) -> None:
+    """Make namespaces; with a user namespace, become root in it and make the others there."""
+    wanted = set(kinds)
+    if "user" in wanted:
+        _become(0, 0)
+        wanted.remove("user")
+    flags = 0
+    for kind in wanted:
+        flags |= _FLAGS[kind]
+    if flags:
+        unshare(flags)
+
+
+def return_to(user: int, group: int) -> None:
+    """Leave root of a user namespace for the user that made it, by a second one inside it."""
+    _become(user, group)
+
+
+def _become(user: int, group: int) -> None:
+    outer_user, outer_group = os.geteuid(), os.getegid()
+    unshare(CLONE_NEWUSER)
+    # An unprivileged process may map groups only after it has given up setgroups (user_namespaces(7)).
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{user} {outer_user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{group} {outer_group} 1", encoding="ascii")

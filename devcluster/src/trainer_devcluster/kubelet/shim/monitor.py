@@ -8,7 +8,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import init, linux, namespaces, probes, processes, reports
+from . import init, linux, probes, processes, reports
 from .log_file import LogFile
 from .spec import decode_probe
 
@@ -33,9 +33,9 @@ def run(spec: ContainerSpec, control: int, answers: int) -> None:
         reports.send(answers, reports.Failed.because_of("log", error))
         return
     try:
-        namespaces.join(spec.join)
+        linux.join(spec.join)
         if spec.isolated:
-            namespaces.make(("pid",))
+            linux.make(("pid",))
         else:
             linux.adopt_orphans()
     except OSError as error:

@@ -9,7 +9,7 @@ import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from . import linux, namespaces, processes, reports
+from . import linux, processes, reports
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -140,7 +140,7 @@ def _secured(connection: socket.socket) -> socket.socket:
 
 def _execute(probe: ProbeSpec, container: ContainerSpec, init: int) -> None:
     if container.isolated:
-        namespaces.join((f"/proc/{init}/ns/mnt",))
+        linux.join((f"/proc/{init}/ns/mnt",))
     output = os.memfd_create("probe")
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (output, 1), (output, 2)):

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from . import linux, namespaces
+from . import linux
 from .reports import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _prepare(spec: ContainerSpec) -> None:
     if not spec.isolated:
         linux.die_with_parent()
     if spec.run_as is not None:
-        namespaces.return_to(*spec.run_as)
+        linux.return_to(*spec.run_as)
     os.setsid()
     os.umask(0o022)
     # The interpreter ignores these two; a program expects the defaults.

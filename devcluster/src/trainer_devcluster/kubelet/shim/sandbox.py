@@ -1,4 +1,8 @@
-"""The process that holds the namespaces which the containers of a pod share, or the network that all pods share."""
+"""The process that holds the namespaces which the containers of a pod share, or the network that all pods share.
+
+In the network of a pod it is also a name server that knows no name: pods find each other by their hosts files, any
+other name does not exist in a network without a way out, and without an answer programs would try again and again.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import socket
 import subprocess
 from typing import TYPE_CHECKING
 
-from . import linux, name_server, namespaces, reports
+from . import linux, reports
 
 if TYPE_CHECKING:
     from .spec import IpBatch, SandboxSpec
@@ -19,7 +23,7 @@ def run(spec: SandboxSpec, control: int, answers: int) -> None:
     linux.set_process_name("pod-sandbox")
     try:
         _prepare(spec)
-        server = name_server.listen() if spec.serve_names else None
+        server = _listen() if spec.serve_names else None
     except OSError as error:
         reports.send(answers, reports.Failed.because_of("sandbox", error))
         return
@@ -38,15 +42,15 @@ def _hold(control: int, server: socket.socket | None) -> None:
         while True:
             for key, _ in selector.select():
                 if server is not None and key.fileobj is server:
-                    name_server.answer(server)
+                    _answer(server)
                 elif not os.read(control, 1024):
                     return
 
 
 def _prepare(spec: SandboxSpec) -> None:
-    namespaces.join(spec.join)
+    linux.join(spec.join)
     joined = _open_network()
-    namespaces.make(spec.unshare)
+    linux.make(spec.unshare)
     if spec.hostname:
         socket.sethostname(spec.hostname)
     new = _open_network()
@@ -76,3 +80,41 @@ def _open_network() -> int:
 def _run_ip(ip: str, batch: IpBatch) -> None:
     commands = "".join(f"{command}\n" for command in batch.commands)
     subprocess.run([ip, "-batch", "-"], input=commands, text=True, capture_output=True, check=True)
+
+
+_HEADER = 12
+_NAME_ERROR = b"\x81\x83"
+"""Flags: response, recursion desired and available, no such name (RFC 1035, 4.1.1)."""
+_LONGEST_QUERY = 4096
+
+
+def _listen() -> socket.socket:
+    """The socket on which resolvers ask; needs the right to bind port 53.
+
+    Raises:
+        OSError: the port cannot be bound.
+    """
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 53))
+    return server
+
+
+def _answer(server: socket.socket) -> None:
+    """Answer one query that has arrived."""
+    query, client = server.recvfrom(_LONGEST_QUERY)
+    response = no_such_name(query)
+    if response:
+        server.sendto(response, client)
+
+
+def no_such_name(query: bytes) -> bytes:
+    """The answer to a query; empty if it is none."""
+    end = _HEADER
+    while end < len(query) and query[end]:
+        end += query[end] + 1
+    # The root label, type and class follow the name.
+    end += 5
+    if end > len(query):
+        return b""
+    one_question = b"\x00\x01" + bytes(6)
+    return query[:2] + _NAME_ERROR + one_question + query[_HEADER:end]

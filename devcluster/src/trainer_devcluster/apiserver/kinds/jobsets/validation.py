@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.names import label_value_problems, subdomain_problems
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.kinds.jobs.validation import validate_manager
 from trainer_devcluster.apiserver.kinds.jobsets.claims import validate_claims
-from trainer_devcluster.apiserver.objects.names import label_value_problems, service_label_problems, subdomain_problems
+from trainer_devcluster.apiserver.objects.names import service_label_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,22 +1,61 @@
-"""Pods whose Job is gone: nobody will count them, so the tracking finalizer must not hold them."""
+"""What is left of Jobs: those that have outlived `ttlSecondsAfterFinished`, and pods whose Job is gone.
+
+Nobody will count such pods, so the tracking finalizer must not hold them. Kubernetes documentation,
+"TTL-after-finished".
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
+from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import ObjectKey, controller_of, uid_of
+from trainer.kube.objects import ObjectKey, controller_of, is_being_deleted, uid_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.controller import release
 from trainer_devcluster.controllers.job.pods import is_tracked
+from trainer_devcluster.controllers.options import time_to_live
 
 if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
+
+log = structlog.get_logger(__name__)
+
+
+class TtlReconciler:
+    """Deletes Jobs when their time to live is over."""
+
+    def __init__(self, client: Client, jobs: Lister, clock: Clock) -> None:
+        self._client = client
+        self._jobs = jobs
+        self._clock = clock
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Delete the Job if it is due, else come back when it is."""
+        job = self._jobs.get(key)
+        if job is None or is_being_deleted(job):
+            return None
+        remaining = time_to_live(job, ("Complete", "Failed"), self._clock.now())
+        if remaining is None:
+            return None
+        if remaining > 0:
+            return Result(requeue_after=remaining)
+        options = DeleteOptions(propagation=Propagation.FOREGROUND, uid=uid_of(job))
+        try:
+            await self._client.delete(JOBS, key.name, key.namespace, options)
+        except NotFoundError:
+            return None
+        log.info("deleted finished job", job=key.name)
+        return None
 
 
 class OrphanReconciler:
@@ -52,9 +91,12 @@ class OrphanReconciler:
 
 
 def register(manager: Manager) -> None:
-    """Have the manager run the controller of orphaned pods."""
-    reconciler = OrphanReconciler(manager.client, manager.informer(JOBS).lister, manager.informer(PODS).lister)
-    Controller("orphaned-pod", manager, reconciler.reconcile).reconciles(PODS, predicate=_is_tracked)
+    """Have the manager run the controllers of finished Jobs and of orphaned pods."""
+    client, jobs, pods = manager.client, manager.informer(JOBS).lister, manager.informer(PODS).lister
+    finished = TtlReconciler(client, jobs, manager.clock)
+    Controller("job-ttl", manager, finished.reconcile).reconciles(JOBS)
+    orphans = OrphanReconciler(client, jobs, pods)
+    Controller("orphaned-pod", manager, orphans.reconcile).reconciles(PODS, predicate=_is_tracked)
 
 
 def _is_tracked(_: CachedObject | None, new: CachedObject | None) -> bool:

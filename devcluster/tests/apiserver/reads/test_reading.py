@@ -7,7 +7,7 @@ import anyio
 from devcluster.tests.apiserver.builders import CONFIG_MAP, config_map
 from trainer.kube.clock import timestamp
 from trainer.kube.testing.clock import ManualClock
-from trainer_devcluster.apiserver.reads.presentation import Presenter
+from trainer_devcluster.apiserver.reads.reading import Presenter
 from trainer_devcluster.apiserver.tables.table import IncludeObject
 from trainer_devcluster.apiserver.wire.headers import answer_format
 

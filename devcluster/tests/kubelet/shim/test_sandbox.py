@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer_devcluster.kubelet.shim.name_server import no_such_name
+from trainer_devcluster.kubelet.shim.sandbox import no_such_name
 
 QUESTION = b"\x03pod\x03job\x00\x00\x01\x00\x01"
 OPTIONS = b"\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x00"
