@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from devcluster.tests.controllers.cached_server import CachedServer, cached_server
 from trainer.kube.client import DeleteOptions, Propagation
