@@ -13,6 +13,8 @@ class RateLimiter:
     A request that is cancelled while it waits takes nothing, and the next one in line takes its place.
     """
 
+    __slots__ = ("_burst", "_clock", "_filled_at", "_qps", "_tokens", "_turn")
+
     def __init__(self, qps: float, burst: int, *, clock: Clock | None = None) -> None:
         if qps <= 0 or burst < 1:
             raise ValueError(f"a rate limit needs a positive qps and a burst of at least 1, not {qps} and {burst}")
@@ -21,11 +23,13 @@ class RateLimiter:
         self._clock = clock or SystemClock()
         self._tokens = float(burst)
         self._filled_at = self._clock.monotonic()
-        self._turn = anyio.Lock()
+        self._turn: anyio.Lock | None = None
+        """Made by the first who waits: limits by the thousand are for users that give up instead."""
 
     async def wait(self) -> float:
         """Wait for a token and take it; returns the seconds that this took."""
         began = self._clock.monotonic()
+        self._turn = self._turn or anyio.Lock()
         async with self._turn:
             self._fill()
             while self._tokens < 1:
