@@ -32,6 +32,7 @@ SHIPPED = {
     "mpi-openmpi": ("mpi", "mpi"),
     "plain": ("plain", None),
     "tensorflow-distributed": ("tensorflow", "tensorflow"),
+    "tensorflow-parameter-server": ("tensorflow", "tensorflow"),
     "torch-distributed": ("torch", "torch"),
     "torch-distributed-elastic": ("torch", "torch"),
     "torch-single-node": ("torch", "torch"),

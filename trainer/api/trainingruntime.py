@@ -146,8 +146,15 @@ class XGBoostMLPolicySource(Policy):
     """Distributed XGBoost, whose workers meet at a tracker on the first node."""
 
 
+TENSORFLOW_ROLES = ("chief", "ps", "evaluator")
+"""Names of the replicated Jobs that have a role of their own in a TensorFlow training, as in a TFJob."""
+
+
 class TensorFlowMLPolicySource(Policy):
-    """Distributed TensorFlow: every node is a worker of a MultiWorkerMirroredStrategy."""
+    """Distributed TensorFlow: every node is a worker.
+
+    Replicated Jobs called chief, ps and evaluator have these roles beside them.
+    """
 
 
 class FluxMLPolicySource(ApiModel):
@@ -191,6 +198,11 @@ class MLPolicy(Policy):
     def source(self) -> str | None:
         """The member that is set, such as `torch`; None for a runtime of no particular framework."""
         return next((name for name in _SOURCES if getattr(self, name) is not None), None)
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Names of the replicated Jobs that train together with the nodes, where a runtime has them."""
+        return TENSORFLOW_ROLES if self.tensorflow is not None else ()
 
     @property
     def node_bounds(self) -> tuple[int, int] | None:

@@ -56,22 +56,33 @@ def mark_trainer(info: RuntimeInfo) -> None:
         # Runtimes of Kubeflow Trainer label it as the trainer; the nodes are what numNodes counts.
         launcher.ancestor = None
         launcher.main = _find_main(launcher, f"{_path(info, launcher)}.template.spec.template.spec.containers")
-    path = _path(info, pod_set)
-    if pod_set.replicas != 1:
-        rule = "must be 1 for the trainer; set spec.mlPolicy.numNodes instead"
-        raise BuildError(invalid(f"{path}.replicas", pod_set.replicas, rule))
-    job = next(job for job in info.template.replicated_jobs or [] if job.name == pod_set.name)
-    if job.template.spec.completion_mode == "NonIndexed":
-        rule = "must be Indexed: a node's rank is its index"
-        raise BuildError(invalid(f"{path}.template.spec.completionMode", "NonIndexed", rule))
+    _take_part(info, pod_set, "spec.mlPolicy.numNodes")
     pod_set.ancestor = Ancestor.TRAINER
-    pod_set.main = _find_main(pod_set, f"{path}.template.spec.template.spec.containers")
+    for peer in _peers(info):
+        _take_part(info, peer, "parallelism of the Job")
+        peer.ancestor, peer.is_peer = None, True
     if info.ml_policy.num_nodes is not None:
         pod_set.count = info.ml_policy.num_nodes
     bounds = info.ml_policy.node_bounds
     if bounds is not None:
         pod_set.elastic = NodeRange(*bounds)
         pod_set.count = pod_set.elastic.least
+
+
+def _take_part(info: RuntimeInfo, pod_set: PodSet, size: str) -> None:
+    """Find the main container of pods that have a rank in the training, and refuse Jobs that give them none."""
+    path = _path(info, pod_set)
+    if pod_set.replicas != 1:
+        who = "for the trainer" if pod_set not in _peers(info) else f"for {pod_set.name}"
+        raise BuildError(invalid(f"{path}.replicas", pod_set.replicas, f"must be 1 {who}; set {size} instead"))
+    if info.job_of(pod_set).template.spec.completion_mode == "NonIndexed":
+        rule = "must be Indexed: a node's rank is its index"
+        raise BuildError(invalid(f"{path}.template.spec.completionMode", "NonIndexed", rule))
+    pod_set.main = _find_main(pod_set, f"{path}.template.spec.template.spec.containers")
+
+
+def _peers(info: RuntimeInfo) -> list[PodSet]:
+    return [pod_set for pod_set in info.pod_sets if pod_set.name in info.ml_policy.peers]
 
 
 def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
@@ -159,9 +170,8 @@ def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
-    labelled = [
-        pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER and pod_set is not info.launcher
-    ]
+    others = [info.launcher, *_peers(info)]
+    labelled = [pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER and pod_set not in others]
     candidates = labelled or [
         pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in TRAINER_JOBS
     ]

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from trainer.api.jobset import JobSetSpec
+from trainer.api.jobset import JobSetSpec, SuccessPolicy
+from trainer.api.progress import PRIMARY_POD
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.plugin_api.conventions import V2ALPHA1, Conventions
 from trainer.framework.plugin_api.devices import USUAL_DEVICES, Devices, DeviceTable
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid
+from trainer.kube.objects import annotations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Collection, Hashable, Iterable
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainjob import TrainJob
@@ -125,7 +127,9 @@ class PodSet:
     init_containers: list[Container] = field(default_factory=list)
     volumes: list[Object] = field(default_factory=list)
     main: Container | None = None
-    """The container that trains; only in the pod sets of the trainer and of an MPI launcher."""
+    """The container that trains; only in the pod sets of the trainer, of an MPI launcher and of peers."""
+    is_peer: bool = False
+    """Whether the pods train together with the nodes in another role, such as parameter servers."""
     labels: dict[str, str] = field(default_factory=dict)
     """Labels that the pods get besides those of the template and of the TrainJob."""
     annotations: dict[str, str] = field(default_factory=dict)
@@ -207,7 +211,7 @@ class RuntimeInfo:
 
     @property
     def gang(self) -> list[PodSet]:
-        """The pods that are of use only together, of one replicated Job or more: the training nodes.
+        """The pods that are of use only together, of one replicated Job or more: the training nodes and their peers.
 
         Initializers and exporters run before and after them, and a launcher waits until they are ready: as members they
         would keep the nodes waiting forever. By the conventions of v1alpha1 they are members where no Job waits for
@@ -218,7 +222,7 @@ class RuntimeInfo:
         waits = any(job.depends_on for job in jobs) or (policy and policy.startup_policy_order == "InOrder")
         if self.conventions.gang_is_everybody and not (waits and self._trainers):
             return self.pod_sets
-        return [self.trainer]
+        return [self.trainer, *self.peers]
 
     @property
     def trains(self) -> bool:
@@ -230,9 +234,17 @@ class RuntimeInfo:
         return self.trains and (train_job.spec.trainer is not None or not self.conventions.needs_trainer)
 
     @property
+    def peers(self) -> list[PodSet]:
+        """The pod sets that train together with the nodes in another role, such as parameter servers."""
+        return [pod_set for pod_set in self.pod_sets if pod_set.is_peer]
+
+    @property
     def training_pod_sets(self) -> list[PodSet]:
-        """An MPI launcher, if there is one, and the nodes; the main container of the first runs the command."""
-        return [*([self.launcher] if self.launcher else []), self.trainer]
+        """An MPI launcher, if there is one, the nodes and their peers.
+
+        The main container of the first runs the command.
+        """
+        return [*([self.launcher] if self.launcher else []), self.trainer, *self.peers]
 
     @property
     def main_container(self) -> Container:
@@ -241,7 +253,7 @@ class RuntimeInfo:
 
     @property
     def training_containers(self) -> list[Container]:
-        """The main containers of the nodes and of an MPI launcher, which share image and environment."""
+        """The main containers of nodes, peers and an MPI launcher, which share image and environment."""
         return [pod_set.main_container for pod_set in self.training_pod_sets]
 
     def devices_of(self, container: Container) -> Devices:
@@ -254,6 +266,18 @@ class RuntimeInfo:
     def job_of(self, pod_set: PodSet) -> ReplicatedJob:
         """The replicated Job of a pod set, for what RuntimeInfo has no field for."""
         return next(job for job in self.template.replicated_jobs or [] if job.name == pod_set.name)
+
+    def report_from(self, pod_set: PodSet) -> None:
+        """Make the first pod of a pod set the primary pod (KEP-2779), unless a template of the runtime has one."""
+        templates = (job.template.spec.template for job in self.template.replicated_jobs or [])
+        if not any(PRIMARY_POD in annotations_of(template) for template in templates):
+            pod_set.annotations[PRIMARY_POD] = "true"
+
+    def succeed_without(self, pod_sets: Collection[PodSet]) -> None:
+        """Make success depend on all other pod sets, since these never end, unless the runtime has a policy."""
+        if self.template.success_policy is None:
+            names = [pod_set.name for pod_set in self.pod_sets if pod_set not in pod_sets]
+            self.template.success_policy = SuccessPolicy(operator="All", target_replicated_jobs=names)
 
     @property
     def subdomain(self) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.jobset import DependsOn, SuccessPolicy
-from trainer.api.progress import PRIMARY_POD
+from trainer.api.jobset import DependsOn
 from trainer.framework import (
     Ancestor,
     by_name,
@@ -21,7 +20,6 @@ from trainer.framework import (
     stated_processes,
     upsert,
 )
-from trainer.kube.objects import annotations_of
 from trainer.plugins.mpi import hostfile, ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, hostfile_config_map, hostfile_volume, implementation_of
 from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
@@ -75,8 +73,8 @@ class MPI:
             if policy.run_launcher_as_node:
                 count_as_node(info)
             start_after_nodes(info, launcher)
-            end_with_launcher(info)
-            report_for_nodes(info, launcher)
+            info.succeed_without([info.trainer])  # whose sshd never ends
+            info.report_from(launcher)  # whose log has the nodes' output
         else:
             keep_one_node(info, train_job, launcher)
         style = KeyStyle.of(info.conventions)
@@ -151,21 +149,6 @@ def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
         info.pod_sets.insert(info.pod_sets.index(nodes) + 1, launcher)
         order = {pod_set.name: position for position, pod_set in enumerate(info.pod_sets)}
         jobs.sort(key=lambda job: order[job.name])
-
-
-def report_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Make the launcher the primary pod (KEP-2779), since its log has the nodes' output, unless a template has one."""
-    if not any(
-        PRIMARY_POD in annotations_of(job.template.spec.template) for job in info.template.replicated_jobs or []
-    ):
-        launcher.annotations[PRIMARY_POD] = "true"
-
-
-def end_with_launcher(info: RuntimeInfo) -> None:
-    """Make success depend on the launcher alone, since the nodes' sshd never ends, unless the runtime has a policy."""
-    if info.template.success_policy is None:
-        names = [pod_set.name for pod_set in info.pod_sets if pod_set is not info.trainer]
-        info.template.success_policy = SuccessPolicy(operator="All", target_replicated_jobs=names)
 
 
 def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
