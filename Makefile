@@ -30,7 +30,7 @@ example-exists:
 test: $(VENV)/.dev $(VENV)/.s3-server
 	$(BIN)/pytest -n 3
 
-e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-paddle $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(E2E)
 
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.

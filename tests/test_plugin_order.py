@@ -83,6 +83,7 @@ def cases() -> dict[str, tuple[TrainJob, Runtime]]:
         "plain": (train_job(trainer={"numNodes": 3, "env": env}), runtime()),
         "overridden": (train_job(podSpecOverrides=[override], labels={"a": "b"}), runtime(policy={"torch": {}})),
         "xgboost": (train_job(), runtime(policy={"xgboost": {}, "numNodes": 2})),
+        "paddle": (train_job(), runtime(policy={"paddle": {}, "numNodes": 2})),
         "tensorflow": (train_job(), runtime(policy={"tensorflow": {}, "numNodes": 2})),
         "gang": (train_job(), runtime(policy={"jax": {}, "numNodes": 2}, **gang)),
         "mpi": (

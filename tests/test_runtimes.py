@@ -30,6 +30,7 @@ SHIPPED = {
     "mpi-intel": ("mpi", "mpi"),
     "mpi-mpich": ("mpi", "mpi"),
     "mpi-openmpi": ("mpi", "mpi"),
+    "paddle-distributed": ("paddle", "paddle"),
     "plain": ("plain", None),
     "tensorflow-distributed": ("tensorflow", "tensorflow"),
     "tensorflow-parameter-server": ("tensorflow", "tensorflow"),

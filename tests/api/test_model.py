@@ -300,7 +300,7 @@ def test_all_errors_at_once() -> None:
         pytest.param(
             {"torch": {}, "jax": {}},
             "spec.mlPolicy",
-            "only one of torch, mpi, jax, xgboost, tensorflow, flux may be set",
+            "only one of torch, mpi, jax, xgboost, tensorflow, paddle, flux may be set",
             id="two",
         ),
         pytest.param(

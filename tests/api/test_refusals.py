@@ -208,7 +208,7 @@ RUNTIMES = [
     pytest.param(
         policy(torch={}, mpi={}),
         "spec.mlPolicy",
-        "only one of torch, mpi, jax, xgboost, tensorflow, flux may be set",
+        "only one of torch, mpi, jax, xgboost, tensorflow, paddle, flux may be set",
         id="two-policies",
     ),
     pytest.param(

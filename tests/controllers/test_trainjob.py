@@ -438,7 +438,7 @@ async def test_a_runtime_that_cannot_be_read(cluster: Cluster) -> None:
             "JobsBuildFailed",
             (
                 "Failed to build Jobs: ClusterTrainingRuntime/blueprint spec.mlPolicy: "
-                "Invalid value: only one of torch, mpi, jax, xgboost, tensorflow, flux may be set"
+                "Invalid value: only one of torch, mpi, jax, xgboost, tensorflow, paddle, flux may be set"
             ),
         )
 

@@ -21,7 +21,10 @@ PROCESSES = "spec.trainer.numProcPerNode"
     [
         pytest.param(None, [PROCESSES], id="no-policy"),
         pytest.param({"numNodes": 2}, [PROCESSES], id="no-source"),
-        *(pytest.param({source: {}}, [], id=source) for source in ("torch", "mpi", "jax", "xgboost", "tensorflow")),
+        *(
+            pytest.param({source: {}}, [], id=source)
+            for source in ("torch", "mpi", "jax", "xgboost", "tensorflow", "paddle")
+        ),
     ],
 )
 def test_one_process_per_node(policy: Object | None, fields: list[str]) -> None:

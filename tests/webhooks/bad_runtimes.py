@@ -75,7 +75,7 @@ RUNTIMES = [
         "two-frameworks",
         blueprint(policy={"torch": {}, "jax": {}}),
         "spec.mlPolicy",
-        "Invalid value: only one of torch, mpi, jax, xgboost, tensorflow, flux may be set",
+        "Invalid value: only one of torch, mpi, jax, xgboost, tensorflow, paddle, flux may be set",
         RULE,
     ),
     BadInput(

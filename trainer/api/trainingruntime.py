@@ -157,6 +157,10 @@ class TensorFlowMLPolicySource(Policy):
     """
 
 
+class PaddleMLPolicySource(Policy):
+    """Distributed PaddlePaddle, started by paddle.distributed.launch."""
+
+
 class FluxMLPolicySource(ApiModel):
     """Training that Flux starts, whose brokers are installed in the pods."""
 
@@ -164,7 +168,7 @@ class FluxMLPolicySource(ApiModel):
     """Processes on every node. Defaults to 1."""
 
 
-_SOURCES = ("torch", "mpi", "jax", "xgboost", "tensorflow", "flux")
+_SOURCES = ("torch", "mpi", "jax", "xgboost", "tensorflow", "paddle", "flux")
 
 
 class MLPolicy(Policy):
@@ -191,6 +195,8 @@ class MLPolicy(Policy):
     """Distributed XGBoost."""
     tensorflow: TensorFlowMLPolicySource | None = None
     """Distributed TensorFlow."""
+    paddle: PaddleMLPolicySource | None = None
+    """Distributed PaddlePaddle."""
     flux: FluxMLPolicySource | None = None
     """Training that is started by Flux."""
 

@@ -9,6 +9,7 @@ from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
+from trainer.plugins.paddle import Paddle
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.progress_reporter import ProgressReporter
 from trainer.plugins.tensorflow import TensorFlow
@@ -27,6 +28,7 @@ BUILT_IN: Mapping[str, PluginFactory] = {
     "jax": lambda _: Jax(),
     "jobset": lambda context: JobSetPlugin(context.reader),
     "mpi": lambda context: MPI(context.reader),
+    "paddle": lambda _: Paddle(),
     "plainml": lambda _: PlainML(),
     "progress-reporter": ProgressReporter,
     "tensorflow": lambda _: TensorFlow(),

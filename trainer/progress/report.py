@@ -54,6 +54,7 @@ _FORWARDED = (
 _RANKS = (
     "RANK",  # torchrun, accelerate, deepspeed: one process each, even when one of the following started them
     *_FORWARDED,
+    "PADDLE_TRAINER_ID",  # paddle.distributed.launch, one process each
     "JAX_PROCESS_ID",  # several for each node, when numProcPerNode asks for it
     "PET_NODE_RANK",  # from here on one for each pod: PyTorch without torchrun
     "TF_CONFIG",

@@ -308,6 +308,7 @@ def test_order(policy: Object, jobs: list[Object], expected: dict[str, str]) -> 
     ("obj", "path"),
     [
         pytest.param(runtime(job("node"), policy={"tensorflow": {}}), "spec.mlPolicy.tensorflow", id="tensorflow"),
+        pytest.param(runtime(job("node"), policy={"paddle": {}}), "spec.mlPolicy.paddle", id="paddle"),
         pytest.param(
             runtime(job("node"), policy={"torch": {"numProcPerNode": 2}}),
             "spec.mlPolicy.torch.numProcPerNode",

@@ -22,6 +22,11 @@ _INITIALIZERS: Final = ("dataset-initializer", "model-initializer")
 _EXPORTER: Final = "model-exporter"
 _JOBS: Final = "spec.template.spec.replicatedJobs"
 _POLICY: Final = "spec.mlPolicy"
+_UNKNOWN_SOURCES: Final = {
+    "tensorflow": "nothing sets TF_CONFIG",
+    "paddle": "nothing sets the variables of paddle.distributed.launch",
+}
+"""Members of `mlPolicy` that v1alpha1 lacks, and what is lost with them."""
 
 
 def encode_runtime(spec: Object, losses: Losses) -> Object:
@@ -97,9 +102,10 @@ def _trainer(jobs: list[Object], *, is_mpi: bool) -> Object | None:
 
 
 def _ml_policy(policy: Object, trainer: Object | None, losses: Losses) -> Object:
-    encoded = {name: value for name, value in policy.items() if name != "tensorflow"}
-    if "tensorflow" in policy:
-        losses.add(f"{_POLICY}.tensorflow", "has no counterpart: nothing sets TF_CONFIG")
+    encoded = {name: value for name, value in policy.items() if name not in _UNKNOWN_SOURCES}
+    for name, loss in _UNKNOWN_SOURCES.items():
+        if name in policy:
+            losses.add(f"{_POLICY}.{name}", f"has no counterpart: {loss}")
     torch, mpi = policy.get("torch"), policy.get("mpi")
     size = mapping_at(trainer, "template", "spec").get("parallelism")
     if isinstance(torch, dict):
