@@ -110,13 +110,13 @@ def test_other_runtimes_are_left_alone() -> None:
         pytest.param(
             {"numProcPerNode": "cpu"},
             POLICY,
-            ["spec.trainer.numProcPerNode: Invalid value: \"cpu\": must be a number, gpu or auto: one process of Paddle"],
+            ['spec.trainer.numProcPerNode: Invalid value: "cpu": must be a number, gpu or auto: one process of Paddle'],
             id="cpu",
         ),
         pytest.param(
             {"numProcPerNode": "gpu"},
             POLICY,
-            ["spec.trainer.numProcPerNode: Invalid value: \"gpu\": must not be gpu without GPUs"],
+            ['spec.trainer.numProcPerNode: Invalid value: "gpu": must not be gpu without GPUs'],
             id="no-GPUs",
         ),
         pytest.param(

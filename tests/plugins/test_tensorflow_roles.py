@@ -179,7 +179,7 @@ def test_sizes(job: Object, error: str) -> None:
         ),
         pytest.param(
             role("ps", size={"completionMode": "NonIndexed"}),
-            f"{JOBS}[ps].template.spec.completionMode: Invalid value: \"NonIndexed\": must be Indexed",
+            f'{JOBS}[ps].template.spec.completionMode: Invalid value: "NonIndexed": must be Indexed',
             id="no-index",
         ),
     ],
