@@ -136,8 +136,9 @@ def test_server_that_is_down(initializer: Initializer, server: RangeServer) -> N
     server.faults.append(Fault(status=500, times=1000))
     assert initializer.run(f"{server.url}/a.bin", TRANSFER_RETRY_SECONDS="1") == 1
     assert "answered 500, 8 times in a row" in initializer.message
-    assert initializer.waits == sorted(initializer.waits)
+    assert initializer.waits[:5] == sorted(initializer.waits[:5])
     assert len(initializer.waits) == 7
+    assert max(initializer.waits) <= 60
 
 
 def test_secrets_of_urls_are_not_printed(
