@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 START = ["python3", "/mnt/trainer/source/start.py", "--"]
 TORCH = [*START, "torchrun", "train.py", "--epochs", "3"]
+PADDLE = [*START, "python3", "-m", "paddle.distributed.launch", "train.py", "--epochs", "3"]
 PYTHON = [*START, "python3", "train.py", "--epochs", "3"]
 OPEN_MPI = ["mpirun", "-x", "PATH", "-x", "A", *PYTHON]
 MOUNTS = {"/mnt/trainer/source": "trainer-source", "/mnt/trainer/work": "trainer-work"}
@@ -70,6 +71,7 @@ def container_of(pods: dict[str, Object], job: str) -> Object:
                 ("torch-distributed-elastic", TORCH, ("v2alpha1",)),
                 ("torch-single-node", TORCH, ("v2alpha1",)),
                 ("jax-distributed", PYTHON, ("v2alpha1", "v1alpha1")),
+                ("paddle-distributed", PADDLE, ("v2alpha1",)),
                 ("tensorflow-distributed", PYTHON, ("v2alpha1",)),
                 ("xgboost-distributed", PYTHON, ("v2alpha1", "v1alpha1")),
                 ("plain", PYTHON, ("v2alpha1",)),

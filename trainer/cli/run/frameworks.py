@@ -37,6 +37,8 @@ _OF_LONE_MODULE: Final = {"keras": "tensorflow", "mpi4py": "mpi"}
 """Modules that others build on: they decide only where no other framework is imported."""
 _INCLUDED: Final = {"deepspeed": {"torch"}}
 """Frameworks whose runtimes have those of others."""
+_LAUNCHERS: Final = {"torch": ["torchrun"], "paddle": ["python3", "-m", "paddle.distributed.launch"]}
+"""The words before a script for policies whose frameworks do not start it as it is."""
 _USUAL: Final = ("{}-distributed", "{}-openmpi", "{}")
 """Names of the runtime that is meant where a framework has several, the best one first."""
 
@@ -56,9 +58,9 @@ class ChosenRuntime:
         return name_of(self.obj)
 
     @property
-    def is_torch(self) -> bool:
-        """Whether torchrun starts the processes."""
-        return "torch" in self._policy
+    def launcher(self) -> list[str]:
+        """What starts the processes of a script on a node, but for MPI."""
+        return next((words for name, words in _LAUNCHERS.items() if name in self._policy), ["python3"])
 
     @property
     def mpi(self) -> str:

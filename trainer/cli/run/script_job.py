@@ -101,10 +101,8 @@ def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None) 
     start = ["python3", f"{SOURCE}/{START}", *source, "--"]
     # Kubernetes would take $( for the beginning of a reference to a variable.
     script = [word.replace("$(", "$$(") for word in (settings.script, *settings.arguments)]
-    if runtime.is_torch:
-        return [*start, "torchrun", *script]
     if not runtime.mpi:
-        return [*start, "python3", *script]
+        return [*start, *runtime.launcher, *script]
     # What Open MPI starts has the environment of sshd; Hydra, of the others, takes that of mpirun along.
     names = ["PATH", *(variable["name"] for variable in settings.environment)] if runtime.mpi == "OpenMPI" else []
     return ["mpirun", *(word for name in names for word in ("-x", name)), *start, "python3", *script]
