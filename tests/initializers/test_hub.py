@@ -143,7 +143,7 @@ def test_export(initializer: Initializer, hub: HubServer, monkeypatch: pytest.Mo
 
 
 def test_export_without_a_token(initializer: Initializer, hub: HubServer) -> None:
-    """Who may not write is told which credential is missing."""
+    """The error names the credential that is missing."""
     initializer.target.mkdir(parents=True)
     (initializer.target / "x").write_bytes(b"x")
     assert initializer.run("hf://me/tuned", "export") == 1

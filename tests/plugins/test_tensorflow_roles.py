@@ -1,4 +1,4 @@
-"""TensorFlow with a chief, parameter servers and evaluators: what each role is told, and when the training ends."""
+"""TensorFlow with a chief, parameter servers and evaluators: the variables of each role, and when the training ends."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_jobs_without_an_index(job: Object, error: str) -> None:
 
 
 def test_reserved_variables() -> None:
-    """A TrainJob must not override what the roles are told."""
+    """A TrainJob must not override the variables of a role."""
     override = {
         "targetJobs": [{"name": "ps"}],
         "containers": [{"name": "trainer", "env": [{"name": "TF_CONFIG", "value": "{}"}]}],

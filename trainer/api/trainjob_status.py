@@ -177,7 +177,7 @@ class StepStatus(ApiModel):
     estimated_remaining_time_summary: str | None = None
     """The estimated remaining time for people, such as 2 hours; its format may change."""
     last_updated_time: Time | None = None
-    """When this was measured; absent while the step has told nothing."""
+    """When this was measured; absent while the step has reported nothing."""
 
 
 class NodeScale(ApiModel):

@@ -14,7 +14,7 @@ from trainer.keyring.renewal import answer
 
 
 def main() -> None:
-    """KeyringAnswer one question.
+    """Answer one question.
 
     Raises:
         msgspec.DecodeError: it is none.

@@ -1,4 +1,4 @@
-"""An HTTP server of files with ranges, which can be told to fail.
+"""An HTTP server of files with ranges, which can fail on demand.
 
 The standard library's server is enough: it runs in a thread of a test or demo, and needs no event loop there.
 """

@@ -187,7 +187,7 @@ def _grace_seconds(definition: ResourceDefinition, live: Object, parameters: Del
 
 @dataclass(frozen=True, slots=True)
 class DeletionRequest:
-    """A client's wish to delete objects."""
+    """A client's request to delete objects."""
 
     parameters: DeleteParameters
     user: User
