@@ -55,6 +55,22 @@ def test_without_repository(tmp_path: Path) -> None:
     assert names(tmp_path / "project") == ["train.py"]
 
 
+def test_script_that_is_a_link(tmp_path: Path) -> None:
+    """What it points at is not packed, so that the file itself travels."""
+    write(tmp_path, src__train_DOT_py="print()")
+    (tmp_path / "train.py").symlink_to("src/train.py")
+    (packed,) = files_of_script(tmp_path / "train.py", [])
+    assert (packed.name, packed.link, packed.size) == ("train.py", "", 7)
+
+
+@pytest.mark.parametrize("pattern", ["!", "\\"])
+def test_wrong_pattern(tmp_path: Path, pattern: str) -> None:
+    """The message names the file and the line."""
+    write(tmp_path, _DOT_trainerignore=f"*.log\n{pattern}\n")
+    with pytest.raises(BadInputError, match=r"\.trainerignore: line 2: .* is no pattern of \.gitignore"):
+        files_of_folder(tmp_path)
+
+
 def test_script_alone(tmp_path: Path) -> None:
     """A script travels with the modules that it imports and its requirements, and nothing else."""
     write(tmp_path, train_DOT_py="", model_DOT_py="", lib__a_DOT_py="", data_DOT_csv="", requirements_DOT_txt="")

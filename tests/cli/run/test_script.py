@@ -102,6 +102,7 @@ def test_suspend() -> None:
         pytest.param("ignored.py --folder .", "ignored.py is ignored in", id="ignored"),
         pytest.param("both.py", "choose with --runtime NAME", id="two frameworks"),
         pytest.param("train.py --runtime torch", "has no runtime torch: deepspeed-distributed (deep", id="runtime"),
+        pytest.param("train.py -- \udcff", r"SCRIPT [-- ARGS]: \udcff must be text in UTF-8", id="no UTF-8"),
         pytest.param("train.py --name Demo", "--name: Demo", id="name"),
         pytest.param("train.py --env 1=2", "--env: 1: must be NAME=VALUE", id="env"),
         pytest.param("train.py --code-from https://x", "--code-from: must be git+https", id="code"),
@@ -125,6 +126,20 @@ def test_bad_input(served: FakeClient, arguments: str, problem: str) -> None:
     assert result.stderr.startswith("error: ")
     assert problem in result.stderr
     assert not served.requests_of("create", "apply", "patch")
+
+
+def test_module_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with one line that names the module."""
+    read = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        if path.name == "model.py":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    result = run("train.py")
+    assert (result.exit_code, result.stderr) == (2, "error: model.py cannot be read: Permission denied\n")
 
 
 def test_report() -> None:

@@ -118,7 +118,13 @@ def test_settings(version: Version) -> None:
     """Each setting is where the API has it, and references to variables stay texts."""
     amounts = {"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}}
     wanted = settings(
-        arguments=("$(A)",), image="mine:1", nodes=4, processes=2, resources=amounts, queue="team-queue", suspend=True
+        arguments=("$(A)", "$$", "$$(A)"),
+        image="mine:1",
+        nodes=4,
+        processes=2,
+        resources=amounts,
+        queue="team-queue",
+        suspend=True,
     )
 
     job = as_served(train_job(wanted, runtime_named("torch-distributed", version), "code", "team"), version)
@@ -130,7 +136,13 @@ def test_settings(version: Version) -> None:
     }  # fmt: skip
     assert (job["spec"]["suspend"], trainer["image"], trainer["numNodes"]) == (True, "mine:1", 4)
     assert (trainer["numProcPerNode"], trainer["resourcesPerNode"]) == (2, amounts)
-    assert trainer["command"][-2:] == ["train.py", "$$(A)"]
+    assert trainer["command"][-4:] == ["train.py", "$$(A)", "$$$$", "$$$$(A)"]
+
+
+def test_script_that_looks_like_an_option() -> None:
+    """Python reads the file `-c.py` as a script, and not as its option -c."""
+    job = train_job(settings(script="-c.py", arguments=()), runtime_named("plain"), "code", "team")
+    assert job["spec"]["trainer"]["command"][-1] == "./-c.py"
 
 
 def test_minimum() -> None:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 def test_environment() -> None:
     """Values, values of here, and keys of Secrets; references to variables stay texts."""
-    assert environment(["A=1=2", "B=", "HERE", "C=$(A)"], ["T=hub:my.key"], {"HERE": "x"}) == [
+    assert environment(["A=1=2", "B=", "HERE", "C=$(A)", "D=$5$$$$(A)"], ["T=hub:my.key"], {"HERE": "x"}) == [
         {"name": "A", "value": "1=2"},
         {"name": "B", "value": ""},
         {"name": "HERE", "value": "x"},
         {"name": "C", "value": "$$(A)"},
+        {"name": "D", "value": "$5$$$$$$$$(A)"},
         {"name": "T", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "my.key"}}},
     ]
 
@@ -31,6 +32,7 @@ def test_environment() -> None:
         pytest.param(["a-b=hidden"], [], "--env: a-b: must be NAME=VALUE", id="name"),
         pytest.param(["UNSET"], [], "--env: UNSET is not set here", id="unset"),
         pytest.param(["A=hidden", "A=2"], [], "--env: A is given twice", id="twice"),
+        pytest.param(["A=hidden\udcff"], [], "--env: the value of A must be text in UTF-8", id="bytes"),
         pytest.param(["A=hidden"], ["A=s:k"], "--secret-env: A is given twice", id="in both"),
         pytest.param([], ["A"], "--secret-env: A: must be A=SECRET:KEY", id="no secret"),
         pytest.param([], ["A=hidden"], "--secret-env: A: must be A=SECRET:KEY", id="no key"),

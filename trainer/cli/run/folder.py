@@ -51,7 +51,10 @@ def files_of_folder(folder: Path) -> list[PackedFile]:
 
 
 def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
-    """A script, the modules beside it, and its requirements, by name; see `files_of_folder`."""
+    """A script, the modules beside it, and its requirements, by name; see `files_of_folder`.
+
+    One that is a symbolic link travels as the file itself, because what it points at is not packed.
+    """
     root = script.parent.resolve()
     ignores = Ignores.of(root)
     chosen = {root / script.name, *(root / path.name for path in beside)}
@@ -62,7 +65,7 @@ def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
             if path.is_dir():
                 yield from _walk(root, path, ignores.below(path))
             else:
-                yield _packed(root, path)
+                yield _packed(root, path, follows_link=True)
 
     return _bounded(packed(), root)
 
@@ -130,10 +133,11 @@ def _walk(root: Path, folder: Path, ignores: Ignores) -> Iterator[PackedFile]:
             yield _packed(root, path)
 
 
-def _packed(root: Path, path: Path) -> PackedFile:
+def _packed(root: Path, path: Path, *, follows_link: bool = False) -> PackedFile:
     name = path.relative_to(root).as_posix()
     try:
-        link = _link(root, path) if path.is_symlink() else ""
+        target = _link(root, path) if path.is_symlink() else ""
+        link = "" if follows_link else target
         status = path.lstat() if link else path.stat()
         if not link and not os.access(path, os.R_OK):
             raise PermissionError(13, "Permission denied")

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
+from trainer.cli.console import printable
+from trainer.cli.errors import BadInputError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -50,13 +53,13 @@ class Ignores:
 
         Raises:
             OSError: an ignore file cannot be read.
+            BadInputError: a pattern is wrong.
         """
         own = []
         for name in _FILES:
             file = folder / name
             if file.is_file():
-                lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-                own.append((name, folder, GitIgnoreSpec.from_lines(lines)))
+                own.append((name, folder, _spec(file)))
         return Ignores(folder, (*own, *self.specs))
 
     def match(self, path: Path, *, is_folder: bool) -> bool:
@@ -72,3 +75,22 @@ class Ignores:
                 if decision is not None:
                     return decision
         return False
+
+
+def _spec(file: Path) -> GitIgnoreSpec:
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        for number, line in enumerate(lines, start=1):
+            _check_pattern(file, number, line)
+        raise
+
+
+def _check_pattern(file: Path, number: int, line: str) -> None:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        raise BadInputError(
+            f"{printable(str(file))}: line {number}: {printable(line)[:80]} is no pattern of .gitignore"
+        ) from None

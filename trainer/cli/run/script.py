@@ -20,7 +20,7 @@ from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runt
 from trainer.cli.run.imports import Imports, imports_of
 from trainer.cli.run.package import START, CodePackage, pack, start_program
 from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
-from trainer.cli.run.variables import environment, resources_per_node
+from trainer.cli.run.variables import check_text, environment, resources_per_node
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
     Raises:
         BadInputError: the options, the code or the cluster leave no TrainJob to make; says why and what to do.
     """
+    for word in (options.script, *options.arguments):
+        check_text("SCRIPT [-- ARGS]", word, shown=printable(word))
     variables = environment(options.env, options.secret_env, os.environ)
     name = job_name(options.name, options.script)
     amounts = resources_per_node(options.gpus, options.resources)
@@ -134,7 +136,7 @@ def _code(options: ScriptOptions) -> _Code:
         return _code_of_git(options, options.code_from)
     script = Path(options.script)
     _check_script(script)
-    imports = imports_of(script)
+    imports = _imports(script)
     if imports.syntax_error:
         note(f"{script} cannot be parsed here ({printable(imports.syntax_error)}): it may fail", kind="warning")
     folder = script.parent.resolve() if options.folder is None else options.folder.resolve()
@@ -159,6 +161,13 @@ def _code(options: ScriptOptions) -> _Code:
     return _Code(pack(files, folder, additions), relative, imports)
 
 
+def _imports(script: Path) -> Imports:
+    try:
+        return imports_of(script)
+    except OSError as error:
+        raise BadInputError(f"{printable(str(error.filename or script))} cannot be read: {error.strerror}") from None
+
+
 def _report_source() -> bytes:
     return resources.files("trainer.progress").joinpath(_REPORT).read_bytes()
 
@@ -172,7 +181,7 @@ def _code_of_git(options: ScriptOptions, reference: str) -> _Code:
     git = git_code(reference)
     package = CodePackage({START: start_program()}, {}, f"{git.url} at {git.commit[:12]}")
     here = Path(options.script)
-    return _Code(package, path.as_posix(), imports_of(here) if here.is_file() else None, git)
+    return _Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git)
 
 
 def _check_script(script: Path) -> None:

@@ -12,6 +12,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.encode import encode
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.package import START
+from trainer.cli.run.variables import literal
 
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
@@ -97,10 +98,10 @@ def train_job(
 
 def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None) -> list[str]:
     """What a node runs, or with MPI the launcher: the program that prepares the node, and behind it the training."""
-    source = ["--git", git.url, git.commit] if git else []
+    source = ["--git", literal(git.url), git.commit] if git else []
     start = ["python3", f"{SOURCE}/{START}", *source, "--"]
-    # Kubernetes would take $( for the beginning of a reference to a variable.
-    script = [word.replace("$(", "$$(") for word in (settings.script, *settings.arguments)]
+    path = f"./{settings.script}" if settings.script.startswith("-") else settings.script  # no option of python3
+    script = [literal(word) for word in (path, *settings.arguments)]
     if not runtime.mpi:
         return [*start, *runtime.launcher, *script]
     # What Open MPI starts has the environment of sshd; Hydra, of the others, takes that of mpirun along.

@@ -16,7 +16,26 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """What shells and Python accept; Kubernetes allows more."""
+_EXPANDED = re.compile(r"\${2,}|\$(?=\()")
 _SECRET = re.compile(r"(?P<secret>[^:]+):(?P<key>[-._a-zA-Z0-9]+)")
+
+
+def literal(text: str) -> str:
+    """A word of a command or a value of a variable, escaped so that a container gets it unchanged.
+
+    In both, Kubernetes replaces `$(NAME)` by a variable, and `$$` by `$`.
+    """
+    return _EXPANDED.sub(lambda found: found[0] * 2, text)
+
+
+def check_text(option: str, text: str, *, shown: str) -> None:
+    """Refuse what no API object can hold: bytes that are no UTF-8, which Python reads as lone surrogates.
+
+    Raises:
+        BadInputError: without the text, which may be secret.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadInputError(f"{option}: {shown} must be text in UTF-8")
 
 
 def environment(plain: Iterable[str], of_secrets: Iterable[str], own: Mapping[str, str]) -> list[Object]:
@@ -36,9 +55,9 @@ def environment(plain: Iterable[str], of_secrets: Iterable[str], own: Mapping[st
         _check_name("--env", name, "NAME=VALUE, or NAME for a variable that is set here")
         if not separator and name not in own:
             raise BadInputError(f"--env: {name} is not set here: write {name}=VALUE")
-        # Kubernetes would take $( for the beginning of a reference to another variable.
-        text = (value if separator else own[name]).replace("$(", "$$(")
-        _add(variables, "--env", {"name": name, "value": text})
+        text = value if separator else own[name]
+        check_text("--env", text, shown=f"the value of {name}")
+        _add(variables, "--env", {"name": name, "value": literal(text)})
     for item in of_secrets:
         name, _, reference = item.partition("=")
         _check_name("--secret-env", name, "NAME=SECRET:KEY")
