@@ -115,7 +115,7 @@ class Files:
 @pytest.fixture(scope="module")
 def pipeline() -> Pipeline:
     """All plugins."""
-    context: Any = SimpleNamespace(reader=StaticReader())
+    context: Any = SimpleNamespace(reader=StaticReader(), settings=lambda model: model())
     return Pipeline(Registry([factory(context) for factory in BUILT_IN.values()]))
 
 
