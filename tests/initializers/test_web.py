@@ -130,6 +130,53 @@ def test_wrong_checksum(initializer: Initializer, server: RangeServer) -> None:
     assert server.ranges("/a.bin").count(None) == 2
 
 
+def test_file_that_changes_meanwhile(initializer: Initializer, server: RangeServer) -> None:
+    """Parts of two versions never make one file, where no checksum would find out."""
+    server.files["/a.bin"] = BIG
+    server.faults.append(Fault(version='"another"', skips=2))
+    assert initializer.run(f"{server.url}/a.bin", TRANSFER_CONNECTIONS="1") == 1
+    assert "has changed while it was fetched: start again" in initializer.message
+    assert not initializer.target.exists()
+
+
+def test_wrong_range(initializer: Initializer, server: RangeServer) -> None:
+    """Bytes from another place than was asked for are not written."""
+    server.files["/a.bin"] = BIG
+    server.faults.append(Fault(shift=7, skips=1))
+    assert initializer.run(f"{server.url}/a.bin") == 1
+    assert "answered with another range than was asked for" in initializer.message
+    assert not initializer.target.exists()
+
+
+def test_file_larger_than_any_volume(initializer: Initializer, server: RangeServer) -> None:
+    """A size that nobody can have costs nothing."""
+    server.files["/a.bin"] = b"x"
+    server.faults.append(Fault(claims=10**16))
+    assert initializer.run(f"{server.url}/a.bin") == 1
+    assert "is too small: 9095 TiB are to be fetched" in initializer.message
+    assert server.ranges("/a.bin") == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("uri", "environ", "hidden"),
+    [
+        pytest.param("http://u:p@ss@127.0.0.1:1/a", {}, "ss", id="password with an @"),
+        pytest.param("ftp:///K/secret+key", {"SECRET_ACCESS_KEY": "/K/secret+key"}, "/K/secret", id="key like a path"),
+    ],
+)
+def test_secrets_of_odd_form(initializer: Initializer, uri: str, environ: dict[str, str], hidden: str) -> None:
+    """Secrets are cut out whatever characters they have."""
+    assert initializer.run(uri, **environ) == 1
+    assert "***" in initializer.message
+    assert hidden not in initializer.message
+
+
+def test_bytes_that_are_no_text(initializer: Initializer) -> None:
+    """A variable that is not UTF-8 is shown with escapes."""
+    assert initializer.run("ftp://host/\udcff") == 1
+    assert "ftp://host/\\udcff" in initializer.message
+
+
 def test_server_that_is_down(initializer: Initializer, server: RangeServer) -> None:
     """A server that stays down ends the fetch after a number of attempts whose waits grow."""
     server.files["/a.bin"] = b"x"

@@ -133,6 +133,27 @@ def test_where_it_cannot_be(options: dict[str, Any], container: Object | None) -
     assert "initContainers" not in pod_spec(train_job(), *jobs, container=container, **options)
 
 
+def test_restricted_namespace() -> None:
+    """The init container fulfils the Pod Security Standard that the training fulfils by itself."""
+    own = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec = pod_spec(train_job(), container={"securityContext": own | {"readOnlyRootFilesystem": True}})
+    hardened = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert spec["initContainers"][0]["securityContext"] == hardened | own
+
+
+def test_name_that_is_taken() -> None:
+    """An init container of the same name stays what it is, and admission warns."""
+    job, taken = train_job(), {"name": "trainer-reporter", "image": "mine"}
+    info = extract(job, runtime(replicated_job("node", pod={"initContainers": [taken]})))
+    reporter = plugin()
+    (warning,) = reporter.validate(info, None, job)
+    assert "the pods have an init container named trainer-reporter" in str(warning)
+    reporter.identify_pod_network(info, job)
+    spec = build_jobset(info, job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert spec["initContainers"] == [taken]
+    assert "volumes" not in spec
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_existing_pods(is_there: bool) -> None:
     """Pods that run keep what they have, whatever the annotation and the configuration say now."""

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MESSAGE_LIMIT = 2048
-"""Characters of a message; the kubelet keeps 4096 bytes of a termination message."""
+MESSAGE_LIMIT = 4000
+"""Bytes of a message; the kubelet keeps 4096 of a termination message, which begins with the command."""
 
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|ACCESS_KEY|ACCOUNT_KEY|SAS|CREDENTIAL", re.IGNORECASE)
 _SECRET_LENGTH = 4
 """Shorter values are no secrets, and would be cut out of ordinary words."""
-_USER = re.compile(r"(?<=://)[^/@\s]+@")
+_NAMES_FILE = re.compile(r"(_FILE|_PATH|_CREDENTIALS)$", re.IGNORECASE)
+"""Variables whose value is the path of a file with a secret, which is none itself."""
+_USER = re.compile(r"(?<=://)[^/\s]+@")
 _QUERY = re.compile(r"(://[^\s?#]+)\?[^\s#)\"']+")
 
 
@@ -48,13 +50,21 @@ def one_line(error: BaseException, environ: Mapping[str, str]) -> str:
     else:
         text = f"{type(error).__name__}: {error}"
     line = " ".join(without_secrets(text, environ).split())
-    return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 3] + "..."
+    encoded = line.encode(errors="backslashreplace")
+    if len(encoded) <= MESSAGE_LIMIT:
+        return encoded.decode()
+    return encoded[: MESSAGE_LIMIT - 3].decode(errors="ignore") + "..."
 
 
 def without_secrets(text: str, environ: Mapping[str, str]) -> str:
     """The text with `***` for values of secret variables, and for users and queries of URLs."""
-    secrets = {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH}
-    secrets = {value for value in secrets if not value.startswith("/")}  # a path to a secret is none
+    secrets = {
+        value
+        for name, value in environ.items()
+        if _SECRET_NAME.search(name)
+        and len(value) >= _SECRET_LENGTH
+        and not (value.startswith("/") and _NAMES_FILE.search(name))
+    }
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return _QUERY.sub(r"\1?***", _USER.sub("***@", text))

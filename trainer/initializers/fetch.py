@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from trainer.initializers.errors import TransferError
 from trainer.initializers.index import FileIndex, digest_of
@@ -82,9 +82,12 @@ def checked(files: Sequence[RemoteFile], options: TransferOptions) -> Sequence[R
         patterns += f"; IGNORE_PATTERNS={','.join(options.ignore)}" if options.ignore else ""
         raise TransferError(f"{options.shown} has no files that are asked for{patterns}: check storageUri and patterns")
     names = {file.path for file in files}
+    if len(names) < len(files):
+        raise TransferError(f"{options.shown} has several files of one name: check the source")
     for file in files:
         path = PurePosixPath(file.path)
-        if path.is_absolute() or ".." in path.parts or "\0" in file.path or file.path in {"", "."}:
+        is_canonical = str(path) == file.path and "\0" not in file.path and file.path != "."
+        if path.is_absolute() or ".." in path.parts or not is_canonical:
             raise TransferError(f"{options.shown} has a file named {file.path!r}, which is no path in the target")
         for parent in path.parents:
             if str(parent) in names:
@@ -228,18 +231,23 @@ class _Fetch:
 
     def _check_space(self, files: Sequence[RemoteFile]) -> None:
         """Raise TransferError if the volume cannot hold what is missing."""
+        if (largest := max((file.size or 0 for file in files), default=0)) > self._staging.volume_bytes():
+            self._refuse(largest)  # before its parts are counted, of which there may be any number
         missing = sum(
             part.end - part.start
             for file in files
             for part in parts_of(file, self._part_size)
             if part.end is not None and self._log.checksum(file, part) is None
         )
-        free = self._staging.free_bytes()
-        if missing > free:
-            raise TransferError(
-                f"the volume of {self._staging.target} is too small: {_show(missing)} are to be fetched, and "
-                f"{_show(free)} are free: request a larger volume, or leave files out with IGNORE_PATTERNS"
-            )
+        if missing > self._staging.free_bytes():
+            self._refuse(missing)
+
+    def _refuse(self, missing: int) -> NoReturn:
+        raise TransferError(
+            f"the volume of {self._staging.target} is too small: {_show(missing)} are to be fetched, and "
+            f"{_show(self._staging.free_bytes())} are free: request a larger volume, or leave files out with "
+            "IGNORE_PATTERNS"
+        )
 
 
 def _length(part: FilePart, path: Path) -> int:

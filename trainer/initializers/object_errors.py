@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from trainer.initializers.options import TransferOptions
 
 _CODE = re.compile(r"<Code>(\w+)</Code>")
+_REDIRECT = re.compile(r"received redirect without LOCATION", re.IGNORECASE)
+"""What the library says of the answer of a bucket in another region."""
 _STATUS = re.compile(r"status code: (\d{3})")
 _CREDENTIALS = {
     "s3": "ACCESS_KEY_ID and SECRET_ACCESS_KEY by secretRef, or AWS_SKIP_SIGNATURE=true for a public bucket",
@@ -29,7 +31,7 @@ def translate(error: Exception, options: TransferOptions) -> TransferError | Int
     shown, credentials = options.shown, _CREDENTIALS[options.location.scheme]
     if code == "NoSuchBucket":
         return TransferError(f"{shown}: there is no such bucket: check storageUri, ENDPOINT and REGION")
-    if code in {"PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect"} or "redirect" in text.lower():
+    if code in {"PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect"} or _REDIRECT.search(text):
         return TransferError(f"{shown}: the bucket is in another region: set REGION to its region{_region(text)}")
     if code in {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}:
         return TransferError(f"{shown}: the credentials are wrong or expired ({code}): give {credentials}")

@@ -71,6 +71,11 @@ class Staging:
         status = os.statvfs(self._directory)
         return status.f_bavail * status.f_frsize
 
+    def volume_bytes(self) -> int:
+        """Bytes of the whole volume."""
+        status = os.statvfs(self._directory)
+        return status.f_blocks * status.f_frsize
+
     def publish(self, index: FileIndex, stale: Collection[str] = ()) -> None:
         """Make the files that were collected the target, without those that the source has no more."""
         self.files.mkdir(exist_ok=True)

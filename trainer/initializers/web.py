@@ -20,7 +20,7 @@ from trainer.initializers.errors import InterruptedTransferError, TransferError
 from trainer.initializers.file_store import RemoteFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from trainer.initializers.options import TransferOptions
 
@@ -28,6 +28,7 @@ CHUNK = 1 << 20
 """Bytes that are held for each connection."""
 _CONNECT_SECONDS = 10.0
 _REDIRECTS = 8
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/")
 _CHECKSUM = re.compile(r"sha256=([0-9a-fA-F]{64})")
 _RETRY_AFTER_LIMIT = 60.0
 
@@ -74,7 +75,18 @@ class RangeReader:
             response.drain_conn()
             seconds = min(float(after), _RETRY_AFTER_LIMIT) if after.isdecimal() else 0.0
             raise InterruptedTransferError(f"{url} answered {response.status}", retry_after=seconds)
+        if response.status == 206 and not _is_within(response, start, end):
+            response.close()
+            raise TransferError(
+                f"{url} answered with another range than was asked for: check the server and its proxies"
+            )
         return response
+
+
+def _is_within(response: urllib3.BaseHTTPResponse, start: int, end: int | None) -> bool:
+    """Whether a partial answer begins where it should, and does not go on beyond the end."""
+    found = _CONTENT_RANGE.match(response.headers.get("Content-Range", ""))
+    return found is not None and int(found[1]) == start and (end is None or int(found[2]) < end)
 
 
 def chunks(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
@@ -104,36 +116,39 @@ class WebFile:
         self._digest = _digest(location.fragment, options.shown)
         self._name = basename(unquote(location.path)) or "index.html"
         self._reader = RangeReader(self._url, timeout=options.timeout, connections=options.connections)
+        self._state = ""
         token = options.variable("ACCESS_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def files(self) -> Iterator[RemoteFile]:
         """The one file; its first byte is asked for, since many servers answer HEAD wrongly."""
         response = self._reader.open(self._url, 0, 1, self._headers)
-        self._check(response.status)
+        self._check(response.status, {200, 206, 416})
+        self._state = _state_of(response)
         _, _, total = response.headers.get("Content-Range", "").rpartition("/")
         is_ranged = response.status == 206 and total.isdecimal()
         length = total if is_ranged else response.headers.get("Content-Length", "")
         size = int(length) if length.isdecimal() else None
         if response.status == 416:
             size, is_ranged = 0, False
-        etag = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-        version = hashlib.sha256(f"{self._url} {etag} {size}".encode()).hexdigest()
+        version = hashlib.sha256(f"{self._url} {self._state} {size}".encode()).hexdigest()
         response.close() if not is_ranged else response.drain_conn()
-        yield RemoteFile(self._name, size, self._digest or f"{etag} {version[:16]}", self._digest, is_ranged)
+        yield RemoteFile(self._name, size, self._digest or f"{self._state} {version[:16]}", self._digest, is_ranged)
 
     def read(self, file: RemoteFile, start: int, end: int | None) -> Iterator[bytes]:
         """The bytes of the range."""
         whole = not file.is_ranged or (start == 0 and end == file.size)
         response = self._reader.open(self._url, 0 if whole else start, None if whole else end, self._headers)
-        self._check(response.status)
-        if response.status == 200 and not whole:
+        self._check(response.status, {200, 206})
+        # With a checksum it is known at the end what was fetched, also from servers that disagree about the ETag.
+        has_changed = file.digest is None and _state_of(response) != self._state
+        if has_changed or (response.status == 200 and not whole):
             response.close()
             raise TransferError(f"{self._shown} has changed while it was fetched: start again")
         return chunks(response)
 
-    def _check(self, status: int) -> None:
-        if status in {200, 206, 416}:
+    def _check(self, status: int, expected: Collection[int]) -> None:
+        if status in expected:
             return
         reason = {
             401: "wants credentials: give ACCESS_TOKEN by secretRef",
@@ -149,6 +164,11 @@ def open_web(options: TransferOptions) -> WebFile:
     if not options.location.hostname:
         raise TransferError(f"STORAGE_URI {options.shown} names no host: write it as https://host/path")
     return WebFile(options)
+
+
+def _state_of(response: urllib3.BaseHTTPResponse) -> str:
+    """What changes with the content of a URL; "" where the server does not say."""
+    return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
 
 def _digest(fragment: str, shown: str) -> str | None:

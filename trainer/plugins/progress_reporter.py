@@ -35,6 +35,9 @@ _SHARED: Final = ("cpu", "memory")
 """Resources that the init container asks for: as much as the training does, so that the pod needs no more."""
 _SECURITY: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
+_OF_ALL: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile")
+"""Fields that Pod Security Standards ask of every container whose pod does not set them."""
+
 
 class ReporterSettings(ApiModel):
     """Settings of the plugin progress-reporter."""
@@ -65,6 +68,8 @@ class ProgressReporter:
         if not self._image:
             rule = "has no effect: plugins.configuration.progress-reporter.image of the manager names no image"
             yield AdmissionWarning(field, rule)
+        elif any(each.name == NAME for each in info.trainer.init_containers):
+            yield AdmissionWarning(field, f"has no effect: the pods have an init container named {NAME}")
         elif info.launcher is not None:
             yield AdmissionWarning(field, "has no effect: the launcher of MPI starts processes without its environment")
 
@@ -74,6 +79,8 @@ class ProgressReporter:
         if not image:
             return
         pods, main = info.trainer, info.main_container
+        if any(each.name == NAME for each in pods.init_containers):
+            return
         values = {name: _value(main, name) for name in _SEPARATORS}
         if any(value is None for value in values.values()):
             return
@@ -83,7 +90,8 @@ class ProgressReporter:
         init = Container(NAME, image, command, volume_mounts=[mount], resources=_resources(main))
         pods.init_containers.append(init)
         spec = pod_spec_of(info.job_of(pods))
-        spec["initContainers"] = [*(spec.get("initContainers") or []), {"name": NAME, "securityContext": _SECURITY}]
+        security = _SECURITY | _user_of(spec, main.name)
+        spec["initContainers"] = [*(spec.get("initContainers") or []), {"name": NAME, "securityContext": security}]
         main.mount([mount | {"readOnly": True}])
         main.set_env(
             [
@@ -123,6 +131,13 @@ def _value(container: Container, name: str) -> str | None:
 
 def _joined(first: str | None, second: str | None, name: str) -> str:
     return _SEPARATORS[name].join(each for each in (first, second) if each)
+
+
+def _user_of(spec: Object, name: str) -> Object:
+    """The user and the seccomp profile of a container, which a namespace may demand of all containers."""
+    container: Object = next((each for each in spec.get("containers") or [] if each["name"] == name), {})
+    own = container.get("securityContext") or {}
+    return {field: own[field] for field in _OF_ALL if field in own}
 
 
 def _resources(container: Container) -> Object:

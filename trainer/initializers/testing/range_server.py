@@ -52,6 +52,12 @@ class Fault:
     matches: str = ""
     """Only for paths that contain this."""
     headers: tuple[tuple[str, str], ...] = ()
+    shift: int = 0
+    """Send a range that begins so many bytes later than the one that was asked for."""
+    claims: int = 0
+    """Say that the file has so many bytes."""
+    version: str = ""
+    """Say that the file has this ETag."""
 
     def applies(self, path: str) -> bool:
         """Whether it is the turn of this request, which counts as one."""
@@ -184,22 +190,24 @@ class RangeHandler(BaseHTTPRequestHandler):
 
     def send_file(self, content: bytes, fault: Fault | None = None, headers: dict[str, str] | None = None) -> None:
         """Send a file, or the range of it that was asked for."""
+        fault = fault or Fault()
         start, end = 0, len(content)
         found = _RANGE.fullmatch(self.headers.get("Range", "")) if self.owner.is_ranged else None
         if found and content:
             start, end = int(found[1]), min(int(found[2]) + 1 if found[2] else end, end)
+            start += fault.shift
         self.send_response(206 if found and content else 200)
-        for name, value in (headers or {"ETag": _etag(content)}).items():
+        for name, value in (headers or {"ETag": fault.version or _etag(content)}).items():
             self.send_header(name, value)
         if found and content:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(content)}")
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{fault.claims or len(content)}")
         if self.owner.tells_size:
             self.send_header("Content-Length", str(end - start))
         else:
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
-            self._send_body(memoryview(content)[start:end], fault or Fault())
+            self._send_body(memoryview(content)[start:end], fault)
 
     def _send_body(self, body: memoryview, fault: Fault) -> None:
         if fault.stalls:
