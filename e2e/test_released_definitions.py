@@ -39,15 +39,16 @@ REPORT = f"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] {json.dumps(PR
 EXPECTED = {
     ("get", "leases", 404),
     ("watch", "podgroups", 404),
+    ("watch", "resourceclaimtemplates", 404),
     ("get", "pods/log", 404),
     ("get", "pods/log", 499),
     ("get", "configmaps", 404),
     ("patch", "jobsets", 409),
     ("patch", "trainjobs/status", 409),
 }
-"""The first leader makes the lease, and the kind is optional. Pods may go while the manager asks for their logs, as may
-their TrainJobs, when it hangs up before the answer. ConfigMaps that are not watched are asked for before they are made,
-and the cache may show objects as they no longer are."""
+"""The first leader makes the lease, and two kinds are optional. Pods may go while the manager asks for their logs, as
+may their TrainJobs, when it hangs up before the answer. ConfigMaps that nobody watches are asked for before they are
+made, and the cache may show objects as they no longer are."""
 POST = """
 import datetime, json, os, ssl, urllib.request
 name = "KUBEFLOW_TRAINER_SERVER_"
