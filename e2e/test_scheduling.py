@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from e2e.claim_templates import claim_templates
 from e2e.cluster import IMAGE, train_job
 from e2e.conftest import running_cluster
 from e2e.waiting import until
@@ -103,7 +104,8 @@ def test_without_streaming_lists(gpu_cluster: Cluster, cluster: Cluster) -> None
     cluster.wait_for_state("demo", "Suspended")
     gpu_cluster.manager.stop()
     cluster.kubectl("delete", "jobset", "demo")
-    gpu_cluster.manager.start(ready="started controller")
+    with claim_templates(gpu_cluster):  # the optional kind that this cluster does not serve by itself
+        gpu_cluster.manager.start(ready="started controller")
 
     refusal = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
     assert refusal in gpu_cluster.manager.output()

@@ -66,7 +66,8 @@ def main():
         cluster_detection_method="deactivate",  # there is nothing left to be asked of Kubernetes
     )
     node, nodes = jax.process_index(), jax.process_count()
-    print(f"node {node} of {nodes}: {jax.local_device_count()} local of {jax.device_count()} devices", flush=True)
+    devices = f"{jax.local_device_count()} local of {jax.device_count()} devices"
+    print(f"node {node} of {nodes}: {devices}\n", end="", flush=True)
 
     mesh = Mesh(np.array(jax.devices()), ("data",))
     sharded = NamedSharding(mesh, PartitionSpec("data"))

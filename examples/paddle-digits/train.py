@@ -23,7 +23,7 @@ def main():
     """Train and let rank 0 print the accuracy on digits that were not trained on."""
     dist.init_parallel_env()
     rank, size = dist.get_rank(), dist.get_world_size()
-    print(f"rank {rank} of {size}", flush=True)
+    print(f"rank {rank} of {size}\n", end="", flush=True)
 
     digits = load_digits()
     x_train, x_test, y_train, y_test = train_test_split(

@@ -72,7 +72,7 @@ def train(local):
         dmlc_tracker_uri=resolve(HOST), dmlc_tracker_port=PORT, dmlc_task_id=task, dmlc_retry=16
     ):
         rank, workers = collective.get_rank(), collective.get_world_size()
-        print(f"worker {rank} of {workers} on node {NODE}", flush=True)
+        print(f"worker {rank} of {workers} on node {NODE}\n", end="", flush=True)
         shares = {"train": (x_train, y_train), "test": (x_test, y_test)}
         matrices = {name: xgb.DMatrix(x[rank::workers], label=y[rank::workers]) for name, (x, y) in shares.items()}
         started = time.monotonic()
@@ -87,7 +87,7 @@ def train(local):
             callbacks=[Progress()],
         )
         digest = hashlib.sha256(booster.save_raw("json")).hexdigest()
-        print(f"worker {rank} has model {digest[:16]}", flush=True)
+        print(f"worker {rank} has model {digest[:16]}\n", end="", flush=True)
         if rank == 0:
             print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
             print(f"test accuracy: {100 * (1 - history['test']['merror'][-1]):.1f} %", flush=True)
