@@ -39,6 +39,7 @@ def test_processes_train_together(cluster: Cluster, trainer: Any, ranks: list[st
     selector = "jobset.sigs.k8s.io/jobset-name=paddle-digits"
     log = cluster.kubectl("logs", "--selector", selector, "--tail=-1").stdout
     assert state == "Complete", log
-    assert sorted(re.findall(r"^rank (\d of \d)$", log, re.MULTILINE)) == ranks
+    # The launcher writes into the same log, not always whole lines.
+    assert set(re.findall(r"rank (\d of \d)", log)) == set(ranks), log
     (accuracy,) = re.findall(r"test accuracy: ([\d.]+) %", log)
     assert float(accuracy) > 90
