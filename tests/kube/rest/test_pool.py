@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from trainer.kube.rest.transport import open_pool
+from trainer.kube.rest.pool import open_pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -18,9 +18,10 @@ from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ApiError, ConfigurationError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
-from trainer.kube.rest.failures import BrokenConnectionError, answer_error, transport_error
-from trainer.kube.rest.lean_connection import FairScheduler, keepalive_socket
+from trainer.kube.rest.failures import answer_error, transport_error
+from trainer.kube.rest.lean_connection import FairScheduler
 from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
+from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
 from trainer.kube.rest.tls import ClientTls, ReloadingTls
 
@@ -56,10 +57,6 @@ READ_TIMEOUT = 70.0
 
 REQUEST_CONNECTIONS = 100
 """Requests that are under way at once; further ones wait. Streams have no limit."""
-
-IDLE = 45.0
-"""Seconds that an unused connection is kept: longer than pauses between attempts to find an optional kind (36 s), of
-which each would begin with a TLS handshake, and shorter than the 90 s after which API servers close it."""
 
 LONG_WAIT = 1.0
 """Seconds that are worth a line in the log: of the client's own rate limit, or of a pause before a retry."""
@@ -390,23 +387,3 @@ def _timeout(read_timeout: float | None) -> aiohttp.ClientTimeout:
 
 
 _REQUEST_TIMEOUT = _timeout(READ_TIMEOUT)
-
-
-def open_pool(*, limit: int, proxy: str | None) -> aiohttp.ClientSession:
-    """Connections, at most so many unless it is 0, that take each request once, by its TLS context."""
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=IDLE, socket_factory=keepalive_socket),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        proxy=proxy,
-        middlewares=(_send_once,),
-    )
-
-
-async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keeps aiohttp from repeating a request by itself; see `BrokenConnectionError`."""
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise BrokenConnectionError(str(error)) from error
