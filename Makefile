@@ -27,7 +27,7 @@ example-exists:
 	  { echo "error: EXAMPLE=$(EXAMPLE): there is no example of this name that runs on this machine; choose one of:" $$(cd examples && ls */train.py | xargs dirname) >&2; exit 2; }
 
 # Three workers keep two cores busy: many tests wait for processes that they have started.
-test: $(VENV)/.dev $(VENV)/.s3-server
+test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
 	$(BIN)/pytest -n 3
 
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-paddle $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
@@ -124,6 +124,13 @@ $(VENV)/.s3-server: tests/initializers/s3_requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/s3-server --upgrade \
 	  --requirement tests/initializers/s3_requirements.txt
 	@touch $@
+
+# Azurite, of npm; the tests that need it are skipped where there is no Node.
+$(VENV)/.azurite: tests/initializers/azurite/package-lock.json | $(BIN)/python
+	@if command -v npm >/dev/null; then \
+	  set -ex; mkdir -p $(VENV)/azurite; cp tests/initializers/azurite/package*.json $(VENV)/azurite; \
+	  npm ci --prefix $(VENV)/azurite --silent --no-audit --no-fund --ignore-scripts; touch $@; \
+	else echo "note: npm is not installed; the tests of az:// are skipped" >&2; fi
 
 $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[audit]'

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import obstore
 from obstore.store import S3Store
+
+from tests.initializers.bucket import Bucket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,18 +33,12 @@ sys.stdin.read()
 """
 
 
-class S3Server:
+class S3Server(Bucket):
     """A running server with an empty bucket named `bucket`."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.environ = {
-            "ENDPOINT": self.url,
-            "ACCESS_KEY_ID": "test-access-key",
-            "SECRET_ACCESS_KEY": "test-secret-key",
-            "REGION": "us-east-1",
-        }
-        self.bucket = S3Store(
+        store = S3Store(
             "bucket",
             endpoint=self.url,
             region="us-east-1",
@@ -51,22 +46,13 @@ class S3Server:
             secret_access_key="x",
             client_options={"allow_http": True},
         )
-
-    def put(self, key: str, content: bytes) -> None:
-        obstore.put(self.bucket, key, content, use_multipart=False)
-
-    def objects(self) -> dict[str, bytes]:
-        """The objects in the bucket but the index of an export."""
-        keys = sorted(str(found["path"]) for chunk in obstore.list(self.bucket) for found in chunk)
-        return {key: bytes(obstore.get(self.bucket, key).bytes()) for key in keys if ".trainer-index" not in key}
-
-    def versions(self) -> dict[str, object]:
-        """When each object was written."""
-        return {str(found["path"]): found["last_modified"] for chunk in obstore.list(self.bucket) for found in chunk}
-
-    def clear(self) -> None:
-        for key in self.versions():
-            obstore.delete(self.bucket, key)
+        environ = {
+            "ENDPOINT": self.url,
+            "ACCESS_KEY_ID": "test-access-key",
+            "SECRET_ACCESS_KEY": "test-secret-key",
+            "REGION": "us-east-1",
+        }
+        super().__init__(store, environ)
 
 
 def run_s3_server() -> Iterator[S3Server]:

@@ -9,6 +9,7 @@ figures.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, cast
@@ -21,7 +22,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from trainer.initializers.errors import TransferError
 from trainer.initializers.file_store import LocalFile, RemoteFile
 from trainer.initializers.index import INDEX_NAME, FileIndex, digest_of
-from trainer.initializers.object_errors import translate
+from trainer.initializers.object_errors import translate, translate_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +64,7 @@ class ObjectStore:
             path = self._relative(key)
             if path == INDEX_NAME or (not size and key in directories) or not self._selects(path, key):
                 continue
-            version = str(found.get("e_tag") or f"{found['last_modified'].isoformat()}-{size}")
+            version = _etag(found.get("e_tag")) or f"{found['last_modified'].isoformat()}-{size}"
             indexed = known.get(path)
             digest = indexed.digest if indexed is not None and indexed.version == version else None
             self._keys[path] = key
@@ -87,7 +88,7 @@ class ObjectStore:
             raise TransferError(f"{self._options.shown} has a *: an export needs the prefix to write to")
         try:
             present = {
-                self._relative(found["path"]): str(found.get("e_tag"))
+                self._relative(found["path"]): _etag(found.get("e_tag"))
                 for chunk in obstore.list(self._store, self._prefix or None)
                 for found in chunk
             }
@@ -121,7 +122,7 @@ class ObjectStore:
             )
         except (BaseError, OSError) as error:
             raise translate(error, self._options) from error
-        return str(result["e_tag"])
+        return _etag(result["e_tag"])
 
     def _put(self, key: str, content: bytes) -> None:
         try:
@@ -157,6 +158,11 @@ class ObjectStore:
         return f"{self._prefix}/{path}" if self._prefix else path
 
 
+def _etag(text: str | None) -> str:
+    """The ETag as in headers; lists of Azure have it without quotes."""
+    return f'"{text}"' if text and not text.endswith('"') else text or ""
+
+
 def open_s3(options: TransferOptions) -> ObjectStore:
     """The store of an `s3://` URI; variables of AWS work besides those of the released initializers."""
     names = {
@@ -176,18 +182,18 @@ def open_s3(options: TransferOptions) -> ObjectStore:
             "sets AWS_WEB_IDENTITY_TOKEN_FILE"
         )
     bucket, (client, retry) = _bucket(options), _client(options)
-    return ObjectStore(
-        S3Store(bucket, config=cast("S3Config", config), client_options=client, retry_config=retry), options
-    )
+    with _configuring(options):
+        store = S3Store(bucket, config=cast("S3Config", config), client_options=client, retry_config=retry)
+    return ObjectStore(store, options)
 
 
 def open_gcs(options: TransferOptions) -> ObjectStore:
     """The store of a `gs://` URI, with GOOGLE_APPLICATION_CREDENTIALS or the identity of the node."""
     config = _config(options, {"base_url": "ENDPOINT", "bearer_token": "ACCESS_TOKEN"})
     bucket, (client, retry) = _bucket(options), _client(options)
-    return ObjectStore(
-        GCSStore(bucket, config=cast("GCSConfig", config), client_options=client, retry_config=retry), options
-    )
+    with _configuring(options):
+        store = GCSStore(bucket, config=cast("GCSConfig", config), client_options=client, retry_config=retry)
+    return ObjectStore(store, options)
 
 
 def open_azure(options: TransferOptions) -> ObjectStore:
@@ -196,9 +202,18 @@ def open_azure(options: TransferOptions) -> ObjectStore:
     if not options.variable("AZURE_STORAGE_ACCOUNT_NAME") and not options.variable("AZURE_STORAGE_USE_EMULATOR"):
         raise TransferError("AZURE_STORAGE_ACCOUNT_NAME is not set: give the name of the account in env or secretRef")
     bucket, (client, retry) = _bucket(options), _client(options)
-    return ObjectStore(
-        AzureStore(bucket, config=cast("AzureConfig", config), client_options=client, retry_config=retry), options
-    )
+    with _configuring(options):
+        store = AzureStore(bucket, config=cast("AzureConfig", config), client_options=client, retry_config=retry)
+    return ObjectStore(store, options)
+
+
+@contextmanager
+def _configuring(options: TransferOptions) -> Iterator[None]:
+    """Say which variables to look at where obstore refuses what it reads."""
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        raise translate_configuration(error, options) from error
 
 
 def _config(options: TransferOptions, names: dict[str, str]) -> dict[str, str]:
