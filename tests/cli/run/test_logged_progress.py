@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
-from trainer.cli.logs.containers import started_containers
 from trainer.cli.run.follow import LoggedProgress
+from trainer.progress.containers import started_containers
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

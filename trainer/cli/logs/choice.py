@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_pods import place_of, recency_of
 from trainer.cli.errors import BadInputError, CommandError
-from trainer.cli.logs.containers import node_name, started_containers
 from trainer.kube.objects import name_of, uid_of
+from trainer.progress.containers import node_name, started_containers
 from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trainer.api.jobset_pods import Age, Place
-    from trainer.cli.logs.containers import PrimaryContainer, StartedContainer
     from trainer.kube.objects import Object
+    from trainer.progress.containers import PrimaryContainer, StartedContainer
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
-from trainer.cli.logs.containers import started_containers
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError, KubeError
 from trainer.kube.objects import key_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
+from trainer.progress.containers import started_containers
 from trainer.workloads.containers import has_ended
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from trainer.cli.logs.containers import StartedContainer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.progress.containers import StartedContainer
 
     Choose: TypeAlias = Callable[[Sequence[Object]], Awaitable[Iterable[StartedContainer]]]
     """Chooses the containers to follow among the pods of the job; called again whenever a pod has changed."""

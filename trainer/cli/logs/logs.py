@@ -16,9 +16,8 @@ from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, newest_runs
-from trainer.cli.logs.containers import PrimaryContainer, restarts_of
 from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, log_of, pods_of
-from trainer.cli.logs.lines import LogPrinter, log_lines
+from trainer.cli.logs.printer import LogPrinter
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.framework.plugin_api.failure import named_in
@@ -29,17 +28,19 @@ from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition, name_of, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
+from trainer.progress.containers import PrimaryContainer, restarts_of
+from trainer.progress.log_lines import log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
-    from trainer.cli.logs.containers import StartedContainer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.podlogs.container_log import ContainerLogOptions
+    from trainer.progress.containers import StartedContainer
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}

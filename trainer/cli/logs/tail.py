@@ -12,9 +12,9 @@ from trainer.kube.podlogs.position import instant_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from trainer.cli.logs.containers import StartedContainer
     from trainer.kube.client import Client, LogOptions
     from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.containers import StartedContainer
 
 _FACTOR = 8
 """Factor by which more lines are requested if too few of the last ones count."""

@@ -10,12 +10,12 @@ from rich.text import Text
 
 from trainer.cli.console import duration, printable
 from trainer.cli.jobs.progress import Metric, by_interest, short_value
-from trainer.cli.metrics.samples import MetricId
+from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trainer.cli.metrics.samples import Sample
+    from trainer.progress.samples import Sample
 
 
 _BRAILLE = 0x2800

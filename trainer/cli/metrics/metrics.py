@@ -18,26 +18,26 @@ from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_o
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
-from trainer.cli.logs.containers import PrimaryContainer, StartedContainer, started_containers
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.metrics.charts import charts
-from trainer.cli.metrics.samples import MetricSamples
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.resource import PODS
+from trainer.progress.containers import PrimaryContainer, StartedContainer, started_containers
+from trainer.progress.samples import MetricSamples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rich.console import Console
 
-    from trainer.cli.metrics.samples import Sample
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.progress.primary_pod import ContainerState
+    from trainer.progress.samples import Sample
 
 _REFRESH_SECONDS = 0.5
 

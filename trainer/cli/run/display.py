@@ -12,7 +12,7 @@ from rich.text import Text
 from trainer.cli.console import duration, printable
 from trainer.cli.jobs.progress import by_interest, in_room, label, progress_bar, short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
-from trainer.cli.logs.lines import LogPrinter
+from trainer.cli.logs.printer import LogPrinter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,25 +14,25 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.progress import NOTHING_REPORTED, TrainingProgress
 from trainer.cli.jobs.receiver import Receiver, watch_for
 from trainer.cli.jobs.state import JobState
-from trainer.cli.logs.containers import PrimaryContainer, Speaker, speaker_of
 from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
-from trainer.cli.logs.lines import log_lines
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.objects import annotations_of, controller_of, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
+from trainer.progress.containers import PrimaryContainer, Speaker, speaker_of
+from trainer.progress.log_lines import log_lines
 from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
 from trainer.progress.run import TrainingRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from trainer.cli.logs.containers import StartedContainer
     from trainer.cli.run.display import JobDisplay
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.containers import StartedContainer
     from trainer.progress.primary_pod import ContainerState
 
 

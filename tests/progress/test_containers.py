@@ -9,14 +9,20 @@ import pytest
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.jobset_labels import JOBSET_UID, REPLICATED_JOB
 from trainer.api.progress import CONTAINER, PRIMARY_POD
-from trainer.cli.logs.containers import PrimaryContainer, Speaker, node_name, speaker_of, started_containers
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.testing import FakeClient
+from trainer.progress.containers import PrimaryContainer, Speaker, node_name, speaker_of, started_containers
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient
+
+
+@pytest.fixture
+def client() -> FakeClient:
+    return FakeClient(resources=[TRAIN_JOBS, JOBSETS])
 
 
 JOBSET = "jobset.sigs.k8s.io/"
