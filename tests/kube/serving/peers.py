@@ -34,7 +34,7 @@ class Served:
         self.waiting = 0
         self.bodies: list[bytes] = []
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         match request.path:
             case "/slow":
                 self.waiting += 1
@@ -46,6 +46,14 @@ class Served:
                 self.bodies.append(await request.content.read())
             case "/large":
                 return web.Response(body=bytes(50_000_000))
+            case "/stream":
+                stream = web.StreamResponse()
+                self.server.unlimit(request)
+                await stream.prepare(request)
+                await stream.write(b"first")
+                await self.go_on.wait()
+                await stream.write(b"last")
+                return stream
             case "/broken":
                 raise KeyError("the secret")
         return web.Response(text="ok")

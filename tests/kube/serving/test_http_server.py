@@ -70,6 +70,17 @@ async def test_slow_head(data: bytes) -> None:
         assert served.dropped == {"slow_head": 1}
 
 
+async def test_stream() -> None:
+    """An answer without a limit is read for as long as it comes, and ends with the peer."""
+    async with serving() as served, connected(served, b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n") as peer:
+        await peer.reader.readuntil(b"first")
+        await served.clock.advance(10 * connection.REQUEST_TIMEOUT)
+        served.go_on.set()
+        await peer.reader.readuntil(b"last")
+        assert not served.dropped
+    await served.count(0)
+
+
 async def test_head_byte_by_byte() -> None:
     """Who gets it done in time is answered."""
     async with serving() as served, connected(served) as peer:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
@@ -129,6 +130,10 @@ class Connection(asyncio.Protocol):
         self._enter(Phase.REQUEST, REQUEST_TIMEOUT)
         self._request = request
         self._unread_bytes = 0
+
+    def unlimit(self) -> None:
+        """The answer under way has no deadline."""
+        self.deadline = math.inf
 
     def end(self) -> None:
         """The handler has made its answer, or given up."""

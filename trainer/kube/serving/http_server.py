@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
-"""Answers a request; what it raises is logged, and answered with 500 and no details."""
+Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+"""Answers a request; what it raises is logged, and answered with 500 and no details.
+
+A stream that it has prepared may last as long as the peer reads it, see `HttpServer.unlimit`."""
 
 _ANSWERS = 1.0
 """Seconds that written answers have to leave when the server stops."""
@@ -143,6 +145,12 @@ class HttpServer:
         finally:
             self._close_listeners()
 
+    def unlimit(self, request: web.BaseRequest) -> None:
+        """Let the answer to this request take as long as it does, such as a stream of events."""
+        connection = self._connections.get(request.protocol)
+        if connection is not None:
+            connection.unlimit()
+
     async def _listen(self) -> list[socket.socket]:
         host, port = self._options.host, self._options.port
         try:
@@ -246,13 +254,13 @@ class HttpServer:
             pending = [each.deadline - now for each in self._connections.values() if each.reason is None]
             await self._clock.sleep(min(soonest, 2 * LINGER, *pending))
 
-    async def _serve(self, request: web.BaseRequest) -> web.Response:
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = self._connections.get(request.protocol)
         self._active += 1
         try:
             if connection is not None:
                 connection.begin(request)
-            response = await self._answer(request)
+            response: web.StreamResponse = await self._answer(request)
         except Exception:
             log.exception("could not answer request", server=self.name)
             response = web.Response(status=500, text="the log of this process says why\n")
