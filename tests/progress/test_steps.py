@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,12 +11,14 @@ from tests.progress.conftest import FIRST_POD, KEY
 from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.progress import MONITORING
 from trainer.api.progress_tags import TAG
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.resource import PODS
-from trainer.kube.testing import settle
+from trainer.kube.testing import FakeClient, settle
 
 if TYPE_CHECKING:
     from tests.progress.conftest import Training
+    from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
 
 DATA, MODEL, EXPORTER = STEP_FIELDS
@@ -244,3 +247,41 @@ async def test_pushed_meanwhile(training: Training) -> None:
         await training.clock.advance(5)
         assert training.percentage == 12
         assert steps(training) == {"dataInitializerStatus": {"state": "Running"}}
+
+
+class OlderCluster(FakeClient):
+    """A cluster whose CustomResourceDefinition has no fields for steps: the API server drops what it does not know."""
+
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """Drop them."""
+        if request.resource == TRAIN_JOBS and isinstance(request.body, dict):
+            status = {name: value for name, value in (request.body.get("status") or {}).items() if name in _KNOWN}
+            request = replace(request, body=request.body | {"status": status})
+        return await super().send(request)
+
+
+_KNOWN = {"trainerStatus", "conditions"}
+
+
+async def test_definition_without_steps(training: Training) -> None:
+    """Where the definition of TrainJobs is older than the manager, each state of a step is sent once."""
+    training.client = OlderCluster(endpoints=training.client.endpoints)
+    async with training.managed():
+        await begin(training)
+        await training.clock.advance(5)
+        await say(training, '{"progressPercentage": 40}')
+        await training.clock.advance(5)
+        assert training.writes == 2
+        for _ in range(20):
+            await training.put(training.train_job)
+            await training.clock.advance(5)
+        assert training.writes == 2
+        training.log(INITIALIZER_POD, DATA).end()
+        await training.put(initializer(state=terminated(since=training.since), phase="Succeeded"))
+        await training.clock.advance(5)
+        await training.start()
+        await training.report('{"progressPercentage": 3}')
+        for _ in range(20):
+            await training.put(training.train_job)
+            await training.clock.advance(5)
+        assert (training.writes, training.percentage, steps(training)) == (4, 3, {})

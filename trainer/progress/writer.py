@@ -27,6 +27,7 @@ from trainer.kube.objects import (
     find_condition,
     is_being_deleted,
     is_condition_true,
+    key_of,
     metadata_of,
     name_of,
     namespace_of,
@@ -102,6 +103,8 @@ class ProgressWriter:
         self._stall_of, self._steps_of = stall_of, steps_of
         self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
+        self._dropped: dict[ObjectKey, tuple[str, Object]] = {}
+        """The uid and the last write of TrainJobs whose steps the API server did not keep."""
         self._controller = Controller(
             "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
         ).watches_nothing()
@@ -153,6 +156,7 @@ class ProgressWriter:
     def forget(self, key: ObjectKey) -> None:
         """Drop pending writes of a TrainJob that was deleted."""
         self._accounts.pop(key, None)
+        self._dropped.pop(key, None)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Write the progress of one TrainJob if its status differs."""
@@ -170,16 +174,17 @@ class ProgressWriter:
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        if fields != _status(_progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj):
+        shown = _status(_progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj)
+        if fields != shown and self._dropped.get(key) != (uid_of(obj), fields):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
-            self.forget(key)
+            self._accounts.pop(key)
 
     async def _write(self, obj: Object, fields: Object, account: _Account | None, newest: Instant | None) -> None:
         if account is not None:
             account.written_at = self._clock.monotonic()
         try:
-            await _apply(self._client, obj, fields, if_unchanged=self._with_pushes)
+            answer = await _apply(self._client, obj, fields, if_unchanged=self._with_pushes)
         except NotFoundError:
             log.info("dropped progress, the TrainJob is gone")
             return
@@ -193,9 +198,22 @@ class ProgressWriter:
                 account.newest = account.newest or newest
             raise
         self._count("success")
+        self._note_dropped(obj, fields, answer)
         if newest is not None:
             lag = self._clock.now().timestamp() - newest.seconds - newest.nanoseconds / 1e9
             self._series.lag_seconds.observe(max(lag, 0.0))
+
+    def _note_dropped(self, obj: Object, fields: Object, answer: Object) -> None:
+        """Note a write of which the API server has kept no steps, so that it is not repeated."""
+        key = key_of(obj)
+        if shown_steps(answer) or not shown_steps({"status": fields}):
+            self._dropped.pop(key, None)
+            return
+        if not self._dropped:
+            log.warning(
+                "cannot show steps, the CRD of TrainJobs has no fields for them: apply the CRDs of this version"
+            )
+        self._dropped[key] = uid_of(obj), fields
 
     def _enqueue_in_turn(self, key: ObjectKey, account: _Account) -> None:
         self._controller.enqueue(key, after=max(account.written_at + self._interval - self._clock.monotonic(), 0))
@@ -229,7 +247,7 @@ async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> No
             return
 
 
-async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: bool) -> None:
+async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: bool) -> Object:
     # The uid keeps the progress of a deleted TrainJob from a new one of the same name.
     metadata = {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)}
     if if_unchanged:
@@ -246,6 +264,7 @@ async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: b
     if outlived:
         removal = {"status": {"trainerStatus": dict.fromkeys(outlived)}}
         await client.patch(TRAIN_JOBS, name_of(obj), removal, namespace_of(obj), subresource="status")
+    return answer
 
 
 def has_stopped(obj: Mapping[str, Any]) -> bool:
