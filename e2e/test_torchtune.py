@@ -1,13 +1,14 @@
 """The real torchtune fine-tunes a tiny Llama 2 with the shipped runtimes, in the recipe that the torch plugin chooses.
 
-Runtimes and TrainJobs are those of a user but for what has no place on a laptop: the initializers make up a model with
-random weights and a few rows of data instead of fetching them, and arguments of the TrainJob shrink the model and let
-it train on CPUs.
+Runtimes and TrainJobs are those of a user but for what has no place on a laptop: the initializers fetch a model with
+random weights and a few rows of data from a directory of this machine, and arguments of the TrainJob shrink the model
+and let it train on CPUs.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -53,15 +54,30 @@ TINY = [
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/dataset/.cache", "OMP_NUM_THREADS": "1"}
 
 
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directories `dataset`, `llama2` and `llama3`, which the initializers fetch."""
+    directory = tmp_path_factory.mktemp("sources")
+    for script, target in (
+        (STAND_INS / "dataset_initializer.py", directory / "dataset"),
+        (STAND_INS / "make_model.py", directory / "llama2"),
+        (STAND_INS.with_name("tiny-llama3") / "model_initializer.py", directory / "llama3"),
+    ):
+        environment = {**os.environ, "TRANSFER_PATH": str(target)}
+        command = [sys.executable, str(script), str(target)]
+        subprocess.run(command, env=environment, capture_output=True, timeout=100, check=True)
+    return directory
+
+
 @pytest.fixture
 def tuning(cluster: Cluster) -> Cluster:
-    """A namespace with the scripts of the stand-ins, on a node with GPUs, or so it says."""
+    """A namespace with what lets torchtune do without GPUs, on a node that says it has some."""
     if not cluster.is_local:
-        pytest.skip("the stand-ins need an image with torchtune")
+        pytest.skip("torchtune without GPUs needs an image with torchtune")
     if not cluster.pod_network.startswith("netns"):
         pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
     advertise_gpus(cluster)
-    cluster.apply(scripts(*STAND_INS.glob("*.py")))
+    cluster.apply(scripts(STAND_INS / "sitecustomize.py"))
     return cluster
 
 
@@ -104,14 +120,15 @@ def test_sizes_are_those_of_torchtune() -> None:
         )
 
 
-def test_lora_of_llama3_on_one_device(tuning: Cluster) -> None:
+def test_lora_of_llama3_on_one_device(tuning: Cluster, sources: Path) -> None:
     """One GPU and an argument of LoRA turn the runtime, which trains all weights on two GPUs, to LoRA on one device."""
-    tuning.apply(scripts(STAND_INS / "dataset_initializer.py", *STAND_INS.with_name("tiny-llama3").glob("*.py")))
+    tuning.apply(scripts(STAND_INS.with_name("tiny-llama3") / "sitecustomize.py"))
     run(
         tuning,
         "torchtune-llama3.2-1b",
         {"args": ["model.lora_attn_modules=[q_proj,v_proj]", *CPU], **gpus(1)},
         environment={"PYTHONPATH": DIRECTORY},
+        **fetched(sources, "llama3"),
     )
 
     log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
@@ -120,13 +137,15 @@ def test_lora_of_llama3_on_one_device(tuning: Cluster) -> None:
     assert steps(log) == 8
 
 
-def test_lora_on_one_device(tuning: Cluster) -> None:
+def test_lora_on_one_device(tuning: Cluster, sources: Path, tmp_path: Path) -> None:
     """Initializers, LoRA on one device, export: the arguments reach the recipe, and the exporter finds its adapters."""
+    spec = fetched(sources, "llama2")
+    spec["modelConfig"]["output"] = {"storageUri": f"file://{tmp_path}/trained"}
     run(
         tuning,
         "torch-tune-llama-7b-export",
         {"args": ["model=torchtune.models.llama2.lora_llama2", "model.lora_rank=4", *TINY], **gpus(1)},
-        modelConfig={"output": {"storageUri": "s3://trained-model"}},
+        **spec,
     )
 
     log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
@@ -136,11 +155,15 @@ def test_lora_on_one_device(tuning: Cluster) -> None:
     assert steps(log) == 8
     claims = {f"{name}-tune" for name in ("dataset-initializer", "model-initializer", "model-exporter")}
     assert {claim["metadata"]["name"] for claim in tuning.list("pvc")} == claims
-    exported = json.loads(tuning.kubectl("logs", "job/tune-finalizer-0").stdout)
-    assert exported == {"to": "s3://trained-model", "rank": 4, "files": ["adapter_model.safetensors"]}
+    (epoch,) = (tmp_path / "trained").glob("epoch_*")
+    assert json.loads((epoch / "adapter_config.json").read_text())["r"] == 4
+    assert (epoch / "adapter_model.safetensors").is_file()
+    for step, source in (("dataset", "dataset"), ("model", "llama2")):
+        last = tuning.kubectl("logs", f"job/tune-{step}-initializer-0").stdout.splitlines()[-1]
+        assert last.startswith(f"file://{sources}/{source} is in /workspace/{step}: ")
 
 
-def test_all_weights_on_two_devices(tuning: Cluster) -> None:
+def test_all_weights_on_two_devices(tuning: Cluster, sources: Path) -> None:
     """The TrainJob's own `tune run` trains all weights in two processes, on the runtime's model and data."""
     run(
         tuning,
@@ -152,6 +175,7 @@ def test_all_weights_on_two_devices(tuning: Cluster) -> None:
             **gpus(2),
         },
         environment={"PYTHONPATH": DIRECTORY},
+        **fetched(sources, "llama2"),
     )
 
     log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
@@ -171,11 +195,18 @@ def gpus(number: int) -> dict[str, Any]:
     return {"resourcesPerNode": {"limits": {"nvidia.com/gpu": number}}}
 
 
+def fetched(sources: Path, model: str) -> dict[str, Any]:
+    """What a TrainJob says about the directories that its initializers fetch."""
+    return {
+        "datasetConfig": {"storageUri": f"file://{sources}/dataset"},
+        "modelConfig": {"input": {"storageUri": f"file://{sources}/{model}"}},
+    }
+
+
 def run(
     cluster: Cluster, name: str, trainer: dict[str, Any], environment: dict[str, str] | None = None, **spec: Any
 ) -> None:
     """Apply the runtime and a TrainJob called tune, which has to complete."""
-    cluster.apply(with_stand_ins(name))
     variables = [{"name": key, "value": value} for key, value in (ENVIRONMENT | (environment or {})).items()]
     job = {
         "apiVersion": "trainer.kubeflow.org/v2alpha1",
@@ -195,14 +226,13 @@ def run(
 
 
 def with_stand_ins(name: str) -> dict[str, Any]:
-    """A shipped runtime in the namespace of the test, with initializers that fetch nothing."""
+    """A shipped runtime in the namespace of the test, whose trainer finds what lets it do without GPUs."""
     runtime: dict[str, Any] = yaml.safe_load((CONFIG / f"{name.replace('-', '_')}.yaml").read_text())
     runtime["kind"] = "TrainingRuntime"
     for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        if job["name"] != "node":
+            continue
         pod = job["template"]["spec"]["template"]["spec"]
         pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
-        for container in pod["containers"]:
-            container["volumeMounts"].append({"name": "stand-ins", "mountPath": DIRECTORY})
-            if "command" not in container:
-                container["command"] = ["python", f"{DIRECTORY}/{container['name'].replace('-', '_')}.py"]
+        pod["containers"][0]["volumeMounts"].append({"name": "stand-ins", "mountPath": DIRECTORY})
     return runtime

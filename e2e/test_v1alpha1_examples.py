@@ -14,7 +14,7 @@ import yaml
 from e2e.debian_packages import needs
 from e2e.home import Home
 from e2e.kubectl import Kubectl
-from e2e.tiny_llama import torchtune
+from e2e.tiny_llama import make_sources, torchtune
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,15 +86,18 @@ def test_deepspeed(home: Home, kubectl: Kubectl) -> None:
 
 
 @TORCHTUNE
-def test_torchtune(home: Home, kubectl: Kubectl) -> None:
+def test_torchtune(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
     """Initializers fetch, and torchtune trains adapters on one device, in the recipe that the arguments ask for."""
     kubectl.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(torchtune()))
-    log = trained(home, kubectl, FILES / "torchtune.yaml", "torchtune")
+    make_sources(tmp_path)
+    file = tmp_path / "torchtune.yaml"
+    file.write_text((FILES / "torchtune.yaml").read_text().replace("SOURCES", str(tmp_path)))
+    log = trained(home, kubectl, file, "torchtune")
     assert "Running LoRAFinetuneRecipeSingleDevice with resolved config:" in log
     assert {"dtype: fp32", "  lora_rank: 4", "  data_dir: /workspace/dataset/data"} <= {*log}
     assert any(re.search(r"1\|8\|Loss: \d", line) for line in log)
     fetched = home.trainer("logs", "torchtune", "--node", "model-initializer-0").stdout
-    assert fetched == "fetched hf://meta-llama/Llama-3.2-1B-Instruct without *.bin\n"
+    assert f"file://{tmp_path}/model is in /workspace/model: 3 files, " in fetched
 
 
 def test_flux(home: Home, kubectl: Kubectl) -> None:

@@ -1,7 +1,10 @@
-"""The shipped runtime for Llama 3.2 of v1alpha1 on a laptop: initializers fetch nothing, and the model is tiny."""
+"""The shipped runtime for Llama 3.2 of v1alpha1 on a laptop, with a tiny model."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +12,24 @@ import yaml
 
 _STAND_INS = Path(__file__).parent / "stand_ins"
 _RUNTIME = Path(__file__).parents[1] / "config" / "v1alpha1" / "runtimes" / "torchtune_llama3_2_1b.yaml"
+_DATASET = _STAND_INS / "tiny-llama" / "dataset_initializer.py"
+_MODEL = _STAND_INS / "tiny-llama3" / "model_initializer.py"
 _ENVIRONMENT = {"PYTHONPATH": "/stand-ins", "HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/.cache"}
 
 
+def make_sources(directory: Path) -> None:
+    """Make the directories `dataset` and `model` for initializers to fetch."""
+    for script, name in ((_DATASET, "dataset"), (_MODEL, "model")):
+        environment = {**os.environ, "TRANSFER_PATH": str(directory / name)}
+        subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, timeout=100, check=True)
+
+
 def torchtune(namespace: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
-    """The runtime as a TrainingRuntime of a namespace, or in its own kind, and the scripts that its pods mount."""
-    files = [_STAND_INS / "tiny-llama" / "dataset_initializer.py", *(_STAND_INS / "tiny-llama3").glob("*.py")]
+    """The runtime as a TrainingRuntime of a namespace, or in its own kind, and the scripts that its pods mount.
+
+    In a namespace its initializers fetch nothing: a dev cluster does not reach the Hub, from which the SDK takes all.
+    """
+    files = [_DATASET, *(_STAND_INS / "tiny-llama3").glob("*.py")]
     data = {path.name: path.read_text() for path in files}
     metadata = {"name": "stand-ins", "namespace": namespace or "default"}
     scripts = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
@@ -23,6 +38,8 @@ def torchtune(namespace: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
         runtime["kind"] = "TrainingRuntime"
         runtime["metadata"]["namespace"] = namespace
     for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        if job["name"] != "node" and not namespace:
+            continue
         pod = job["template"]["spec"]["template"]["spec"]
         pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
         (container,) = pod["containers"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+import trainer
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.cli.documents import read_documents
 from trainer.cli.offline.render import render_documents
@@ -137,3 +138,29 @@ def test_an_empty_train_job_builds(stem: str, tmp_path: Path) -> None:
     jobs = manifest(stem)["spec"]["template"]["spec"]["replicatedJobs"]
     assert [job["name"] for job in jobset["spec"]["replicatedJobs"]] == [job["name"] for job in jobs]
     assert jobset["metadata"]["name"] == "empty"
+
+
+STEPS = {"dataset-initializer": "dataset", "model-initializer": "model", "model-exporter": "export"}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, id=f"{file.parts[-3]}-{file.stem}")
+        for folder in (FOLDER, RELEASED)
+        for file in sorted(folder.glob("torch*tune*.yaml"))
+    ],
+)
+def test_initializers_and_exporter(file: Path) -> None:
+    """Each step is ours, of this version, can write to its volume, and ends the training where nobody helps it."""
+    runtime = yaml.safe_load(file.read_text())
+    jobs = {job["name"]: job["template"]["spec"] for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]}
+    steps = {name: job for name, job in jobs.items() if name != "node"}
+    assert steps.keys() >= {"dataset-initializer", "model-initializer"}
+    for job in steps.values():
+        pod = job["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["image"] == f"trainer-initializer:{trainer.__version__}"
+        assert container["command"] == ["python", "-m", "trainer.initializers", STEPS[container["name"]]]
+        assert (pod["restartPolicy"], pod["securityContext"]) == ("Never", {"fsGroup": 65532})
+        assert job["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"] == [2]

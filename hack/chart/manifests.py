@@ -163,6 +163,7 @@ class _Templates:
         pod["volumes"] = [{"name": "runtimes", "configMap": {"name": name_of(job)}}]
         (container,) = pod["containers"]
         container["command"] += ["--file", f"{_RUNTIMES}/runtimes.yaml"]
+        del container["env"]  # which names an image of these runtimes, as values do here
         container["volumeMounts"] = [{"name": "runtimes", "mountPath": _RUNTIMES, "readOnly": True}]
         container["resources"] = self._expressions.json(".Values.runtimes.installer.resources")
         self._image(pod)

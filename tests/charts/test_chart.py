@@ -87,6 +87,7 @@ def test_the_installer(version: Version) -> None:
     option, file = container["command"][-2:]
     del container["command"][-2:]
     del job["metadata"]["annotations"]
+    del expected["spec"]["template"]["spec"]["containers"][0]["env"]
 
     assert (option, file) == ("--file", f"{mount['mountPath']}/runtimes.yaml")
     assert volume["configMap"]["name"] == config_map["metadata"]["name"]
@@ -132,6 +133,7 @@ def test_names_of_released_runtimes() -> None:
     }
 
 
+DIGEST = f"sha256:{'0' * 64}"
 DEPLOYMENT = "Deployment"
 POD = "spec.template.spec"
 CONTAINER = f"{POD}.containers.0"
@@ -150,6 +152,8 @@ def case(value: str, given: object, path: str, expected: object = None, kind: st
         case("image.repository", "r.example.com/y", f"{CONTAINER}.image", f"r.example.com/y:{trainer.__version__}"),
         case("image.tag", "v9", f"{CONTAINER}.image", "trainer-operator:v9"),
         case("image.tag", "v9", f"{CONTAINER}.image", "trainer-operator:v9", kind="Job"),
+        case("image.digest", DIGEST, f"{CONTAINER}.image", f"trainer-operator@{DIGEST}"),
+        case("image", {"tag": "v9", "digest": DIGEST}, f"{CONTAINER}.image", f"trainer-operator:v9@{DIGEST}"),
         case("image.pullPolicy", "Always", f"{CONTAINER}.imagePullPolicy"),
         case("image.pullSecrets", [{"name": "x"}], f"{POD}.imagePullSecrets"),
         case("image.pullSecrets", [{"name": "x"}], f"{POD}.imagePullSecrets", kind="Job"),
@@ -191,6 +195,28 @@ def test_images_and_labels_of_runtimes() -> None:
     images = [c["image"] for job in jobs for c in job["template"]["spec"]["template"]["spec"]["containers"]]
     assert images == ["mirror.example.com/kubeflow/trainer/deepspeed-runtime:v3"] * 2
     assert labels_of(runtime) == {"trainer.kubeflow.org/framework": "deepspeed", "a": "b"}
+
+
+@needs_helm
+@both_versions
+def test_image_of_initializers(version: Version) -> None:
+    """One value names it for all steps before and after a training."""
+    image = {"registry": "r.example.com", "digest": DIGEST}
+    values = {"apiVersion": version, "runtimes": {"defaultEnabled": True, "initializer": {"image": image}}}
+    ((*found,),) = (installed(objects) for objects in rendered(values))
+    pods = [
+        job["template"]["spec"]["template"]["spec"]
+        for runtime in found
+        for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    ]
+    steps = [
+        container
+        for pod in pods
+        for container in pod["containers"]
+        if "trainer.initializers" in container.get("command", ())
+    ]
+    assert len(steps) >= 6
+    assert {container["image"] for container in steps} == {f"r.example.com/trainer-initializer@{DIGEST}"}
 
 
 @needs_helm

@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+import yaml
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.cli.errors import CommandError
-from trainer.cli.manifests import configuration_directory, example, install_definitions, install_runtimes, runtimes
+from trainer.cli.manifests import (
+    INITIALIZER_IMAGE,
+    configuration_directory,
+    example,
+    install_definitions,
+    install_runtimes,
+    runtimes,
+)
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.testing import FakeClient, ManualClock
 
 
@@ -72,3 +81,12 @@ async def test_server_that_never_serves(client: FakeClient, clock: ManualClock) 
         tasks.start_soon(pass_time)
         with pytest.raises(CommandError, match="does not serve our resources"):
             await install_definitions(client, clock)
+
+
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_image_of_initializers(version: Version) -> None:
+    """Another image replaces ours in all initializers and exporters, and nothing else."""
+    ours, image = runtimes(version), f"registry.example.com/i@sha256:{'0' * 64}"
+    others = yaml.safe_dump_all(runtimes(version, image))
+    assert others.count(image) >= 6
+    assert list(yaml.safe_load_all(others.replace(image, INITIALIZER_IMAGE))) == ours

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
+import yaml
 
 import trainer
 from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, V1ALPHA1, kustomize, of_kind, rendered
@@ -111,12 +112,16 @@ def test_the_namespace_of_the_released_trainer() -> None:
     assert all("-v1alpha1-" in webhook["clientConfig"]["service"]["path"] for webhook in webhooks)
 
 
+def overlaid(directory: Path, base: str, kustomization: str) -> list[Object]:
+    """What a kustomization in a directory makes of one of ours."""
+    relative = "/".join([".."] * (len(directory.resolve().parts) - 1)) + str(CONFIG)
+    (directory / "kustomization.yaml").write_text(f"{kustomization}resources:\n- {relative}/{base}\n")
+    return kustomize(directory)
+
+
 def test_another_namespace(tmp_path: Path) -> None:
     """An overlay of somebody else moves all of it to a namespace of his, references included."""
-    relative = "/".join([".."] * (len(tmp_path.resolve().parts) - 1)) + str(CONFIG)
-    (tmp_path / "kustomization.yaml").write_text(f"namespace: ml-platform\nresources:\n- {relative}/default\n")
-
-    objects = kustomize(tmp_path)
+    objects = overlaid(tmp_path, "default", "namespace: ml-platform\n")
 
     assert namespaces(objects) == {"ml-platform"}
     assert [name_of(obj) for obj in of_kind(objects, "Namespace")] == ["ml-platform"]
@@ -145,3 +150,25 @@ def test_one_image() -> None:
     objects = of_kind(rendered("default"), "Deployment", "Job")
     images = {c["image"] for obj in objects for c in obj["spec"]["template"]["spec"]["containers"]}
     assert images == {f"trainer-operator:{trainer.__version__}"}
+
+
+def test_image_of_initializers_in_the_installer(tmp_path: Path) -> None:
+    """The patch of docs/install.md names it, and makes another Job."""
+    documented = (
+        (CONFIG.parent / "docs" / "install.md").read_text().partition("```yaml\npatches:")[2].partition("```")[0]
+    )
+    (job,) = of_kind(overlaid(tmp_path, "default", f"patches:{documented}"), "Job")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    image = "registry.example.com/trainer-initializer:0.1.0"
+    assert container["env"] == [{"name": "TRAINER_INITIALIZER_IMAGE", "value": image}]
+    assert name_of(job) not in {name_of(obj) for obj in of_kind(rendered("default"), "Job")}
+
+
+@pytest.mark.parametrize("base", ["runtimes", "v1alpha1/runtimes"])
+def test_image_of_initializers_in_runtimes(base: str, tmp_path: Path) -> None:
+    """Without the installer, the images of a kustomization reach the runtimes, with a digest."""
+    digest = f"sha256:{'0' * 64}"
+    images = f"images:\n- name: trainer-initializer\n  newName: r.example.com/i\n  digest: {digest}\n"
+    text = yaml.safe_dump_all(overlaid(tmp_path, base, images))
+    assert text.count(f"image: r.example.com/i@{digest}\n") >= 6
+    assert "image: trainer-initializer" not in text

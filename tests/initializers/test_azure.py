@@ -171,7 +171,7 @@ def test_bad_source(
 ) -> None:
     """The termination message says what is wrong with the container, and what to do."""
     azure.put("y", b"")
-    assert run(initializer, uri, **environ) == 1
+    assert run(initializer, uri, **environ) == 2
     assert message in initializer.message
     assert len(initializer.message.splitlines()) == 1
     assert "Debug source" not in initializer.message
@@ -181,5 +181,5 @@ def test_no_credentials(initializer: Initializer, azure: AzureServer) -> None:
     """Without a key and without the identity of a pod the message says which variables to give."""
     # Where obstore asks for a managed identity: nobody answers there.
     environ = {"AZURE_STORAGE_ACCOUNT_KEY": "", "IDENTITY_ENDPOINT": f"{azure.url}/absent"}
-    assert run(initializer, "az://bucket/x", **environ) == 1
+    assert run(initializer, "az://bucket/x", **environ) == 2
     assert "there are no credentials: give AZURE_STORAGE_ACCOUNT_KEY by secretRef" in initializer.message

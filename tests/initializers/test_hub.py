@@ -116,7 +116,7 @@ def test_fault_is_survived(initializer: Initializer, hub: HubServer, fault: Faul
 )
 def test_bad_source(initializer: Initializer, hub: HubServer, uri: str, environ: dict[str, str], message: str) -> None:
     """The termination message says what is wrong with the repository, and what to do."""
-    assert initializer.run(uri, "model", **environ) == 1
+    assert initializer.run(uri, "model", **environ) == 2
     assert message in initializer.message
     assert len(initializer.message.splitlines()) == 1
     assert "hf_wrong" not in initializer.message
@@ -146,5 +146,5 @@ def test_export_without_a_token(initializer: Initializer, hub: HubServer) -> Non
     """The error names the credential that is missing."""
     initializer.target.mkdir(parents=True)
     (initializer.target / "x").write_bytes(b"x")
-    assert initializer.run("hf://me/tuned", "export") == 1
+    assert initializer.run("hf://me/tuned", "export") == 2
     assert "ACCESS_TOKEN" in initializer.message

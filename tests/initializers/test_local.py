@@ -73,21 +73,21 @@ def test_what_changes_and_what_vanishes(initializer: Initializer, source: Path) 
 )
 def test_bad_uri(initializer: Initializer, source: Path, uri: str, message: str) -> None:
     """A URI that cannot be fetched ends with one line that says what to write."""
-    assert initializer.run(uri, PVC_PATH=str(source.parents[1])) == 1
+    assert initializer.run(uri, PVC_PATH=str(source.parents[1])) == 2
     assert message in initializer.message
     assert len(initializer.message.splitlines()) == 1
 
 
 def test_nothing_is_selected(initializer: Initializer, source: Path) -> None:
     """Patterns that leave nothing are an error that names them."""
-    assert initializer.run(f"file://{source}", IGNORE_PATTERNS="*") == 1
+    assert initializer.run(f"file://{source}", IGNORE_PATTERNS="*") == 2
     assert "has no files that are asked for; IGNORE_PATTERNS=*" in initializer.message
 
 
 @pytest.mark.parametrize("value", ["0", "many", "1e9", "nan"])
 def test_bad_number(initializer: Initializer, source: Path, value: str) -> None:
     """A setting out of range is refused with its name."""
-    assert initializer.run(f"file://{source}", TRANSFER_CONNECTIONS=value) == 1
+    assert initializer.run(f"file://{source}", TRANSFER_CONNECTIONS=value) == 2
     assert initializer.message == f"dataset: TRANSFER_CONNECTIONS='{value}' must be a number from 1 to 128"
 
 
@@ -105,5 +105,5 @@ def test_export_to_a_directory(initializer: Initializer, source: Path, tmp_path:
 
 def test_export_of_nothing(initializer: Initializer, tmp_path: Path) -> None:
     """A training that has written nothing has nothing to export, which is an error."""
-    assert initializer.run(f"file://{tmp_path}/out", "export", TRANSFER_PATH=str(tmp_path / "empty")) == 1
+    assert initializer.run(f"file://{tmp_path}/out", "export", TRANSFER_PATH=str(tmp_path / "empty")) == 2
     assert "has no files to export: check the volume" in initializer.message

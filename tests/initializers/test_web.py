@@ -114,7 +114,7 @@ def test_bad_source(
     if path == "/secret":
         server.files["/secret"] = b"x"
         server.tokens.add("right-token")
-    assert initializer.run(f"{server.url}{path}", **environ) == 1
+    assert initializer.run(f"{server.url}{path}", **environ) == 2
     assert message in initializer.message
     assert "\n" not in initializer.message
     assert "hf_wrong" not in initializer.message
@@ -124,7 +124,7 @@ def test_bad_source(
 def test_wrong_checksum(initializer: Initializer, server: RangeServer) -> None:
     """A file that is not what the checksum says never appears, and is fetched no more than twice."""
     server.files["/a.bin"] = b"something"
-    assert initializer.run(f"{server.url}/a.bin#sha256={SHA}") == 1
+    assert initializer.run(f"{server.url}/a.bin#sha256={SHA}") == 2
     assert "the checksum is not sha256:" in initializer.message
     assert not initializer.target.exists()
     assert server.ranges("/a.bin").count(None) == 2
@@ -143,7 +143,7 @@ def test_wrong_range(initializer: Initializer, server: RangeServer) -> None:
     """Bytes from another place than was asked for are not written."""
     server.files["/a.bin"] = BIG
     server.faults.append(Fault(shift=7, skips=1))
-    assert initializer.run(f"{server.url}/a.bin") == 1
+    assert initializer.run(f"{server.url}/a.bin") == 2
     assert "answered with another range than was asked for" in initializer.message
     assert not initializer.target.exists()
 
@@ -152,7 +152,7 @@ def test_file_larger_than_any_volume(initializer: Initializer, server: RangeServ
     """A size that nobody can have costs nothing."""
     server.files["/a.bin"] = b"x"
     server.faults.append(Fault(claims=10**16))
-    assert initializer.run(f"{server.url}/a.bin") == 1
+    assert initializer.run(f"{server.url}/a.bin") == 2
     assert "is too small: 9095 TiB are to be fetched" in initializer.message
     assert server.ranges("/a.bin") == [(0, 1)]
 
@@ -166,14 +166,14 @@ def test_file_larger_than_any_volume(initializer: Initializer, server: RangeServ
 )
 def test_secrets_of_odd_form(initializer: Initializer, uri: str, environ: dict[str, str], hidden: str) -> None:
     """Secrets are cut out whatever characters they have."""
-    assert initializer.run(uri, **environ) == 1
+    assert initializer.run(uri, **environ) != 0
     assert "***" in initializer.message
     assert hidden not in initializer.message
 
 
 def test_bytes_that_are_no_text(initializer: Initializer) -> None:
     """A variable that is not UTF-8 is shown with escapes."""
-    assert initializer.run("ftp://host/\udcff") == 1
+    assert initializer.run("ftp://host/\udcff") == 2
     assert "ftp://host/\\udcff" in initializer.message
 
 
@@ -194,7 +194,7 @@ def test_secrets_of_urls_are_not_printed(
     """Signatures in a URL are in no message and in no file."""
     server.files["/a.bin"] = b"x"
     assert initializer.run(f"{server.url}/a.bin?X-Amz-Signature=s3cr3t") == 0
-    assert initializer.run(f"{server.url}/b.bin?X-Amz-Signature=s3cr3t") == 1
+    assert initializer.run(f"{server.url}/b.bin?X-Amz-Signature=s3cr3t") == 2
     everything = capsys.readouterr()
     assert "s3cr3t" not in everything.out + everything.err + initializer.message
     assert "s3cr3t" not in (initializer.target / ".trainer-index.json").read_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import yaml
@@ -18,6 +18,8 @@ from trainer.kube.objects import is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 FIELD_MANAGER = "trainer-cli"
 """Field manager of everything that the command line applies."""
+
+INITIALIZER_IMAGE: Final = f"trainer-initializer:{trainer.__version__}"
+"""The image of initializers and exporter in the runtimes that we ship."""
 
 _ESTABLISHED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
@@ -52,10 +57,19 @@ def manifests(room: str) -> list[Object]:
     return [document for document in documents if document]
 
 
-def runtimes(version: Version = "v2alpha1") -> list[Object]:
+def runtimes(version: Version = "v2alpha1", initializer_image: str = INITIALIZER_IMAGE) -> list[Object]:
     """The ClusterTrainingRuntimes that we ship for a version of the API, by name."""
     shipped = manifests("runtimes" if version == "v2alpha1" else f"{version}/runtimes")
-    return sorted((obj for obj in shipped if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
+    found = sorted((obj for obj in shipped if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
+    for container in (container for obj in found for container in _containers(obj)):
+        if container.get("image") == INITIALIZER_IMAGE:
+            container["image"] = initializer_image
+    return found
+
+
+def _containers(runtime: Object) -> Iterator[Object]:
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        yield from job["template"]["spec"]["template"]["spec"]["containers"]
 
 
 async def install_definitions(client: Client, clock: Clock | None = None, *, version: Version = "v2alpha1") -> None:

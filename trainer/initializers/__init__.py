@@ -5,7 +5,7 @@ only the extra `initializers`. `python -m trainer.initializers dataset|model|exp
 added by the entry point group `trainer.initializers`, with what this front door exports.
 """
 
-from trainer.initializers.errors import InterruptedTransferError, TransferError
+from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer.initializers.file_store import Exporter, FileStore, LocalFile, RemoteFile
 from trainer.initializers.options import TransferOptions
 
@@ -17,4 +17,5 @@ __all__ = [
     "RemoteFile",
     "TransferError",
     "TransferOptions",
+    "UnavailableSourceError",
 ]

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.initializers.errors import TransferError, one_line
+from trainer.initializers.errors import TransferError, exit_code_of, one_line
 from trainer.initializers.fetch import fetch
 from trainer.initializers.file_store import Exporter, open_store
 from trainer.initializers.local import files_below
@@ -50,7 +50,7 @@ def main(
         sys.stderr.flush()
         with contextlib.suppress(OSError):  # outside of a container there is no such file
             Path(environ.get("TERMINATION_MESSAGE_PATH") or _TERMINATION_LOG).write_text(message, encoding="utf-8")
-        return 1
+        return exit_code_of(error)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,10 @@ class TransferError(Exception):
     """The transfer cannot succeed until somebody does what the message says."""
 
 
+class UnavailableSourceError(TransferError):
+    """The transfer can succeed without anybody doing something, when it is started again."""
+
+
 class InterruptedTransferError(Exception):
     """The answer broke off, or the server could not answer now; the request is worth repeating."""
 
@@ -34,9 +38,22 @@ class InterruptedTransferError(Exception):
         """Seconds that the server asks to wait. Default: 0, the client decides."""
 
 
+def exit_code_of(error: BaseException) -> int:
+    """2 where it fails again until somebody does what the message says, 1 where it is worth trying again.
+
+    The shipped runtimes end the TrainJob at 2, which is also the code of a command line that is wrong.
+    """
+    is_final = isinstance(error, TransferError | PermissionError) and not isinstance(error, UnavailableSourceError)
+    return 2 if is_final or _is_full(error) else 1
+
+
+def _is_full(error: BaseException) -> TypeGuard[OSError]:
+    return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
 def one_line(error: BaseException, environ: Mapping[str, str]) -> str:
     """The message of an error in one line, without the secrets of the environment and of URLs."""
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+    if _is_full(error):
         text = f"no space is left on the volume ({error.filename or 'target'}): request a larger volume"
     elif isinstance(error, PermissionError):
         text = (

@@ -25,7 +25,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
-from trainer.initializers.errors import InterruptedTransferError, TransferError
+from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer.initializers.file_store import LocalFile, RemoteFile
 from trainer.initializers.index import digest_of
 from trainer.initializers.web import RangeReader, chunks
@@ -154,7 +154,7 @@ class HubRepository:
                 f"there is no {name}, or it is private: check storageUri, or {remedy} read it"
             ) from error
         if isinstance(error, RemoteEntryNotFoundError):
-            raise TransferError(f"the {name} has changed while it was fetched: start again") from error
+            raise UnavailableSourceError(f"the {name} has changed while it was fetched: start again") from error
         if isinstance(error, HFValidationError):
             raise TransferError(f"STORAGE_URI {self._options.shown}: {error}: write it as hf://user/name") from error
         status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from obstore.exceptions import NotFoundError, PermissionDeniedError, PreconditionError, UnauthenticatedError
 
-from trainer.initializers.errors import InterruptedTransferError, TransferError
+from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 
 if TYPE_CHECKING:
     from trainer.initializers.options import TransferOptions
@@ -49,7 +49,7 @@ def translate(error: Exception, options: TransferOptions) -> TransferError | Int
     if isinstance(error, UnauthenticatedError | PermissionDeniedError | PermissionError) or status in {"401", "403"}:
         return TransferError(f"{shown}: access is refused ({code or status or 403}): grant it, or give {credentials}")
     if isinstance(error, PreconditionError):
-        return TransferError(f"{shown} has changed while it was fetched: start again")
+        return UnavailableSourceError(f"{shown} has changed while it was fetched: start again")
     return InterruptedTransferError(f"{shown}: {_first(text)}")
 
 

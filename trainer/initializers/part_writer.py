@@ -7,7 +7,7 @@ import threading
 import zlib
 from typing import TYPE_CHECKING
 
-from trainer.initializers.errors import InterruptedTransferError, TransferError
+from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ class PartWriter:
             self._check_stopped()
             position += len(data)
             if part.end is not None and position > part.end:
-                raise TransferError(f"{file.path}: more bytes came than were asked for: start again")
+                raise UnavailableSourceError(f"{file.path}: more bytes came than were asked for: start again")
             yield data
 
     def _check_stopped(self) -> None:

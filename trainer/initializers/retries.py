@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, TypeVar
 
-from trainer.initializers.errors import InterruptedTransferError, TransferError
+from trainer.initializers.errors import InterruptedTransferError, UnavailableSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +27,10 @@ class Retries:
         """Wait after so many attempts in a row.
 
         Raises:
-            TransferError: there were enough of them.
+            UnavailableSourceError: there were enough of them.
         """
         if attempts >= ATTEMPTS:
-            raise TransferError(f"{what}: {error}, {attempts} times in a row: try again later") from error
+            raise UnavailableSourceError(f"{what}: {error}, {attempts} times in a row: try again later") from error
         longest = min(self._interval * 2**attempts, _LONGEST_WAIT)
         self._sleep(max(error.retry_after, random.uniform(longest / 2, longest)))  # noqa: S311 jitter is no secret
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import urllib3
 from urllib3.util import Retry, Timeout
 
-from trainer.initializers.errors import InterruptedTransferError, TransferError
+from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer.initializers.file_store import RemoteFile
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class WebFile:
         has_changed = file.digest is None and _state_of(response) != self._state
         if has_changed or (response.status == 200 and not whole):
             response.close()
-            raise TransferError(f"{self._shown} has changed while it was fetched: start again")
+            raise UnavailableSourceError(f"{self._shown} has changed while it was fetched: start again")
         return chunks(response)
 
     def _check(self, status: int, expected: Collection[int]) -> None:

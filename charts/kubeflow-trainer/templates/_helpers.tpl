@@ -1,6 +1,8 @@
-{{/* An image. Parameters: image (registry, repository, tag), version (the tag where there is none). */}}
+{{/* An image. Parameters: image (registry, repository, tag, digest), version (the tag where there is neither). */}}
 {{- define "kubeflow-trainer.image" -}}
-{{- with .image.registry }}{{ . }}/{{ end }}{{ .image.repository }}:{{ .image.tag | default .version }}
+{{- with .image.registry }}{{ . }}/{{ end }}{{ .image.repository }}
+{{- if or .image.tag (not .image.digest) }}:{{ .image.tag | default .version }}{{ end }}
+{{- with .image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/*

@@ -1,4 +1,4 @@
-"""Stands in for the image model-initializer: leaves a tiny Llama 3.2 with random weights."""
+"""Leaves a tiny Llama 3.2 with random weights where a model initializer would."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 VOCABULARY, WIDTH, HIDDEN, HEADS = 128_256, 32, 64, 2
 
-model = Path("/workspace/model")
+model = Path(os.environ.get("TRANSFER_PATH", "/workspace/model"))
 random = np.random.default_rng(0)
 
 
@@ -44,4 +44,4 @@ config = {
     "vocab_size": VOCABULARY,
 }
 (model / "config.json").write_text(json.dumps(config))
-sys.stdout.write(f"fetched {os.environ['STORAGE_URI']} without {os.environ['IGNORE_PATTERNS']}\n")
+sys.stdout.write(f"fetched {os.environ.get('STORAGE_URI')} without {os.environ.get('IGNORE_PATTERNS')}\n")

@@ -11,12 +11,13 @@ import typer
 from anyio.to_thread import run_sync
 
 from trainer.api.crds import crds_yaml
+from trainer.api.image_reference import check_image
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.manifests import FIELD_MANAGER, runtimes
+from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, runtimes
 from trainer.cli.options import ApiVersion, Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock, move_on_after
@@ -148,6 +149,14 @@ def install_runtimes(
         list[str] | None,
         typer.Option("--file", "-f", metavar="FILE", help="Apply the ClusterTrainingRuntimes in it, and not ours."),
     ] = None,
+    initializer_image: Annotated[
+        str,
+        typer.Option(
+            envvar="TRAINER_INITIALIZER_IMAGE",
+            metavar="IMAGE",
+            help="The image of initializers and exporter in our runtimes, with tag or digest.",
+        ),
+    ] = INITIALIZER_IMAGE,
     timeout: Annotated[
         float,
         typer.Option(
@@ -168,9 +177,11 @@ def install_runtimes(
     124 for a timeout.
     """
     given = runtimes_in(file) if file else None
+    for error in check_image(initializer_image, "--initializer-image"):
+        raise BadInputError(str(error))
 
     async def install(cluster: ConnectedCluster) -> int:
-        objects = given if given is not None else await run_sync(runtimes, cluster.served.version)
+        objects = given if given is not None else await run_sync(runtimes, cluster.served.version, initializer_image)
         outcomes = await Installation(cluster.client, force=force).run(objects, timeout)
         for name, outcome in outcomes.items():
             say(f"{name} {outcome}")

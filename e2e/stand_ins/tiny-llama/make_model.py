@@ -1,7 +1,6 @@
-"""Stands in for the image model-initializer: leaves a tiny Llama 2 with random weights, in files of the usual form."""
+"""Leaves a tiny Llama 2 with random weights, in files of the usual form, in a directory."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from safetensors.numpy import save_file
 VOCABULARY, WIDTH, HIDDEN, HEADS = 300, 32, 64, 2
 TEXT = "Below is an instruction that describes a task. Write a response that appropriately completes the request."
 
-model = Path("/workspace/model")
+model = Path(sys.argv[1])
+model.mkdir(parents=True)
 random = np.random.default_rng(0)
 
 
@@ -55,4 +55,3 @@ config = {
     "vocab_size": VOCABULARY,
 }
 (model / "config.json").write_text(json.dumps(config))
-sys.stdout.write(f"fetched {os.environ['STORAGE_URI']}\n")
