@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from e2e.cluster import train_job
+from e2e.kubectl import BIN
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -50,6 +52,21 @@ def test_everything_that_a_job_becomes(cluster: Cluster) -> None:
     assert jobset is not None
     assert job is not None
     assert jobset["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+
+
+def test_plugin(cluster: Cluster) -> None:
+    """`kubectl trainer` is the `trainer` command, and kubectl completes the names of TrainJobs for it."""
+    submit(cluster, "with-plugin")
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "KUBECONFIG": str(cluster.kubeconfig)}
+
+    def kubectl(*words: str) -> list[str]:
+        command = ["kubectl", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+    in_namespace = ("-n", cluster.namespace)
+    assert "with-plugin" in kubectl("trainer", "get", *in_namespace)
+    assert kubectl("__complete", "trainer", "get", *in_namespace, "with-") == ["with-plugin", ":4"]
+    assert kubectl("trainer", "--help")[:3] == ["Usage:", "kubectl", "trainer"]
 
 
 def test_output_yaml(cluster: Cluster) -> None:

@@ -30,6 +30,7 @@ _COMMANDS = {
     "render": ("trainer.cli.offline.render", _TRY),
     "convert": ("trainer.cli.offline.convert", _TRY),
     "get": ("trainer.cli.jobs.get", _LOOK),
+    "top": ("trainer.cli.jobs.top", _LOOK),
     "logs": ("trainer.cli.logs.logs", _LOOK),
     "metrics": ("trainer.cli.metrics.metrics", _LOOK),
     "runtimes": ("trainer.cli.jobs.runtimes", _LOOK),

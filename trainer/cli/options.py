@@ -7,9 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from trainer.cli.completion import namespace_names
+
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
-Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the context.")]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace; default: that of the context.", autocompletion=namespace_names),
+]
 _API_VERSION = typer.Option(
     help="Version of TrainJobs and runtimes; v1alpha1 is that of the released Kubeflow Trainer."
 )

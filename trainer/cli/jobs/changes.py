@@ -9,6 +9,7 @@ import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import CommandError
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 
-JobNames = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of TrainJobs.", show_default=False)]
+JobNames = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME...", help="Names of TrainJobs.", show_default=False, autocompletion=train_job_names),
+]
 
 
 def delete(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.completion import train_job_names
 from trainer.cli.errors import CommandError
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import listed
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-JobName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the TrainJob.", show_default=False)]
+JobName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of the TrainJob.", show_default=False, autocompletion=train_job_names),
+]
 
 
 async def find_train_job(client: Client, name: str, namespace: str, resource: Resource = TRAIN_JOBS) -> Object:

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode
@@ -48,7 +49,10 @@ class GetFormat(StrEnum):
 
 def get(
     name: Annotated[
-        str | None, typer.Argument(help="Name of one TrainJob, to show it in detail.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Name of one TrainJob, to show it in detail.", show_default=False, autocompletion=train_job_names
+        ),
     ] = None,
     *,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep running and show changes.")] = False,

@@ -70,8 +70,10 @@ class JobWatch:
             await self._ended.wait()
             tasks.cancel_scope.cancel()
 
-    async def on_screen(self, console: Console, lines: Callable[[Sequence[Object]], Sequence[Text]]) -> None:
-        """Show the jobs on a terminal, where they stay at the end."""
+    async def on_screen(
+        self, console: Console, lines: Callable[[Sequence[Object]], Sequence[Text]], *, is_whole: bool = False
+    ) -> None:
+        """Show the jobs on a terminal, where they stay at the end, or on a screen of their own, which goes."""
         async with anyio.create_task_group() as tasks:
             informer = self._start(tasks)
 
@@ -81,7 +83,7 @@ class JobWatch:
                     line.truncate(console.width, overflow="ellipsis")
                 return Group(*shown, *_trouble(informer))
 
-            with Live(console=console, get_renderable=screen, auto_refresh=False) as live:
+            with Live(console=console, get_renderable=screen, auto_refresh=False, screen=is_whole) as live:
                 tasks.start_soon(self._keep_fresh, live)
                 await self._ended.wait()
                 live.refresh()

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from trainer.cli.completion import runtime_names
+
 _SCRIPT = "With a script"
 
 Script = Annotated[
@@ -41,7 +43,12 @@ ResourceAmounts = Annotated[
 ]
 RuntimeName = Annotated[
     str | None,
-    typer.Option("--runtime", help="Runtime; default: that of the imported framework.", rich_help_panel=_SCRIPT),
+    typer.Option(
+        "--runtime",
+        help="Runtime; default: that of the imported framework.",
+        rich_help_panel=_SCRIPT,
+        autocompletion=runtime_names,
+    ),
 ]
 Image = Annotated[str | None, typer.Option(help="Image; default: that of the runtime.", rich_help_panel=_SCRIPT)]
 Folder = Annotated[

@@ -1,0 +1,74 @@
+"""What a shell offers where a name is typed: TrainJobs, runtimes and namespaces of the cluster.
+
+`trainer --install-completion` sets a shell up.
+"""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stderr
+from typing import TYPE_CHECKING
+
+import anyio
+import typer  # noqa: TC002 - typer reads annotations
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.errors import KubeError
+from trainer.kube.objects import name_of
+from trainer.kube.resource import NAMESPACES
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.resource import Resource
+
+_TIME_LIMIT = 3.0
+"""Seconds after which a shell gets no names, so that a lost cluster does not hold up who types."""
+
+
+def train_job_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The TrainJobs of the namespace that the command line names."""
+    return _names(context, incomplete, TRAIN_JOBS)
+
+
+def runtime_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The runtimes that a TrainJob of that namespace may refer to."""
+    return _names(context, incomplete, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+
+
+def namespace_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The namespaces of the cluster."""
+    return _names(context, incomplete, NAMESPACES)
+
+
+def _names(context: typer.Context, incomplete: str, *resources: Resource) -> list[str]:
+    """None where the cluster cannot be asked: a shell has no place for an error."""
+    from trainer.cli.current_cluster import current_cluster, open_cluster  # noqa: PLC0415 - only who completes needs it
+    from trainer.kube.logs.logs import configure_logging  # noqa: PLC0415 - likewise
+
+    given = context.params
+
+    async def ask() -> set[str]:
+        options = current_cluster(given.get("kubeconfig"), given.get("context"))
+        with anyio.fail_after(_TIME_LIMIT):
+            async with open_cluster(options) as cluster:
+                namespace = given.get("namespace") or cluster.namespace
+                found = [await _listed(cluster.client, resource, namespace) for resource in resources]
+                return {name for names in found for name in names if name.startswith(incomplete)}
+
+    with redirect_stderr(io.StringIO()):
+        configure_logging(json=False, level="error")
+        try:
+            names = anyio.run(ask)
+        except Exception:
+            return []
+    return sorted(names)
+
+
+async def _listed(client: Client, resource: Resource, namespace: str) -> list[str]:
+    selection = Selection(namespace if resource.namespaced else None, metadata_only=True)
+    try:
+        return [name_of(obj) for obj in (await client.list(resource, selection)).items]
+    except KubeError:  # such as for who may not list what belongs to the whole cluster
+        return []
