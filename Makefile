@@ -15,6 +15,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
+FRAMEWORKS := jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
+comma := ,
+space := $() $()
+
+# Images of Python set it, and then every process of the tests compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo example-exists test e2e image-initializer bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check audit image format clean
 .DELETE_ON_ERROR:
@@ -30,7 +36,7 @@ example-exists:
 test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
 	$(BIN)/pytest -n 3
 
-e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-paddle $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
+e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.sdk
 	$(E2E)
 
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
@@ -140,3 +146,8 @@ $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.demo-%: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
 	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' --editable devcluster
 	@touch $@
+
+# All at once: pip resolves, and builds what is editable, once instead of for each.
+$(VENV)/.frameworks: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,$(subst $(space),$(comma),$(FRAMEWORKS:%=examples-%))]' --editable devcluster
+	@touch $(FRAMEWORKS:%=$(VENV)/.demo-%) $@
