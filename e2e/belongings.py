@@ -37,14 +37,14 @@ class Belongings:
         place = ["-n", namespace] if namespace else []
         new = objects
         if self.run:
-            manifests = yaml.safe_dump_all(objects)
+            manifests = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
             shown = kubectl.kubectl("get", *place, "-f", "-", "-o", "json", stdin=manifests, check=False).stdout
             found = json.loads(shown) if shown.strip() else {}
             present = {_key(obj) for obj in found.get("items", [found] if found else [])}
             new = tuple(obj for obj in objects if _key(obj) not in present)
         if new:
             self.created += [obj | {"metadata": {"namespace": namespace, **obj["metadata"]}} for obj in new]
-            manifests = yaml.safe_dump_all(new)
+            manifests = yaml.dump_all(new, Dumper=yaml.CSafeDumper)
             kubectl.kubectl("apply", "--server-side", "--force-conflicts", *place, "-f", "-", stdin=manifests)
 
     def labelled(self, obj: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,9 @@ class Cluster(Kubectl):
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """kubectl apply -f -."""
-        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(map(self.belongings.labelled, objects)))
+        self.kubectl(
+            "apply", "-f", "-", stdin=yaml.dump_all(map(self.belongings.labelled, objects), Dumper=yaml.CSafeDumper)
+        )
 
     def state(self, name: str) -> str:
         """`status.state` of a TrainJob; empty before it has one."""

@@ -160,7 +160,7 @@ def _cluster(directory: Path, kubeconfig: Path, *, is_local: bool, webhook_host:
 def _install(cluster: Cluster, stack: ExitStack) -> None:
     """Everything of config/, with the manager on this machine instead of its Deployment."""
     create = cluster.belongings.create
-    create(cluster, *yaml.safe_load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text()))
+    create(cluster, *yaml.load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text(), yaml.CSafeLoader))
     cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
     create(cluster, *roles(cluster))
     write_credentials(cluster, cluster.manager_kubeconfig)
@@ -174,7 +174,7 @@ def _install(cluster: Cluster, stack: ExitStack) -> None:
     if cluster.has_webhooks:
         wait_for_trust(cluster)
     runtimes = cluster.kubectl("kustomize", str(CONFIG / "runtimes")).stdout
-    create(cluster, *yaml.safe_load_all(runtimes))
+    create(cluster, *yaml.load_all(runtimes, yaml.CSafeLoader))
 
 
 @pytest.fixture

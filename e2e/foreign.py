@@ -83,7 +83,7 @@ def _installed(cluster: Cluster) -> Iterator[str]:
 
 def _definitions(cluster: Cluster) -> Iterator[str]:
     """Those of the released Kubeflow Trainer have the same names, and would be left as they are."""
-    for ours in yaml.safe_load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text()):
+    for ours in yaml.load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text(), yaml.CSafeLoader):
         name, wanted = ours["metadata"]["name"], {version["name"] for version in ours["spec"]["versions"]}
         present = cluster.get("customresourcedefinition", name)
         if present is not None and not wanted <= {each["name"] for each in present["spec"]["versions"]}:

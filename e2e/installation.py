@@ -69,7 +69,7 @@ def shipped_configuration(
         webhook_host: by which the API server reaches this machine; "": it does not, and there are no webhooks.
         directory: of the Deployment, below config.
     """
-    shipped: dict[str, Any] = yaml.safe_load((CONFIG / directory / "configuration.yaml").read_text())
+    shipped: dict[str, Any] = yaml.load((CONFIG / directory / "configuration.yaml").read_text(), yaml.CSafeLoader)
     webhook, metrics, health = ports
     changes: dict[str, Any] = {
         "webhook": {
@@ -87,7 +87,7 @@ def shipped_configuration(
 
 def roles(kubectl: Kubectl) -> list[dict[str, Any]]:
     """The namespace of the manager, its account, and all that it may do."""
-    namespace = yaml.safe_load((CONFIG / "manager/namespace.yaml").read_text())
+    namespace = yaml.load((CONFIG / "manager/namespace.yaml").read_text(), yaml.CSafeLoader)
     return [
         namespace,
         *_rendered(kubectl, "rbac"),
@@ -126,7 +126,7 @@ def _is_trusted(kubectl: Kubectl, kind: str) -> bool:
 
 def _rendered(kubectl: Kubectl, directory: str) -> list[dict[str, Any]]:
     text = kubectl.kubectl("kustomize", str(CONFIG / directory)).stdout
-    return [_in_namespace(obj) for obj in yaml.safe_load_all(text)]
+    return [_in_namespace(obj) for obj in yaml.load_all(text, yaml.CSafeLoader)]
 
 
 def _in_namespace(obj: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _EXECUTABLE = 0o755
 
 def documents(example: str) -> list[dict[str, Any]]:
     """The objects of an example."""
-    return list(yaml.safe_load_all((EXAMPLES / f"{example}.yaml").read_text()))
+    return list(yaml.load_all((EXAMPLES / f"{example}.yaml").read_text(), yaml.CSafeLoader))
 
 
 def job_name(example: str) -> str:

@@ -212,7 +212,7 @@ def _replica(cluster: Cluster, directory: Path, name: str, ports: tuple[int, int
 def _install(cluster: Cluster, url: str) -> None:
     """Everything of config/ that is neither the Deployment nor its Service."""
     definitions = (CONFIG / "crd/trainer.kubeflow.org.yaml").read_text()
-    cluster.belongings.create(cluster, *yaml.safe_load_all(definitions))
+    cluster.belongings.create(cluster, *yaml.load_all(definitions, yaml.CSafeLoader))
     cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
     cluster.belongings.create(cluster, *roles(cluster), *webhooks(cluster, url))
     write_credentials(cluster, cluster.manager_kubeconfig)

@@ -75,7 +75,7 @@ def namespace(home: Home, name: str, **labels: str) -> Kubectl:
         "spec": {"mlPolicy": {"numNodes": 1, "torch": {}}, "template": template},
     }
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, runtime]
-    cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    cluster.kubectl("apply", "-f", "-", stdin=yaml.dump_all(objects, Dumper=yaml.CSafeDumper))
     return cluster
 
 

@@ -142,7 +142,7 @@ def start_reachable_replica(cluster: Cluster, directory: Path, installed: Instal
     """
     webhook, metrics, health = free_ports(3)
     (config_map,) = (obj for obj in cluster.list("configmaps") if "configuration.yaml" in obj["data"])
-    cluster.configuration = yaml.safe_load(config_map["data"]["configuration.yaml"])
+    cluster.configuration = yaml.load(config_map["data"]["configuration.yaml"], yaml.CSafeLoader)
     write_credentials(cluster, cluster.manager_kubeconfig, installed.manager, installed.namespace)
     replica = manager(
         cluster,
@@ -258,15 +258,15 @@ def is_ours(key: str) -> bool:
 def documents(overlay: str) -> list[dict[str, Any]]:
     """Objects in the files of a directory."""
     files = [file for file in (CONFIG / overlay).glob("*.yaml") if file.name != "kustomization.yaml"]
-    return [obj for file in files for obj in yaml.safe_load_all(file.read_text())]
+    return [obj for file in files for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader)]
 
 
 def test_optional_overlays(empty: Cluster) -> None:
     """Each is taken as it is, a second time changes nothing, and deleting it leaves nothing."""
     start = inventory(empty)
-    needed = [yaml.safe_load((CONFIG / "manager" / "namespace.yaml").read_text())]
-    needed += [*yaml.safe_load_all(MONITORING.read_text()), *documents("crd")]
-    text = yaml.safe_dump_all(needed)
+    needed = [yaml.load((CONFIG / "manager" / "namespace.yaml").read_text(), yaml.CSafeLoader)]
+    needed += [*yaml.load_all(MONITORING.read_text(), yaml.CSafeLoader), *documents("crd")]
+    text = yaml.dump_all(needed, Dumper=yaml.CSafeDumper)
     empty.kubectl("apply", "--server-side", "-f", "-", stdin=text)
     definitions = [f"crd/{obj['metadata']['name']}" for obj in needed[1:]]
     empty.kubectl("wait", "--for=condition=Established", *definitions, "--timeout=30s")

@@ -21,7 +21,7 @@ each_example = pytest.mark.parametrize(
 @each_example
 def test_config_map_carries_the_scripts(manifest: Path) -> None:
     """The scripts that the pods run are the files that people read; `python -m tests.config_maps` makes them so."""
-    documents = {doc["kind"]: doc for doc in yaml.safe_load_all(manifest.read_text())}
+    documents = {doc["kind"]: doc for doc in yaml.load_all(manifest.read_text(), yaml.CSafeLoader)}
 
     for name, text in documents["ConfigMap"]["data"].items():
         assert text == COPIES.get(name, manifest.with_name(name)).read_text(), name
@@ -37,7 +37,9 @@ def test_manifest_is_as_it_would_be_written(manifest: Path) -> None:
 def test_progress_is_reported(manifest: Path) -> None:
     """Every example reports its progress, and carries what it needs for that."""
     script = manifest.with_name("train.py").read_text()
-    (data,) = (doc["data"] for doc in yaml.safe_load_all(manifest.read_text()) if doc["kind"] == "ConfigMap")
+    (data,) = (
+        doc["data"] for doc in yaml.load_all(manifest.read_text(), yaml.CSafeLoader) if doc["kind"] == "ConfigMap"
+    )
 
     imported = set(re.findall(r"^from (report|\w+_callback) import", script, re.MULTILINE))
     assert imported

@@ -175,7 +175,7 @@ async def test_progress_is_behind_gates(gates: dict[str, bool], follows: bool, s
 def test_the_order_of_plugins_does_not_matter(case: str) -> None:
     """The built-in plugins build the same objects however they are registered."""
     text = (ROOT / "tests" / "plugins" / "golden" / f"{case}.yaml").read_text()
-    blueprint, job, jobset = yaml.safe_load_all(text)
+    blueprint, job, jobset = yaml.load_all(text, yaml.CSafeLoader)
     train_job, runtime = TrainJob.from_object(job), ClusterTrainingRuntime.from_object(blueprint)
     plugins = list(built_in_plugins(StaticReader()))
     for first in range(len(plugins)):
@@ -231,7 +231,7 @@ def test_shipped_runtimes_build() -> None:
 def test_examples_fit_the_shipped_runtimes(path: Path) -> None:
     """The TrainJobs in examples are accepted and build with the runtimes that they name."""
     runtimes = {name_of(obj): ClusterTrainingRuntime.from_object(obj) for obj in kustomized("runtimes")}
-    documents: list[Any] = list(yaml.safe_load_all(path.read_text()))
+    documents: list[Any] = list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
     jobs = [TrainJob.from_object(obj, strict=True) for obj in documents if obj["kind"] == "TrainJob"]
     assert jobs
     for job in jobs:

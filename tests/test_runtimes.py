@@ -57,14 +57,14 @@ SHIPPED = {
 @cache
 def manifest(stem: str) -> Object:
     """The runtime of a file."""
-    (content,) = yaml.safe_load_all((FOLDER / f"{stem}.yaml").read_text())
+    (content,) = yaml.load_all((FOLDER / f"{stem}.yaml").read_text(), yaml.CSafeLoader)
     assert isinstance(content, dict)
     return content
 
 
 def test_all_are_there() -> None:
     """There is a file for each runtime, no other file, and kustomize applies all of them, in alphabetical order."""
-    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
+    listed = yaml.load((FOLDER / "kustomization.yaml").read_text(), yaml.CSafeLoader)["resources"]
     assert [stem.replace("_", "-") for stem in FILES] == sorted(SHIPPED)
     assert listed == [f"{stem}.yaml" for stem in FILES]
 
@@ -99,7 +99,9 @@ RELEASED = FOLDER.parent / "v1alpha1" / "runtimes"
 )
 def test_python_writes_at_once(file: Path) -> None:
     """What a training prints shows in the log at once, also that of a process which sshd starts for MPI."""
-    runtimes = [each for each in yaml.safe_load_all(file.read_text()) if each["kind"] == "ClusterTrainingRuntime"]
+    runtimes = [
+        each for each in yaml.load_all(file.read_text(), yaml.CSafeLoader) if each["kind"] == "ClusterTrainingRuntime"
+    ]
     trainings = {
         job["name"]: container
         for runtime in runtimes

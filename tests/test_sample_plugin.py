@@ -76,7 +76,7 @@ def test_what_the_page_shows() -> None:
 def test_all_that_trains_gets_shared_memory() -> None:
     """Also the launcher of MPI, which may be the first node."""
     result = CliRunner().invoke(app, ["render", "-f", "examples/deepspeed-digits/trainjob.yaml"])
-    [jobset] = [document for document in yaml.safe_load_all(result.stdout) if document["kind"] == "JobSet"]
+    [jobset] = [document for document in yaml.load_all(result.stdout, yaml.CSafeLoader) if document["kind"] == "JobSet"]
     pods = {job["name"]: job["template"]["spec"]["template"]["spec"] for job in jobset["spec"]["replicatedJobs"]}
     mounted = {name: [mount["name"] for mount in pod["containers"][0]["volumeMounts"]] for name, pod in pods.items()}
     volumes = {name: [volume["name"] for volume in pod["volumes"]] for name, pod in pods.items()}

@@ -56,7 +56,9 @@ RESOURCES = (
 def manifests() -> list[Object]:
     """What `kubectl apply -k config/webhook` would apply."""
     command: list[str | Path] = [Path(sys.executable).parent / "kubectl", "kustomize", ROOT / "config" / "webhook"]
-    return list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    return list(
+        yaml.load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout, yaml.CSafeLoader)
+    )
 
 
 def of_kind(objects: list[Object], kind: str) -> Object:

@@ -45,7 +45,7 @@ def test_generated_files() -> None:
 
 def test_version() -> None:
     """The chart has the version of the manager, whose image it runs."""
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    chart = yaml.load((CHART / "Chart.yaml").read_text(), yaml.CSafeLoader)
     assert chart["version"] == chart["appVersion"] == trainer.__version__
 
 
@@ -291,7 +291,7 @@ def installed(objects: list[Object]) -> list[Object]:
     """The runtimes that the Job of a release applies."""
     (job,) = of_kind(objects, "Job")
     (config_map,) = (obj for obj in of_kind(objects, "ConfigMap") if name_of(obj) == name_of(job))
-    return [obj for obj in yaml.safe_load_all(config_map["data"]["runtimes.yaml"]) if obj]
+    return [obj for obj in yaml.load_all(config_map["data"]["runtimes.yaml"], yaml.CSafeLoader) if obj]
 
 
 def comparable(objects: Any) -> dict[tuple[str, str], Object]:
@@ -304,7 +304,7 @@ def comparable(objects: Any) -> dict[tuple[str, str], Object]:
     for obj in objects:
         plain = normal(obj)
         if "configuration.yaml" in plain.get("data", {}):
-            plain["data"] = normal(yaml.safe_load(plain["data"]["configuration.yaml"]))
+            plain["data"] = normal(yaml.load(plain["data"]["configuration.yaml"], yaml.CSafeLoader))
         plain["metadata"].get("annotations", {}).pop("helm.sh/resource-policy", None)
         found[plain["kind"], plain["metadata"]["name"]] = without_empty(plain)
     return found

@@ -145,7 +145,7 @@ def test_crds(version: Version) -> None:
     result = CliRunner().invoke(app, f"crds --api-version {version}")
 
     assert result.exit_code == 0
-    assert list(yaml.safe_load_all(result.stdout)) == crds(version)
+    assert list(yaml.load_all(result.stdout, yaml.CSafeLoader)) == crds(version)
 
 
 def test_crds_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def check(obj: Object, version: str) -> None:
 
 @cache
 def _custom_kinds() -> dict[tuple[str, str], jsonschema.Draft202012Validator]:
-    definitions = [*crds(), *crds("v1alpha1"), *yaml.safe_load_all(MONITORING.read_text(encoding="utf-8"))]
+    definitions = [*crds(), *crds("v1alpha1"), *yaml.load_all(MONITORING.read_text(encoding="utf-8"), yaml.CSafeLoader)]
     return {
         (f"{definition['spec']['group']}/{version['name']}", definition["spec"]["names"]["kind"]): _validator(version)
         for definition in definitions

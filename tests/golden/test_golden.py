@@ -84,7 +84,7 @@ def test_examples_of_the_kep_are_self_contained(rendered: dict[Path, str]) -> No
         (job,) = (document.obj for document in documents if document.is_train_job)
         ref = job["spec"]["runtimeRef"]
         assert (ref.get("kind", "ClusterTrainingRuntime"), ref["name"]) in present
-        claimed = set(_claims(list(yaml.safe_load_all(rendered[example]))))
+        claimed = set(_claims(list(yaml.load_all(rendered[example], yaml.CSafeLoader))))
         assert claimed == {name for kind, name in present if kind == "PersistentVolumeClaim"}
 
 

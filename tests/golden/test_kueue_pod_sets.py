@@ -23,7 +23,7 @@ API_VERSION = "trainer.kubeflow.org/v1alpha1"
 SHIPPED = [
     runtime
     for file in sorted((Path(__file__).parents[2] / "config" / "v1alpha1" / "runtimes").glob("*.yaml"))
-    for runtime in yaml.safe_load_all(file.read_text())
+    for runtime in yaml.load_all(file.read_text(), yaml.CSafeLoader)
     if runtime["kind"] == CLUSTER_TRAINING_RUNTIMES.kind
 ]
 GPUS = {"limits": {"nvidia.com/gpu": 2}, "requests": {"nvidia.com/gpu": 2, "cpu": "4"}}

@@ -47,7 +47,7 @@ DEFAULTS = {
 def runtimes() -> dict[str, Object]:
     """The shipped runtimes of the released Trainer."""
     files = sorted(PEER.glob("upstream/runtimes/**/*.yaml"))
-    objects = [obj for file in files for obj in yaml.safe_load_all(file.read_text())]
+    objects = [obj for file in files for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader)]
     return {name_of(obj): obj for obj in objects if obj and obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind}
 
 

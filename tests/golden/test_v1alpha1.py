@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 FILES = sorted((Path(__file__).parent / "v1alpha1").glob("*.yaml"))
 API_VERSION = "trainer.kubeflow.org/v1alpha1"
-RUNTIMES = next(yaml.safe_load(file.read_text()) for file in FILES if file.stem == "runtimes")
+RUNTIMES = next(yaml.load(file.read_text(), yaml.CSafeLoader) for file in FILES if file.stem == "runtimes")
 CASES = [
     pytest.param(case, id=f"{file.stem}: {case['name']}")
     for file in FILES
     if file.stem != "runtimes"
-    for case in yaml.safe_load(file.read_text())
+    for case in yaml.load(file.read_text(), yaml.CSafeLoader)
 ]
 
 

@@ -25,7 +25,7 @@ WRITING = {"create", "update", "patch", "delete", "deletecollection"}
 def objects(kind: str) -> list[Object]:
     """All objects of a kind that come with the manifests, without the roles of v1alpha1 for people."""
     texts = [file.read_text() for file in sorted(CONFIG.rglob("*.yaml")) if file.parent.name != "roles"]
-    found = [obj for text in texts if f"\nkind: {kind}\n" in text for obj in yaml.safe_load_all(text)]
+    found = [obj for text in texts if f"\nkind: {kind}\n" in text for obj in yaml.load_all(text, yaml.CSafeLoader)]
     return [obj for obj in found if obj and obj.get("kind") == kind]
 
 

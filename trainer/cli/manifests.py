@@ -53,7 +53,9 @@ def example(name: str) -> Path | None:
 def manifests(room: str) -> list[Object]:
     """The objects in the files of one directory of config/, by file."""
     files = sorted((configuration_directory() / room).glob("*.yaml"))
-    documents = [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    documents = [
+        document for file in files for document in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    ]
     return [document for document in documents if document]
 
 

@@ -59,7 +59,7 @@ def rules_and_defaults(schema: Any, path: str = "") -> Iterator[tuple[str, str, 
 
 def upstream_definitions() -> list[Object]:
     """The definitions of the released Trainer."""
-    return [yaml.safe_load(file.read_text()) for file in sorted(UPSTREAM.glob("crds/*.yaml"))]
+    return [yaml.load(file.read_text(), yaml.CSafeLoader) for file in sorted(UPSTREAM.glob("crds/*.yaml"))]
 
 
 OF_KUBERNETES = (".valueFrom.", ".volumes[]", ".affinity.", ".securityContext.")
@@ -88,7 +88,7 @@ def test_rules_and_defaults_of_the_released_trainer(definition: Object) -> None:
 def upstream_objects() -> Iterator[Any]:
     """The examples and shipped runtimes of the released Trainer."""
     for file in sorted([*UPSTREAM.glob("examples/*.yaml"), *UPSTREAM.glob("runtimes/**/*.yaml")]):
-        for obj in yaml.safe_load_all(file.read_text()):
+        for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader):
             if obj and obj.get("kind") in {"TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"}:
                 yield pytest.param(obj, id=f"{file.stem}-{name_of(obj)}")
 

@@ -37,7 +37,7 @@ def objects(*folders: Path) -> list[Any]:
     return [
         pytest.param(obj, id=f"{file.relative_to(ROOT.parent)} {obj['kind']} {name_of(obj)}")
         for file in files
-        for obj in yaml.safe_load_all(file.read_text())
+        for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader)
         if is_decodable(obj) or is_encodable(obj)
     ]
 
