@@ -93,7 +93,7 @@ def test_child_processes(directory: Path) -> None:
     ("script", "options"),
     [
         pytest.param(f"import report; {TRAIN}", (), id="reports-by-itself"),
-        pytest.param(f"import sys; sys.path.append('.'); {TRAIN}", ("-I",), id="isolated"),
+        pytest.param(f"import sys; sys.path.insert(0, '.'); {TRAIN}", ("-I",), id="isolated"),
     ],
 )
 def test_silence(directory: Path, script: str, options: tuple[str, ...]) -> None:
