@@ -13,6 +13,7 @@ import pytest
 from e2e.cluster import train_job
 from e2e.manager import manager as make_manager
 from e2e.progress_view import wait_for_progress
+from e2e.tiny_llama import LLAMA2, TINY
 from trainer.progress.injection.install import install
 from trainer.progress.protocol import Message, parse, tagged_lines
 
@@ -93,39 +94,48 @@ for epoch in range(3):
     for step in bar:
         bar.set_postfix(loss=0.5)
 """
-RECIPE = """
-from tqdm import tqdm
-
-class Recipe:
-    total_epochs, _steps_per_epoch, global_step = 3, 4, 0
-
-    def train(self):
-        for epoch in range(self.total_epochs):
-            bar = tqdm(total=self._steps_per_epoch)
-            for step in range(self._steps_per_epoch):
-                self.global_step += 1
-                bar.update(1)
-                bar.set_description(f"{epoch + 1}|{self.global_step}|Loss: 0.5")
-            bar.close()
-
-Recipe().train()
-"""
-"""The loop of the recipes of torchtune."""
+TUNE = {
+    "one device": [
+        *("lora_finetune_single_device", "--config", "llama2/7B_lora_single_device"),
+        *("model=torchtune.models.llama2.lora_llama2", "model.lora_rank=4"),
+    ],
+    "two processes": [
+        *("--nproc_per_node", "2", "full_finetune_distributed", "--config", "llama2/7B_full"),
+        *("model=torchtune.models.llama2.llama2", "optimizer.fused=False"),
+    ],
+}
+"""Recipes of torchtune, as `tune run` takes them."""
 
 
 def trained(directory: Path, script: str, *arguments: str) -> list[Message]:
     """What a script reports, with the reporter; without it, it says the same otherwise."""
-    reporter = directory / "reporter"
-    reporter.mkdir()
-    install(reporter)
     (directory / "train.py").write_text(
         f"import sys\n{script}\nprint('end', sys.warnoptions, flush=True)\nsys.exit(7)\n"
     )
-    variables = {"PYTHONPATH": str(reporter), "PYTHONWARNINGS": "ignore::trainer_reporter.Never"}
-    environment = os.environ | {"TRAINER_STATUS_INTERVAL_SECONDS": "0", "HF_HUB_OFFLINE": "1"} | variables
-    command = [sys.executable, "train.py", *arguments]
-    result = subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=200, check=False)
+    result = run(directory, [sys.executable, "train.py", *arguments])
     assert (result.returncode, b"end []\n" in result.stdout) == (7, True), result.stderr.decode()
+    return messages(result)
+
+
+def run(directory: Path, command: list[str], *paths: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a training with the reporter, and with other directories of modules."""
+    reporter = directory / "reporter"
+    reporter.mkdir()
+    install(reporter)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, [*paths, reporter])),
+        "PYTHONWARNINGS": "ignore::trainer_reporter.Never",
+        "TRAINER_STATUS_INTERVAL_SECONDS": "0",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(directory),
+        "OMP_NUM_THREADS": "1",
+    }
+    return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=200, check=False)
+
+
+def messages(result: subprocess.CompletedProcess[bytes]) -> list[Message]:
+    """What a training has reported; the reporter had nothing to complain of."""
     assert b"trainer: " not in result.stderr
     stamped = b"".join(b"2026-01-02T03:04:05Z " + line for line in result.stdout.splitlines(keepends=True))
     return [parse(line.payload) for line in tagged_lines(stamped)]
@@ -149,18 +159,47 @@ def needing(module: str) -> pytest.MarkDecorator:
         pytest.param(XGBOOST, "train", "rmse", marks=needing("xgboost"), id="xgboost"),
         pytest.param(XGBOOST, "fit", "rmse", marks=[needing("xgboost"), needing("sklearn")], id="xgboost-fit"),
         pytest.param(TQDM, "", "loss", marks=needing("tqdm"), id="tqdm"),
-        pytest.param(RECIPE, "", "Loss", marks=needing("tqdm"), id="torchtune"),
     ],
 )
 def test_frameworks(script: str, argument: str, metric: str, tmp_path: Path) -> None:
     """Twelve steps are reported to the end; exit code and what the script prints stay as they are."""
-    reported = trained(tmp_path, script, argument)
+    check_twelve(trained(tmp_path, script, argument), metric)
 
+
+def check_twelve(reported: list[Message], metric: str) -> None:
+    """Twelve steps are reported to the end, and a metric."""
     steps = [message.current_step for message in reported if message.current_step is not None]
     assert steps == sorted(steps)
     assert (steps[-1], {message.total_steps for message in reported}) == (12, {12})
     names = {name for message in reported for name in (*(message.train_metrics or {}), *(message.eval_metrics or {}))}
     assert metric in names
+
+
+@pytest.mark.parametrize("recipe", TUNE)
+@needing("torchtune")
+def test_torchtune(recipe: str, tmp_path: Path) -> None:
+    """`tune run` reports the optimizer steps of all epochs, also where torchrun starts its processes."""
+    for script, name in (("dataset_initializer", "dataset"), ("make_model", "model")):
+        environment = os.environ | {"TRANSFER_PATH": str(tmp_path / name)}
+        command = [sys.executable, str(LLAMA2 / f"{script}.py"), str(tmp_path / name)]
+        subprocess.run(command, env=environment, check=True, timeout=100)
+    data = [
+        "dataset=torchtune.datasets.alpaca_dataset",
+        "dataset.source=parquet",
+        f"dataset.data_dir={tmp_path}/dataset/data",
+    ]
+    files = ",".join(f"model-0000{number}-of-00002.safetensors" for number in (1, 2))
+    model = [
+        f"tokenizer.path={tmp_path}/model/tokenizer.model",
+        f"checkpointer.checkpoint_dir={tmp_path}/model",
+        f"checkpointer.checkpoint_files=[{files}]",
+    ]
+    length = ["epochs=3", "max_steps_per_epoch=4", f"output_dir={tmp_path}/output"]
+    tune = [f"{sys.exec_prefix}/bin/tune", "run", *TUNE[recipe], *TINY, *data, *model, *length]
+
+    result = run(tmp_path, tune, LLAMA2)
+    assert result.returncode == 0, result.stderr.decode()
+    check_twelve(messages(result), "Loss")
 
 
 LIBRARY = """

@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from e2e.kep_examples import advertise_gpus
+from e2e.tiny_llama import CPU, LLAMA2, TINY
 from hack.torchtune_models import MODELS
 from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS, Devices
 
@@ -33,7 +34,6 @@ pytestmark = [
 ]
 
 CONFIG = Path(__file__).parents[1] / "config" / "runtimes"
-STAND_INS = Path(__file__).parent / "stand_ins" / "tiny-llama"
 DIRECTORY = "/stand-ins"
 CONFIGURATIONS = {
     variant.config_of(model.name): model
@@ -43,14 +43,6 @@ CONFIGURATIONS = {
 }
 """The configurations of the runtimes, each with its model; those for several devices have the same models."""
 PATIENCE = 180.0
-
-CPU = ["device=cpu", "dtype=fp32", "batch_size=2", "gradient_accumulation_steps=1"]
-TINY = [
-    *("model.vocab_size=300", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=2"),
-    *("model.embed_dim=32", "model.intermediate_dim=64", "model.max_seq_len=256"),
-    *CPU,
-]
-"""Shrinks the model to that of the stand-in; its 16 rows of data make 8 batches."""
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/dataset/.cache", "OMP_NUM_THREADS": "1"}
 
 
@@ -59,9 +51,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directories `dataset`, `llama2` and `llama3`, which the initializers fetch."""
     directory = tmp_path_factory.mktemp("sources")
     for script, target in (
-        (STAND_INS / "dataset_initializer.py", directory / "dataset"),
-        (STAND_INS / "make_model.py", directory / "llama2"),
-        (STAND_INS.with_name("tiny-llama3") / "model_initializer.py", directory / "llama3"),
+        (LLAMA2 / "dataset_initializer.py", directory / "dataset"),
+        (LLAMA2 / "make_model.py", directory / "llama2"),
+        (LLAMA2.with_name("tiny-llama3") / "model_initializer.py", directory / "llama3"),
     ):
         environment = {**os.environ, "TRANSFER_PATH": str(target)}
         command = [sys.executable, str(script), str(target)]
@@ -77,7 +69,7 @@ def tuning(cluster: Cluster) -> Cluster:
     if not cluster.pod_network.startswith("netns"):
         pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
     advertise_gpus(cluster)
-    cluster.apply(scripts(STAND_INS / "sitecustomize.py"))
+    cluster.apply(scripts(LLAMA2 / "sitecustomize.py"))
     return cluster
 
 
@@ -122,7 +114,7 @@ def test_sizes_are_those_of_torchtune() -> None:
 
 def test_lora_of_llama3_on_one_device(tuning: Cluster, sources: Path) -> None:
     """One GPU and an argument of LoRA turn the runtime, which trains all weights on two GPUs, to LoRA on one device."""
-    tuning.apply(scripts(STAND_INS.with_name("tiny-llama3") / "sitecustomize.py"))
+    tuning.apply(scripts(LLAMA2.with_name("tiny-llama3") / "sitecustomize.py"))
     run(
         tuning,
         "torchtune-llama3.2-1b",

@@ -1,4 +1,4 @@
-"""The shipped runtime for Llama 3.2 of v1alpha1 on a laptop, with a tiny model."""
+"""Models of torchtune on a laptop: tiny ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ _RUNTIME = Path(__file__).parents[1] / "config" / "v1alpha1" / "runtimes" / "tor
 _DATASET = _STAND_INS / "tiny-llama" / "dataset_initializer.py"
 _MODEL = _STAND_INS / "tiny-llama3" / "model_initializer.py"
 _ENVIRONMENT = {"PYTHONPATH": "/stand-ins", "HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/.cache"}
+
+LLAMA2 = _STAND_INS / "tiny-llama"
+"""Scripts that make a tiny Llama 2 and its data."""
+CPU = ["device=cpu", "dtype=fp32", "batch_size=2", "gradient_accumulation_steps=1"]
+TINY = [
+    *("model.vocab_size=300", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=2"),
+    *("model.embed_dim=32", "model.intermediate_dim=64", "model.max_seq_len=256"),
+    *CPU,
+]
+"""Shrinks the model to that of the stand-in; its 16 rows of data make 8 batches."""
 
 
 def make_sources(directory: Path) -> None:
