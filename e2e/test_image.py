@@ -2,127 +2,44 @@
 
 from __future__ import annotations
 
-import fnmatch
-import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tomllib
-from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.dockerfile import ROOT, Instruction, Stage, stages
+from e2e.dockerfile import ROOT, Stage, stages
+from e2e.image_build import Installation, normalised, pins
 from e2e.manager import manager, other_ports
 from e2e.waiting import until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from e2e.cluster import Cluster
 
 BUILD, FINAL = stages((ROOT / "Dockerfile").read_text())
-PLACES = re.compile(r"(?<![\w.])/(?=(source|wheels|opt/trainer|plugins)\b)")
-"""Where the Dockerfile puts things; here that is below a directory of the test."""
-
 pytestmark = pytest.mark.timeout(300)
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """What the build stage makes."""
-
-    root: Path
-    """Stands for the root directory of the image."""
-
-    def at(self, text: str) -> str:
-        """A text of the Dockerfile with the places of this installation."""
-        return PLACES.sub(f"{self.root}/", text)
-
-    def run(self, command: str) -> None:
-        """Do what a RUN of the build stage says."""
-        ours = {name: value for name, value in BUILD.environment().items() if name != "PIP_NO_CACHE_DIR"}
-        path = f"{self.root}/builder/bin:{os.environ['PATH']}"
-        subprocess.run(
-            ["sh", "-e", "-c", self.at(command)],
-            cwd=self.root / "source",
-            env=os.environ | ours | {"PATH": path, "VIRTUAL_ENV": f"{self.root}/builder"},
-            check=True,
-            timeout=240,
-        )
-
-    def copy(self, arguments: str) -> None:
-        """Do what a COPY of the build stage says."""
-        *sources, target = arguments.split()
-        for source in sources:
-            assert is_sent(source), f".dockerignore keeps {source} from the builder"
-            place = self.root / "source" / target / ("" if target == source else source)
-            if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-            else:
-                place.parent.mkdir(exist_ok=True)
-                shutil.copy(ROOT / source, place)
-
-    def python(self, code: str) -> str:
-        """What a program prints with the Python of the installation."""
-        command = [f"{self.root}/opt/trainer/bin/python", "-I", "-c", code]
-        return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/", env={}).stdout
-
-    def files(self) -> dict[str, int]:
-        """When each file was last written."""
-        trainer = self.root / "opt" / "trainer"
-        return {str(path): path.lstat().st_mtime_ns for path in trainer.rglob("*")}
-
-
-def is_sent(path: str) -> bool:
-    """Whether .dockerignore, of which the last line that fits counts, lets a path of ours through."""
-    sent = True
-    for line in (ROOT / ".dockerignore").read_text().splitlines():
-        pattern = line.removeprefix("!")
-        if line and not line.startswith("#") and fnmatch.fnmatch(path, pattern):
-            sent = line.startswith("!")
-    return sent
 
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """The build stage, done once."""
-    made = Installation(tmp_path_factory.mktemp("image"))
-    subprocess.run([sys.executable, "-m", "venv", made.root / "builder"], check=True)
-    for each in BUILD.instructions:
-        match each:
-            case Instruction("WORKDIR", text):
-                Path(made.at(text)).mkdir(parents=True)
-            case Instruction("COPY", text):
-                made.copy(text)
-            case Instruction("RUN", text):
-                made.run(text)
-            case Instruction(name):
-                assert name in {"ARG", "ENV"}, f"the test does not know {name}"
+    made = Installation(tmp_path_factory.mktemp("image"), BUILD, "opt/trainer")
+    made.make_base()
+    made.build()
     return made
-
-
-def normalised(name: str) -> str:
-    """As package indexes compare names."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_versions(installation: Installation) -> None:
     """What is installed has the versions of constraints.txt, and all of it is needed by a manager that runs."""
-    code = (
-        "import importlib.metadata as m, json;"
-        "print(json.dumps({d.name: [d.version, d.requires or []] for d in m.distributions()}))"
-    )
-    found = {normalised(name): each for name, each in json.loads(installation.python(code)).items()}
+    found = installation.distributions()
     installed = {name: version for name, (version, _) in found.items()}
-    pinned = dict(
-        line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")
-    )
-    pinned = {normalised(name): version for name, version in pinned.items()}
+    pinned = pins()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     own, _ = found.pop(normalised(project["name"]))
