@@ -1,5 +1,6 @@
 # make demo                      train examples/jax-digits on this machine, no Kubernetes needed
 # make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
+# make demo EXAMPLE=fine-tune-tiny   fetch data and model, fine-tune with LoRA, export
 # make test                      all tests          make e2e     real processes, real kubectl, real training
 # make e2e KUBECONFIG=FILE       the same on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
@@ -14,8 +15,8 @@ INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
-FRAMEWORKS := jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
+FRAMEWORK = $(shell echo "$(EXAMPLE)" | sed "s,-[^-]*$$,,")
+FRAMEWORKS := fine-tune jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
 comma := ,
 space := $() $()
 
@@ -36,7 +37,7 @@ example-exists:
 test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
 	$(BIN)/pytest -n 3
 
-e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.sdk
+e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk
 	$(E2E)
 
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
@@ -141,6 +142,8 @@ $(VENV)/.azurite: tests/initializers/azurite/package-lock.json | $(BIN)/python
 $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[audit]'
 	@touch $@
+
+$(VENV)/.demo-fine-tune: | $(VENV)/.s3-server
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
 $(VENV)/.demo-%: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python

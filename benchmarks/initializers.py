@@ -21,26 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.initializers.testing.s3_server import LIBRARIES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 BIN = Path(sys.executable).parent
-S3_LIBRARIES = Path(sys.prefix) / "s3-server"
-"""Where `make` installs moto and boto3, which do not fit beside our libraries."""
-
-_S3_SERVER = """
-import sys
-import boto3
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(port=0, verbose=False)
-server.start()
-url = "http://127.0.0.1:%d" % server.get_host_and_port()[1]
-client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
-client.create_bucket(Bucket="bucket")
-client.upload_file(sys.argv[1], "bucket", "set/model.safetensors")
-print(url, flush=True)
-sys.stdin.read()
-"""
 _BOTO3 = """
 import sys
 import boto3
@@ -77,14 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        model = place / "model" / "model.safetensors"
-        model.parent.mkdir()
+        model = place / "bucket" / "set" / "model.safetensors"
+        model.parent.mkdir(parents=True)
         with model.open("wb") as opened:
             for _ in range(given.size):  # at once, it would count as the memory of the clients, which are forked
                 opened.write(os.urandom(1 << 20))
-        program = "trainer.initializers.testing.hub_server"
-        hub = _server(stack, [sys.executable, "-m", program, f"models/me/m={model.parent}"])
-        s3 = _server(stack, [sys.executable, "-c", _S3_SERVER, str(model)], PYTHONPATH=str(S3_LIBRARIES))
+        hub = _server(stack, "hub_server", f"models/me/m={model.parent}")
+        s3 = _server(stack, "s3_server", f"bucket={model.parent.parent}")
         for clients in (_hub_clients(hub), _s3_clients(s3)):
             runs: dict[str, list[Run]] = {client.name: [] for client in clients}
             for _ in range(given.trials):
@@ -103,7 +88,7 @@ def _hub_clients(url: str) -> list[Client]:
 def _s3_clients(url: str) -> list[Client]:
     keys = {"ENDPOINT": url, "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x", "REGION": "us-east-1"}
     download = [sys.executable, "-c", _BOTO3, url, "{}"]
-    return [_ours("s3://bucket/set", keys), Client("boto3 download_file", download, {"PYTHONPATH": str(S3_LIBRARIES)})]
+    return [_ours("s3://bucket/set", keys), Client("boto3 download_file", download, {"PYTHONPATH": str(LIBRARIES)})]
 
 
 def _ours(uri: str, environ: Mapping[str, str]) -> Client:
@@ -111,13 +96,11 @@ def _ours(uri: str, environ: Mapping[str, str]) -> Client:
     return Client(f"initializer {uri}", command, {**environ, "STORAGE_URI": uri, "TRANSFER_PATH": "{}"})
 
 
-def _server(stack: ExitStack, command: Sequence[str], **environ: str) -> str:
+def _server(stack: ExitStack, module: str, directory: str) -> str:
     """Start a server, and return the URL that it prints."""
     process = subprocess.Popen(
-        command,
-        env={**os.environ, **environ},
+        [sys.executable, "-m", f"trainer.initializers.testing.{module}", directory],
         text=True,
-        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )

@@ -73,8 +73,8 @@ def serve() -> Iterator[Callable[..., RangeServer]]:
     """Starts servers with options."""
     running: list[RangeServer] = []
 
-    def start(**options: bool) -> RangeServer:
-        running.append(RangeServer(**options).__enter__())
+    def start(*, is_ranged: bool = True, tells_size: bool = True) -> RangeServer:
+        running.append(RangeServer(is_ranged=is_ranged, tells_size=tells_size).__enter__())
         return running[-1]
 
     yield start

@@ -103,6 +103,19 @@ def test_export_to_a_directory(initializer: Initializer, source: Path, tmp_path:
     assert (tmp_path / "out" / "data" / "b.bin").read_bytes() == b"BB"
 
 
+def test_export_is_listed(initializer: Initializer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An export says by name what is there now, and of many files how many there are."""
+    adapters = tmp_path / "adapters"
+    adapters.mkdir()
+    (adapters / "a.safetensors").write_bytes(b"12345")
+    assert initializer.run(f"file://{tmp_path}/out", "export", TRANSFER_PATH=str(adapters)) == 0
+    assert f"file://{tmp_path}/out/a.safetensors, 5 bytes\n" in capsys.readouterr().out
+    for number in range(21):
+        (adapters / f"b{number}").touch()
+    assert initializer.run(f"file://{tmp_path}/out", "export", TRANSFER_PATH=str(adapters)) == 0
+    assert "\nand 2 other files\n" in capsys.readouterr().out
+
+
 def test_export_of_nothing(initializer: Initializer, tmp_path: Path) -> None:
     """A training that has written nothing has nothing to export, which is an error."""
     assert initializer.run(f"file://{tmp_path}/out", "export", TRANSFER_PATH=str(tmp_path / "empty")) == 2

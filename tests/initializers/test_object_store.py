@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.initializers.s3 import LIBRARIES, S3Server, run_s3_server
+from tests.initializers.s3 import S3Server, run_s3_server
 from trainer.initializers.index import INDEX_NAME, FileIndex
 from trainer.initializers.parts import PART_SIZE
 from trainer.initializers.testing import Fault, RangeServer
+from trainer.initializers.testing.s3_server import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,8 @@ FILES = {"set/a.json": b"{}", "set/data/b.bin": BIG, "set/data/c.tmp": b"", "set
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[S3Server]:
-    yield from run_s3_server()
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    yield from run_s3_server(tmp_path_factory.mktemp("bucket"))
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _TERMINATION_LOG = "/dev/termination-log"
 """Where the kubelet reads the message of a container; TERMINATION_MESSAGE_PATH names another file."""
 
+_LISTED = 20
+"""Files that an export lists by name: adapters and models have fewer, checkpoints in pieces may have thousands."""
+
 
 def main(
     arguments: Sequence[str] | None = None,
@@ -72,6 +75,10 @@ def _export(options: TransferOptions, _sleep: Callable[[float], None]) -> None:
     progress = TransferProgress()
     progress.start(sum(file.size for file in files))
     written = storage.export(files, progress.add)
+    for file in files[:_LISTED]:
+        _say(f"{options.shown.rstrip('/')}/{file.path}, {file.size} bytes")
+    if len(files) > _LISTED:
+        _say(f"and {len(files) - _LISTED} other files")
     _say(f"{options.directory} is in {options.shown}: {written} of {len(files)} files were written")
 
 

@@ -480,9 +480,11 @@ async def test_unsupported_pod(open_runner: OpenRunner) -> None:
 
 
 async def test_ignored_fields(open_runner: OpenRunner) -> None:
-    """A security context or a limit of a volume has no effect, and an event says so."""
+    """A security context or a limit of a volume has no effect, and an event says so; not of rights taken away."""
     volume = {"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}
-    pod = make_pod("pod", shell("true"), securityContext={"runAsUser": 1}, volumes=[volume])
+    harmless = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    container = shell("true", securityContext=harmless)
+    pod = make_pod("pod", container, securityContext={"runAsUser": 1}, volumes=[volume])
     message = (
         "The dev cluster does not carry out spec.securityContext (containers run as the user of the dev cluster); "
         "spec.volumes[0].emptyDir.sizeLimit (volumes share the space of the machine)"

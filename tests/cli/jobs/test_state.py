@@ -104,15 +104,30 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
                 "state": "Running",
                 "conditions": [CREATED],
                 "trainerStatus": {"progressPercentage": 45, "lastUpdatedTime": "2026-01-02T10:00:00Z"},
-                "exporterStatus": {"state": "Running", "progressPercentage": 7},
+                "modelInitializerStatus": {"state": "Running", "progressPercentage": 7},
             },
             JobState(
                 "Running",
                 TrainingProgress(percentage=45, updated=datetime(2026, 1, 2, 10, tzinfo=UTC)),
-                steps=(StepProgress("model-exporter", "Running", TrainingProgress(percentage=7)),),
+                steps=(StepProgress("model-initializer", "Running", TrainingProgress(percentage=7)),),
             ),
             "Running  45 %",
-            id="the training comes first",
+            id="the training comes before initializers",
+        ),
+        pytest.param(
+            {
+                "state": "Running",
+                "conditions": [CREATED],
+                "trainerStatus": {"progressPercentage": 100, "lastUpdatedTime": "2026-01-02T10:00:00Z"},
+                "exporterStatus": {"state": "Running", "progressPercentage": 7},
+            },
+            JobState(
+                "Running",
+                TrainingProgress(percentage=100, updated=datetime(2026, 1, 2, 10, tzinfo=UTC)),
+                steps=(StepProgress("model-exporter", "Running", TrainingProgress(percentage=7)),),
+            ),
+            "Running  model-exporter  7 %",
+            id="the exporter comes after the training",
         ),
         pytest.param(
             {

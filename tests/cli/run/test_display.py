@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from rich.console import Console
 
-from trainer.cli.jobs.progress import Metric, TrainingProgress
+from trainer.cli.jobs.progress import Metric, StepProgress, TrainingProgress
 from trainer.cli.jobs.state import JobState
 from trainer.cli.run.display import JobDisplay
 from trainer.kube.objects import ObjectKey
@@ -156,6 +157,31 @@ def test_files_get_a_line_every_ten_percent(clock: ManualClock) -> None:
     ]
 
 
+def step(name: str, percentage: int | None, state: str = "Running") -> StepProgress:
+    return StepProgress(name, state, TrainingProgress(percentage))
+
+
+def test_steps_of_a_job_in_a_file(clock: ManualClock) -> None:
+    """Without a terminal, each step beside the training has its lines, and their end needs none of its own."""
+    console, measured = screen(), datetime(2026, 1, 1, tzinfo=UTC)
+    with JobDisplay(console, [A], clock) as display:
+        for percentage in (0, 5, 50):
+            display.state(A, JobState("Running", steps=(step("dataset-initializer", percentage),)))
+        display.state(A, JobState("Running", steps=(step("dataset-initializer", None, "Complete"),)))
+        display.state(A, running(20, updated=measured))
+        display.state(A, running(100, updated=measured))
+        for exporter in (step("model-exporter", 100), step("model-exporter", None, "Complete")):
+            display.state(A, JobState("Running", TrainingProgress(100, updated=measured), steps=(exporter,)))
+
+    assert text_of(console).splitlines() == [
+        "a  Running  dataset-initializer  0 %",
+        "a  Running  dataset-initializer  50 %",
+        "a  Running  20 %",
+        "a  Running  100 %",
+        "a  Running  model-exporter  100 %",
+    ]
+
+
 REPORTED = {
     "remaining": "about 2 minutes",
     "metrics": (Metric("learning_rate", "0.0001"), Metric("loss", "0.23471234"), Metric("accuracy", "0.9", True)),
@@ -200,6 +226,20 @@ async def test_live_bar(monkeypatch: pytest.MonkeyPatch, clock: ManualClock, job
 
     shown = re.split(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]", text_of(console))
     assert [text for text in shown if "45" in text][-1] == line
+
+
+async def test_live_bar_of_a_step(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """While data is fetched, the bar is that of the initializer, which is named."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=80, soft_wrap=True)
+    with JobDisplay(console, [A], clock) as display:
+        display.state(A, JobState("Running", steps=(step("dataset-initializer", 25),)))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(display.keep_fresh)
+            await clock.advance(0)
+            tasks.cancel_scope.cancel()
+
+    assert "a  Running  dataset-initializer  ██████░░░░░░░░░░░░░░░░░░  25 %  0 s" in text_of(console)
 
 
 def test_texts_of_the_cluster_cannot_command_the_terminal(clock: ManualClock) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
-from trainer.cli.run.follow import LoggedProgress
+from trainer.cli.run.logged_progress import LoggedProgress, LoggedSteps
 from trainer.progress.containers import started_containers
 from trainer.workloads import JOBSETS
 
@@ -96,6 +96,37 @@ async def test_switched_off_later(client: FakeClient) -> None:
     progress.see_job(job)
     await progress.see_pods([pod()])
     assert progress.take(container, message(2, '{"currentStep": 4}'))
+
+
+def step_pod(state: dict[str, Any]) -> Object:
+    """A pod that fetches the model."""
+    made = pod()
+    made["metadata"]["uid"] = "step"
+    made["spec"]["containers"] = [{"name": "model-initializer"}]
+    made["status"]["containerStatuses"] = [{"name": "model-initializer", "restartCount": 0, "state": state}]
+    return made
+
+
+def test_steps() -> None:
+    """An initializer is shown with what it reports while it runs, and then with how it has ended."""
+    steps = LoggedSteps()
+    waiting, working = step_pod({"waiting": {}}), step_pod({"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+    container = next(started_containers(working))
+    assert not steps.take(container, message(1, '{"currentStep": 1, "totalSteps": 4}'))  # of an unknown pod
+    steps.see_pod(waiting)
+    assert list(steps.steps) == []
+
+    steps.see_pod(working)
+    steps.see_pod(pod())
+    assert steps.take(container, message(1, '{"currentStep": 1, "totalSteps": 4}') + b"nonsense\n")
+    (step,) = steps.steps
+    assert (step.name, step.is_running, step.progress.percentage) == ("model-initializer", True, 25)
+
+    ended = {"startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:09Z", "exitCode": 0}
+    steps.see_pod(step_pod({"terminated": ended}))
+    assert [each.state for each in steps.steps] == ["Complete"]
+    steps.see_pod(step_pod({"terminated": {**ended, "exitCode": 2}}))
+    assert [each.state for each in steps.steps] == ["Failed"]
 
 
 def jobset(annotations: dict[str, str]) -> Object:

@@ -92,6 +92,7 @@ class TrainingProgress:
 
 
 NOTHING_REPORTED = TrainingProgress()
+_STEPS = list(STEP_FIELDS)
 
 
 class StepProgress(NamedTuple):
@@ -118,6 +119,16 @@ class StepProgress(NamedTuple):
     def is_running(self) -> bool:
         """Whether it has neither ended nor failed."""
         return self.state == StepState.RUNNING
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it follows the training."""
+        return self.name == _STEPS[-1]
+
+
+def in_order(steps: Iterable[StepProgress]) -> tuple[StepProgress, ...]:
+    """The steps in the order in which they run."""
+    return tuple(sorted(steps, key=lambda step: _STEPS.index(step.name)))
 
 
 def _metrics(fields: Mapping[str, Any], field: str, *, is_eval: bool = False) -> list[Metric]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
-from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
+from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress, in_order
 from trainer.kube.objects import find_condition, is_condition_true
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trainer.kube.objects import Object
 
 _UNTOUCHED = "Submitted"
@@ -63,10 +65,16 @@ class JobState:
 
     @property
     def step(self) -> StepProgress | None:
-        """The first step that runs while the training has not reported anything; None without one."""
-        if self.is_terminal or self.progress.updated is not None:
+        """The first step that runs: until the training has reported something, and after it; None without one."""
+        if self.is_terminal:
             return None
-        return next((step for step in self.steps if step.is_running), None)
+        is_training = self.progress.updated is not None
+        return next((step for step in self.steps if step.is_running and (step.is_last or not is_training)), None)
+
+    @property
+    def shown(self) -> TrainingProgress:
+        """The progress of the step that runs, else that of the training."""
+        return self.progress if self.step is None else self.step.progress
 
     @property
     def is_terminal(self) -> bool:
@@ -92,9 +100,16 @@ class JobState:
         """The state with progress from the log, unless that of the TrainJob is newer."""
         return replace(self, progress=progress) if progress.is_newer_than(self.progress) else self
 
+    def with_steps(self, logged: Iterable[StepProgress]) -> JobState:
+        """The state with steps from their logs and pods, which are ahead of the status unless that knows their end."""
+        if self.is_terminal:
+            return self
+        known = {step.name: step for step in self.steps}
+        ahead = {step.name: step for step in logged if step.name not in known or known[step.name].is_running}
+        return replace(self, steps=in_order({**known, **ahead}.values()))
+
     def __str__(self) -> str:
-        step = self.step
-        parts, progress = ([self.word], self.progress) if step is None else ([self.word, step.name], step.progress)
+        parts, progress = [self.word, self.step.name] if self.step else [self.word], self.shown
         if progress.percentage is not None and not self.is_terminal:
             parts.append(f"{progress.percentage} %")
         if progress.remaining and self.is_going_on:

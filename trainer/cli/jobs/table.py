@@ -69,8 +69,7 @@ class JobTable:
         return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
 
     def _row(self, job: Object, state: JobState, now: datetime) -> dict[str, Text]:
-        step = state.step
-        progress = state.progress if step is None else step.progress
+        step, progress = state.step, state.shown
         epochs = f"epoch {progress.epochs}" if progress.epochs else ""
         spec = job.get("spec") or {}
         updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""

@@ -101,9 +101,9 @@ class JobDisplay:
         return Group(*(lines or [Text()]))
 
     def _live_line(self, job: ObjectKey, state: JobState) -> Text:
-        """Name, state, bar, remaining and elapsed time, and as many metrics as fit."""
+        """Name, state, step beside the training, bar, remaining and elapsed time, and as many metrics as fit."""
         elapsed = duration(self._clock.monotonic() - self._started)
-        progress = state.progress
+        progress = state.shown
         room = self._console.width - 1
         metrics = [f"{label(metric)} {short_value(metric.value)}" for metric in by_interest(progress.metrics)]
         if progress.percentage is None:
@@ -111,6 +111,7 @@ class JobDisplay:
         else:
             line = Text().append(f"{self._label(job)}  ", style="bold")
             line.append(state.word, style=STATE_STYLES.get(state.word, "default"))
+            line.append(f"  {state.step.name}" if state.step is not None else "")
             eta = f"  ETA {progress.remaining}" if progress.remaining and state.is_going_on else ""
             end = f"{progress.percentage:4} %{eta}  {elapsed}"
             width = _bar_width(room - line.cell_len - cell_len(end) - 2, cell_len(metrics[0]) + 2 if metrics else 0)
@@ -140,7 +141,11 @@ def _is_worth_a_line(printed: JobState, state: JobState) -> bool:
     """Whether the state differs enough from the last printed one to print it into a file."""
     if (printed.word, printed.explanation) != (state.word, state.explanation):
         return True
-    before, now = printed.progress.percentage, state.progress.percentage
+    if printed.step is not None and state.step is None:  # its 100 % has been printed
+        return state.progress.updated is not None and not printed.step.is_last
+    if state.step is not None and (printed.step is None or printed.step.name != state.step.name):
+        return True
+    before, now = printed.shown.percentage, state.shown.percentage
     if before is None or now is None:
         return before != now
     return now < before or now // _STEP > before // _STEP

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 import anyio
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.api.progress import monitoring_enabled
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.jobs.progress import NOTHING_REPORTED, TrainingProgress
 from trainer.cli.jobs.receiver import Receiver, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
+from trainer.cli.run.logged_progress import LoggedProgress, LoggedSteps
 from trainer.framework.deploying.deployer import FIELD_MANAGER
-from trainer.kube.objects import annotations_of, controller_of, key_of, metadata_of, name_of, uid_of
+from trainer.kube.objects import controller_of, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
-from trainer.progress.containers import PrimaryContainer, Speaker, speaker_of
+from trainer.progress.containers import Speaker, speaker_of
 from trainer.progress.log_lines import log_lines
-from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
-from trainer.progress.run import TrainingRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,9 +28,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.podlogs.instant import Instant
     from trainer.progress.containers import StartedContainer
-    from trainer.progress.primary_pod import ContainerState
 
 
 class JobWarnings:
@@ -124,61 +119,6 @@ async def follow_jobs(
     return outcomes
 
 
-class LoggedProgress:
-    """Reads the same messages from the logs of one TrainJob as the manager, and merges them in the same way."""
-
-    def __init__(self, client: Client, job: Object) -> None:
-        self.primary = PrimaryContainer(client, job)
-        self._job = job
-        self._state: ContainerState | None = None
-        self._began: tuple[str, Instant | None] | None = None
-        self._run = TrainingRun()
-        self.latest = NOTHING_REPORTED
-        """The last reported progress."""
-
-    async def see_pods(self, pods: Sequence[Object]) -> None:
-        """Find the primary container among the present pods."""
-        if pods and await self._is_monitored(pods):
-            self._state = await self.primary.find(pods) or self._state
-        elif pods:
-            self._state = None
-
-    def see_job(self, job: Object) -> None:
-        """Take the TrainJob, whose annotations say whether its log is read."""
-        self._job = job
-
-    def take(self, container: StartedContainer, block: bytes) -> bool:
-        """Read lines of a container's log; returns whether they report progress."""
-        state = self._state
-        if state is None or state.place != (container.pod_uid, container.container):
-            return False
-        has_news = False
-        for line in tagged_lines(block):
-            try:
-                message = parse(line.payload)
-            except RejectedMessageError:  # the manager reports it in an event
-                continue
-            self._detect_new_run(state, line.time)
-            self._run.take(message, line.time)
-            has_news = True
-        if has_news:
-            self.latest = TrainingProgress.of(self._run.status)
-        return has_news
-
-    async def _is_monitored(self, pods: Sequence[Object]) -> bool:
-        """Whether the annotations of TrainJob and JobSet, which has those of the runtime, allow it."""
-        return monitoring_enabled(annotations_of(self._job)) and monitoring_enabled(
-            annotations_of(await self.primary.jobset_of(pods))
-        )
-
-    def _detect_new_run(self, state: ContainerState, time: Instant) -> None:
-        """A restarted container begins a new run with its first message."""
-        began = (state.pod_uid, state.started)
-        if began != self._began and (state.started is None or time >= state.started):
-            self._began = began
-            self._run = TrainingRun()
-
-
 class _JobFollower(LogConsumer):
     """Follows one job: its logs, its state and its warning events go to the display."""
 
@@ -191,6 +131,7 @@ class _JobFollower(LogConsumer):
         self._warnings = JobWarnings(job, self.warn)
         self._logs = JobLogs(client, job, clock, self, choose=self._choose)
         self._progress = LoggedProgress(client, job)
+        self._steps = LoggedSteps()
         self._speakers: dict[str, Speaker] = {}
         self._result = ""
         self._authority = (False, Speaker.NONE)
@@ -217,20 +158,26 @@ class _JobFollower(LogConsumer):
         for line in log_lines(block):
             self._display.log(self.key, container.source, line.text)
             self._note_result(line.text, self._speakers.get(container.pod_uid, Speaker.NONE))
-        if self._progress.take(container, block) and not self._state.is_terminal:
-            self._state = self._state.with_progress(self._progress.latest)
-            self._display.state(self.key, self._state)
+        has_news = self._progress.take(container, block)
+        if has_news or (self._progress.is_monitored and self._steps.take(container, block)):
+            self._show(self._state)
 
     def see_job(self, job: Object) -> None:
         """See `LogConsumer`."""
         self._progress.see_job(job)
-        self._state = JobState.of(job).with_progress(self._progress.latest)
-        if not self._state.is_terminal:  # else it is shown when the logs are complete
-            self._display.state(self.key, self._state)
+        self._show(JobState.of(job))
 
     def see_pod(self, pod: Object) -> None:
         """See `LogConsumer`."""
         self._warnings.see_object(pod)
+        self._steps.see_pod(pod)
+        self._show(self._state)
+
+    def _show(self, state: JobState) -> None:
+        """Show the state with what the logs say; that of an ended job when the logs are complete."""
+        self._state = state.with_progress(self._progress.latest).with_steps(self._steps.steps)
+        if not self._state.is_terminal:
+            self._display.state(self.key, self._state)
 
     def warn(self, text: str) -> None:
         """See `LogConsumer`."""

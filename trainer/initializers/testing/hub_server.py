@@ -1,26 +1,28 @@
 """A small Hub that huggingface_hub talks to (`HF_ENDPOINT`): repositories, large files, gates and commits.
 
 python -m trainer.initializers.testing.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
+
+With the variable ACCESS_TOKEN the repositories are gated, and only who has this token may read them.
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
 import hashlib
 import json
+import os
 import re
-import sys
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote
 
-from trainer.initializers.testing.range_server import RangeHandler, RangeServer
+from trainer.initializers.testing.command import parse_directories, refuse_address, serve_until_ended
+from trainer.initializers.testing.range_server import LOOPBACK, RangeHandler, RangeServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 _API = re.compile(r"/api/(models|datasets)/(.+?)(?:/(tree|revision|preupload|commit)/([^/]+))?")
 _RESOLVE = re.compile(r"/(datasets/)?(.+?)/resolve/([^/]+)/(.+)")
@@ -48,13 +50,13 @@ class HubRepo:
 class HubServer(RangeServer):
     """Serves `repos` by `models/user/name` and `datasets/user/name`; gated ones to `tokens` only."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, *, host: str = LOOPBACK) -> None:
         self.repos: dict[str, HubRepo] = {}
         self.uploads: list[str] = []
         """SHA-256 of the large files that were uploaded."""
         self.objects: dict[str, bytes] = {}
         self.changes = threading.Lock()
-        super().__init__(port=port)
+        super().__init__(port=port, host=host)
 
     def handler_class(self) -> type[RangeHandler]:
         """The class that answers requests."""
@@ -62,8 +64,8 @@ class HubServer(RangeServer):
 
     @property
     def content_url(self) -> str:
-        """The content server: another host, which must not see tokens."""
-        return self.url.replace("127.0.0.1", "localhost")
+        """The content server: another host, which must not see tokens, where there is another name for it."""
+        return self.url.replace(LOOPBACK, "localhost")
 
 
 class HubHandler(RangeHandler):
@@ -215,17 +217,17 @@ def read_directory(directory: Path) -> dict[str, bytes]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve directories as repositories until the process is ended."""
-    parser = argparse.ArgumentParser(prog="hub_server", description="Serve directories as repositories of a Hub.")
-    parser.add_argument("--port", type=int, default=0, help="port on loopback (default: a free one, which is printed)")
-    parser.add_argument("repos", nargs="*", metavar="KIND/USER/NAME=DIRECTORY", help="such as models/me/base=./base")
-    given = parser.parse_args(arguments)
-    with HubServer(given.port) as server:
-        for repo in given.repos:
-            name, _, directory = repo.partition("=")
-            server.repos[name] = HubRepo(read_directory(Path(directory)))
-        sys.stdout.write(f"{server.url}\n")
-        sys.stdout.flush()
-        threading.Event().wait()
+    given = parse_directories("hub_server", "KIND/USER/NAME", "such as models/me/base=./base", arguments)
+    token = os.environ.get("ACCESS_TOKEN", "")
+    try:
+        server = HubServer(given.port, host=given.host)
+    except OSError as error:
+        refuse_address(given, error)
+    with server:
+        server.tokens |= {token} if token else set()
+        for name, directory in given.directories.items():
+            server.repos[name] = HubRepo(read_directory(directory), is_gated=bool(token))
+        serve_until_ended(server.url)
 
 
 def _entry(path: str, content: bytes) -> dict[str, object]:

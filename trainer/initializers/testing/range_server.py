@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _CHUNK = 1 << 20
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,9 @@ class Fault:
 
 
 class RangeServer:
-    """Serves `files` by path on a free port of loopback, from a thread; a context manager."""
+    """Serves `files` by path from a thread, on a free port of loopback by default; a context manager."""
 
-    def __init__(self, *, is_ranged: bool = True, tells_size: bool = True, port: int = 0) -> None:
+    def __init__(self, *, is_ranged: bool = True, tells_size: bool = True, port: int = 0, host: str = LOOPBACK) -> None:
         self.files: dict[str, bytes] = {}
         self.faults: list[Fault] = []
         self.requests: list[Request] = []
@@ -85,7 +86,7 @@ class RangeServer:
         self._released = threading.Event()
         self._lock = threading.Lock()
         handler = type("Handler", (self.handler_class(),), {"owner": self})
-        self._server = _Server(("127.0.0.1", port), handler)
+        self._server = _Server((host, port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> Self:
@@ -101,7 +102,8 @@ class RangeServer:
     @property
     def url(self) -> str:
         """The URL of the server, without a slash at the end."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}"
 
     def release(self) -> None:
         """Let requests go on that stall."""

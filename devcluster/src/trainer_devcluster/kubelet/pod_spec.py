@@ -114,12 +114,20 @@ def ignored_fields(pod: Object) -> list[str]:
     """Fields that have no effect here but do not keep the pod from doing its work, each with the reason."""
     spec = pod["spec"]
     owners = [("spec", spec), *_containers(spec)]
-    ignored = [f"{path}.securityContext ({_OWN_USER})" for path, owner in owners if owner.get("securityContext")]
+    ignored = [
+        f"{path}.securityContext ({_OWN_USER})" for path, owner in owners if _gives(owner.get("securityContext"))
+    ]
     return ignored + [
         f"spec.volumes[{index}].emptyDir.sizeLimit ({_NO_LIMIT})"
         for index, volume in enumerate(spec.get("volumes") or [])
         if (volume.get("emptyDir") or {}).get("sizeLimit")
     ]
+
+
+def _gives(context: Mapping[str, Any] | None) -> bool:
+    """Whether a security context does more than to take rights away, which most programs do not notice."""
+    capabilities = (context or {}).get("capabilities") or {}
+    return bool((context or {}).keys() - {"allowPrivilegeEscalation", "capabilities"} or capabilities.get("add"))
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
