@@ -5,6 +5,7 @@
 # make e2e KUBECONFIG=FILE       the same on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
+# make dashboard-bundle          the web page of `trainer dashboard`, into the package        make e2e-dashboard   in a browser
 # make audit                     known vulnerabilities of what we install        make image   the image of the manager
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
@@ -23,7 +24,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example-exists test e2e image-initializer bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check audit image format clean
+.PHONY: demo example-exists test e2e image-initializer bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -43,14 +44,14 @@ e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
 define E2E
 @set -e; E2E_RUN=$$(mktemp -d); export E2E_RUN; trap 'rm -r "$$E2E_RUN"' EXIT; set -x; \
-$(BIN)/pytest e2e -n 2 --dist loadfile --ignore e2e/failures --ignore e2e/test_rbac.py; \
+$(BIN)/pytest e2e -n 2 --dist loadfile --ignore e2e/dashboard --ignore e2e/failures --ignore e2e/test_rbac.py; \
 $(BIN)/pytest e2e/failures e2e/test_rbac.py
 endef
 
 # Only when it is given here: a variable of the environment is no wish to test on the cluster that it names.
 ifeq ($(origin KUBECONFIG),command line)
 e2e: export E2E_KUBECONFIG := $(abspath $(KUBECONFIG))
-E2E = $(BIN)/pytest e2e
+E2E = $(BIN)/pytest e2e --ignore e2e/dashboard
 CONVERGE_ON = --kubeconfig $(abspath $(KUBECONFIG))
 endif
 
@@ -85,6 +86,20 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/lint-imports --no-logo --no-cache --config devcluster/pyproject.toml
+
+dashboard-bundle: dashboard/node_modules/.package-lock.json
+	cd dashboard && npm run --silent build
+
+# That the bundle in the package is the one that is built from this source.
+dashboard-check: dashboard/node_modules/.package-lock.json
+	cd dashboard && npm run --silent check && npm run --silent test
+	@set -e; built=$$(mktemp -d); trap 'rm -r "$$built"' EXIT; set -x; \
+	(cd dashboard && npm run --silent build -- --logLevel warn --outDir "$$built"); \
+	diff -r "$$built" trainer/dashboard/static || \
+	  { echo "error: trainer/dashboard/static is not built from dashboard/ as it is: make dashboard-bundle" >&2; exit 1; }
+
+e2e-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests dashboard/node_modules/.package-lock.json
+	$(BIN)/pytest e2e/dashboard
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m hack.audit
@@ -144,6 +159,14 @@ $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.demo-fine-tune: | $(VENV)/.s3-server
+
+$(VENV)/.dashboard-tests: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[dashboard-tests]'
+	@touch $@
+
+dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/package-lock.json
+	cd dashboard && npm ci --silent
+	@touch $@
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
 $(VENV)/.demo-%: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python

@@ -25,6 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same for all"))
 _ON_THE_EVENT_LOOP = [
     "trainer.api",
     "trainer.controllers",
+    "trainer.dashboard",
     "trainer_devcluster",
     "trainer.framework",
     "trainer.kube",

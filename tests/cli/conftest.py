@@ -65,6 +65,7 @@ class ConnectedClient(FakeClient):
     """A client as `connect` makes it, which knows the namespace of its context and what the cluster serves."""
 
     namespace = "default"
+    server = "https://cluster.test"
     version = "v2alpha1"
 
     async def request(self, method: str, path: str) -> Object:

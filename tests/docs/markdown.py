@@ -27,9 +27,10 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """All Markdown that comes with the sources; hidden directories are left out."""
+    """All Markdown that comes with the sources; hidden directories, and what npm installs, are left out."""
     rooms = (path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "build", "dist")))
-    return sorted([*ROOT.glob("*.md"), *(page for room in rooms for page in room.rglob("*.md"))])
+    found = [*ROOT.glob("*.md"), *(page for room in rooms for page in room.rglob("*.md"))]
+    return sorted(page for page in found if "node_modules" not in page.parts)
 
 
 def name_of(page: Path) -> str:

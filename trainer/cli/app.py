@@ -33,6 +33,7 @@ _COMMANDS = {
     "top": ("trainer.cli.jobs.top", _LOOK),
     "logs": ("trainer.cli.logs.logs", _LOOK),
     "metrics": ("trainer.cli.metrics.metrics", _LOOK),
+    "dashboard": ("trainer.cli.operate.dashboard", _LOOK),
     "runtimes": ("trainer.cli.jobs.runtimes", _LOOK),
     "suspend": ("trainer.cli.jobs.changes", _CHANGE),
     "resume": ("trainer.cli.jobs.changes", _CHANGE),

@@ -63,6 +63,8 @@ class ConnectedCluster:
     """That of the context."""
     served: Served
     """The version that the cluster serves."""
+    server: str = ""
+    """The address of its API server. Default: not known."""
 
 
 @asynccontextmanager
@@ -71,7 +73,7 @@ async def open_cluster(options: ConnectionOptions) -> AsyncIterator[ConnectedClu
     options = replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
     async with connect(options) as client:
         served = await find_served(client)
-        yield ConnectedCluster(served.client(client), client.namespace, served)
+        yield ConnectedCluster(served.client(client), client.namespace, served, client.server)
 
 
 def run_on(

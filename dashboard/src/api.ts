@@ -1,0 +1,142 @@
+// Requests to the server of this page. The token lives in the fragment of the address, and nowhere else.
+
+import { EventParser, type ServerEvent } from "./sse";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+let token = "";
+
+/** Read the token from the address, or exchange the code that the browser was opened with for it. */
+export async function signIn(): Promise<void> {
+  const given = new URLSearchParams(location.hash.slice(1));
+  token = given.get("token") ?? "";
+  const code = given.get("code");
+  if (token || !code) return;
+  const answer = await send("POST", "/api/session", undefined, code);
+  token = ((await answer.json()) as { token: string }).token;
+  history.replaceState(null, "", `${location.pathname}${location.search}${fragment()}`);
+}
+
+/** What links end with, so that they also work in another tab. */
+export function fragment(): string {
+  return token ? `#token=${token}` : "";
+}
+
+export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await send(method, path, body);
+  return (await answer.json()) as T;
+}
+
+async function send(method: string, path: string, body?: unknown, credential = token, signal?: AbortSignal): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      method,
+      headers: { Authorization: `Bearer ${credential}` },
+      cache: "no-store",
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "The dashboard does not answer. Is `trainer dashboard` still running?");
+  }
+  if (answer.ok) return answer;
+  let message = `${answer.status} ${answer.statusText}`;
+  try {
+    message = ((await answer.json()) as { error: string }).error;
+  } catch {
+    // Not ours: the status has to do.
+  }
+  throw new ApiError(answer.status, message);
+}
+
+const PAUSE = 1000;
+const LONGEST_PAUSE = 10_000;
+const SILENCE = 40_000;
+
+export interface StreamHandlers {
+  event(event: ServerEvent): void;
+  /** Called when the stream opens ("") and when it breaks, with the reason. */
+  state(problem: string): void;
+}
+
+/**
+ * Follow a stream until the returned function is called. It is opened again when it breaks, and closed while nobody
+ * sees the page: a browser has six connections to a server for all of its tabs.
+ */
+export function follow(path: string, handlers: StreamHandlers): () => void {
+  let isOver = false;
+  let attempt = 0;
+  let controller: AbortController | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  async function open(): Promise<void> {
+    const own = (controller = new AbortController());
+    let watchdog: ReturnType<typeof setTimeout> | undefined;
+    const heard = () => {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => own.abort(), SILENCE);
+    };
+    try {
+      heard();
+      const answer = await send("GET", path, undefined, token, own.signal);
+      const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+      const parser = new EventParser();
+      handlers.state("");
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        heard();
+        attempt = 0;
+        for (const event of parser.take(value)) {
+          if (own !== controller || isOver) return;
+          handlers.event(event);
+        }
+      }
+      if (own === controller) retry("The connection has ended; trying again.");
+    } catch (error) {
+      if (own !== controller) return;
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
+        handlers.state(error.message);
+        return;
+      }
+      retry(error instanceof ApiError ? error.message : "The connection is broken; trying again.");
+    } finally {
+      clearTimeout(watchdog);
+    }
+  }
+
+  function retry(problem: string): void {
+    if (isOver || document.hidden) return;
+    handlers.state(problem);
+    timer = setTimeout(() => void open(), Math.min(PAUSE * 2 ** attempt++, LONGEST_PAUSE));
+  }
+
+  function stop(): void {
+    clearTimeout(timer);
+    const own = controller;
+    controller = undefined;
+    own?.abort();
+  }
+
+  function onVisibility(): void {
+    stop();
+    if (!document.hidden) void open();
+  }
+
+  document.addEventListener("visibilitychange", onVisibility);
+  if (!document.hidden) void open();
+  return () => {
+    isOver = true;
+    document.removeEventListener("visibilitychange", onVisibility);
+    stop();
+  };
+}

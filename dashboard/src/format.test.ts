@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { age, duration, short } from "./format";
+
+test.each([
+  [0, "0s"],
+  [-5, "0s"],
+  [59, "59s"],
+  [65, "1m 5s"],
+  [780, "13m"],
+  [7500, "2h 5m"],
+  [9 * 86_400 + 5 * 3_600, "9d 5h"],
+  [10 * 86_400 + 5 * 3_600, "10d"],
+])("%d seconds", (seconds, text) => {
+  expect(duration(seconds)).toBe(text);
+});
+
+test("an age that is not known is empty", () => {
+  expect(age(null, 0)).toBe("");
+  expect(age("nonsense", 0)).toBe("");
+  expect(age("1970-01-01T00:00:00Z", 5000)).toBe("5s");
+});
+
+test.each([
+  [0, "0"],
+  [0.23471, "0.2347"],
+  [0.00001, "1e-5"],
+  [12_500, "12500"],
+  [null, ""],
+  [Infinity, ""],
+])("%s is short", (value, text) => {
+  expect(short(value)).toBe(text);
+});

@@ -1,0 +1,39 @@
+// Values as people read them.
+
+const UNITS: [string, number][] = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+  ["s", 1],
+];
+
+/** `42s`, `3m 5s`, `13m`, `9d 5h`: two units while the first is small. */
+export function duration(seconds: number): string {
+  const whole = Math.max(Math.floor(seconds), 0);
+  for (const [index, [unit, size]] of UNITS.entries()) {
+    if (whole < size) continue;
+    const count = Math.floor(whole / size);
+    const next = UNITS[index + 1];
+    const rest = next ? Math.floor((whole % size) / next[1]) : 0;
+    return next && rest && count < 10 ? `${count}${unit} ${rest}${next[0]}` : `${count}${unit}`;
+  }
+  return "0s";
+}
+
+export function age(since: string | null | undefined, now: number): string {
+  const moment = since ? Date.parse(since) : NaN;
+  return Number.isNaN(moment) ? "" : duration((now - moment) / 1000);
+}
+
+/** A date and time of the reader's zone. */
+export function moment(time: string | null | undefined): string {
+  return time ? new Date(time).toLocaleString() : "";
+}
+
+/** A number with four significant digits: `0.2347`, `1e-5`, `12500`. */
+export function short(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "";
+  const magnitude = Math.abs(value);
+  if (magnitude !== 0 && (magnitude < 1e-3 || magnitude >= 1e7)) return value.toExponential(3).replace(/\.?0+e/, "e");
+  return String(Number(value.toPrecision(magnitude >= 1e4 ? 6 : 4)));
+}

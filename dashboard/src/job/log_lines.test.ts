@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { KEPT, add, shown } from "./log_lines";
+
+test("lines of several sources are in the order in which they were written", () => {
+  const first = add([], 0, [["2026-01-01T00:00:01Z", "a"], ["2026-01-01T00:00:03Z", "c"]], 0);
+  const both = add(first, 1, [["2026-01-01T00:00:02Z", "b"], ["2026-01-01T00:00:04Z", "d"]], 2);
+  expect(both.map((line) => line.text)).toEqual(["a", "b", "c", "d"]);
+  expect(first).toHaveLength(2);
+});
+
+test("only the last lines are kept", () => {
+  const many = Array.from({ length: KEPT + 10 }, (_, index): [string, string] => ["", String(index)]);
+  const lines = add([], 0, many, 0);
+  expect(lines).toHaveLength(KEPT);
+  expect(lines[0]?.text).toBe("10");
+});
+
+test.each([
+  ["plain", "plain"],
+  ["10 %\r20 %", "20 %"],
+  ["\u001b[31mred\u001b[0m", "red"],
+  ["bell\u0007", "bell\ufffd"],
+  ["right\u202eleft", "right\ufffdleft"],
+  ["<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],
+])("%j is shown as %j", (text, expected) => {
+  expect(shown(text)).toBe(expected);
+});

@@ -1,0 +1,32 @@
+// The last lines of the logs of some containers, in the order in which they were written.
+
+export interface Line {
+  /** Counts up from the first line, so that a line keeps its identity. */
+  id: number;
+  source: number;
+  stamp: string;
+  text: string;
+}
+
+export const KEPT = 5000;
+
+/** Add lines of one source to all; older ones than the last `KEPT` are dropped. */
+export function add(lines: readonly Line[], source: number, added: readonly [string, string][], firstId: number): Line[] {
+  const fresh = added.map(([stamp, text], index) => ({ id: firstId + index, source, stamp, text: shown(text) }));
+  const oldest = fresh[0]?.stamp ?? "";
+  // Sources are read side by side: only what was written since the first of the new lines has to be put in order.
+  let split = lines.length;
+  while (split > 0 && oldest && lines[split - 1]!.stamp > oldest) split--;
+  const tail = lines.slice(split).concat(fresh);
+  if (split < lines.length) tail.sort((a, b) => (a.stamp < b.stamp ? -1 : a.stamp > b.stamp ? 1 : a.id - b.id));
+  return lines.slice(0, split).concat(tail).slice(-KEPT);
+}
+
+const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]/g;
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A line as a terminal would leave it: the last state of a progress bar, no colours; other controls are visible. */
+export function shown(text: string): string {
+  const plain = text.replace(ESCAPES, "");
+  return plain.slice(plain.lastIndexOf("\r") + 1).replace(CONTROLS, "\ufffd");
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import type { Row } from "../model";
+import { read, select, write } from "./filters";
+
+function row(name: string, changes: Partial<Row> = {}): Row {
+  return {
+    uid: name, namespace: "a", name, state: "Running", message: "", progress: null, remaining: null, remainingText: "",
+    runtime: "torch", nodes: 1, created: "2026-01-01T00:00:00Z", ended: null, isSuspended: false, isDeleted: false, ...changes,
+  };
+}
+
+const ROWS = [
+  row("one", { progress: 10 }),
+  row("two", { state: "Failed", namespace: "b", created: "2026-01-02T00:00:00Z", message: "exit code 3" }),
+  row("three", { runtime: "jax", progress: 90 }),
+];
+
+test.each([
+  ["", ["two", "one", "three"]],
+  ["state=Failed", ["two"]],
+  ["namespace=a&runtime=jax", ["three"]],
+  ["q=CODE+exit", ["two"]],
+  ["q=a/t", ["three"]],
+  ["sort=name", ["one", "three", "two"]],
+  ["sort=-progress", ["three", "one", "two"]],
+  ["sort=nonsense", ["two", "one", "three"]],
+])("?%s", (query, names) => {
+  expect(select(ROWS, read(new URLSearchParams(query))).map((each) => each.name)).toEqual(names);
+});
+
+test.each(["/", "/?q=a+b&state=Failed", "/?sort=name", "/?namespace=a&runtime=jax&sort=-nodes"])("%s is read as it was written", (path) => {
+  expect(write(read(new URLSearchParams(path.split("?")[1] ?? "")))).toBe(path);
+});

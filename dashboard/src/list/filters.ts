@@ -1,0 +1,73 @@
+// Which TrainJobs the list shows, and in which order; all of it is in the address.
+
+import type { Row } from "../model";
+
+export type SortKey = "name" | "state" | "progress" | "remaining" | "runtime" | "nodes" | "created";
+
+export interface Filters {
+  text: string;
+  namespace: string;
+  state: string;
+  runtime: string;
+  sort: SortKey;
+  isReversed: boolean;
+}
+
+const KEYS: readonly SortKey[] = ["name", "state", "progress", "remaining", "runtime", "nodes", "created"];
+
+export function read(query: URLSearchParams): Filters {
+  const sort = query.get("sort") ?? "";
+  const key = sort.replace(/^-/, "") as SortKey;
+  return {
+    text: query.get("q") ?? "",
+    namespace: query.get("namespace") ?? "",
+    state: query.get("state") ?? "",
+    runtime: query.get("runtime") ?? "",
+    sort: KEYS.includes(key) ? key : "created",
+    isReversed: KEYS.includes(key) ? sort.startsWith("-") : true,
+  };
+}
+
+export function write(filters: Filters): string {
+  const query = new URLSearchParams();
+  if (filters.text) query.set("q", filters.text);
+  if (filters.namespace) query.set("namespace", filters.namespace);
+  if (filters.state) query.set("state", filters.state);
+  if (filters.runtime) query.set("runtime", filters.runtime);
+  const sort = (filters.isReversed ? "-" : "") + filters.sort;
+  if (sort !== "-created") query.set("sort", sort);
+  const text = query.toString();
+  return text ? `/?${text}` : "/";
+}
+
+export function select(rows: Iterable<Row>, filters: Filters): Row[] {
+  const words = filters.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const chosen = [...rows].filter(
+    (row) =>
+      (!filters.namespace || row.namespace === filters.namespace) &&
+      (!filters.state || row.state === filters.state) &&
+      (!filters.runtime || row.runtime === filters.runtime) &&
+      words.every((word) => `${row.namespace}/${row.name} ${row.runtime} ${row.message}`.toLowerCase().includes(word)),
+  );
+  const sign = filters.isReversed ? -1 : 1;
+  return chosen.sort((a, b) => sign * compare(a[filters.sort], b[filters.sort]) || compare(id(a), id(b)));
+}
+
+/** What is not known comes first, so that it is last in the usual, descending order. */
+function compare(a: string | number | null, b: string | number | null): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  return a < b ? -1 : 1;
+}
+
+export function id(row: { namespace: string; name: string }): string {
+  return `${row.namespace}/${row.name}`;
+}
+
+export function values(rows: Iterable<Row>, key: "namespace" | "state" | "runtime", present: string): string[] {
+  const found = new Set<string>();
+  for (const row of rows) if (row[key]) found.add(row[key]);
+  if (present) found.add(present);
+  return [...found].sort();
+}

@@ -1,0 +1,49 @@
+// Which of thousands of rows are in the document: those on the screen, and some around them.
+
+import { useEffect, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+
+const AROUND = 8;
+
+export interface Window {
+  first: number;
+  last: number;
+}
+
+/** The part of a list of equally high rows that a screen shows. */
+export function part(top: number, screen: number, height: number, count: number): Window {
+  const first = Math.max(Math.floor(-top / height) - AROUND, 0);
+  const last = Math.min(Math.ceil((screen - top) / height) + AROUND, count);
+  return { first: Math.min(first, count), last: Math.max(last, 0) };
+}
+
+export function useWindow(list: RefObject<HTMLElement | null>, height: number, count: number): Window {
+  const [place, setPlace] = useState({ top: 0, screen: 800 });
+  useEffect(() => {
+    const measure = () =>
+      setPlace((before) => {
+        const now = { top: list.current?.getBoundingClientRect().top ?? 0, screen: window.innerHeight };
+        return now.top === before.top && now.screen === before.screen ? before : now;
+      });
+    measure();
+    window.addEventListener("scroll", measure, { passive: true });
+    window.addEventListener("resize", measure);
+    return () => {
+      window.removeEventListener("scroll", measure);
+      window.removeEventListener("resize", measure);
+    };
+  }, [list]);
+  return part(place.top, place.screen, height, count);
+}
+
+/** The height of a row, which is larger on a narrow screen. */
+export function useRowHeight(wide: number, narrow: number): number {
+  const [query] = useState(() => window.matchMedia("(max-width: 720px)"));
+  const [isNarrow, setNarrow] = useState(query.matches);
+  useEffect(() => {
+    const listen = () => setNarrow(query.matches);
+    query.addEventListener("change", listen);
+    return () => query.removeEventListener("change", listen);
+  }, [query]);
+  return isNarrow ? narrow : wide;
+}

@@ -1,0 +1,51 @@
+// The dashboard.
+
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, request, signIn } from "./api";
+import { JobPage } from "./job/page";
+import { List } from "./list/list";
+import { Problem } from "./parts";
+import { href, onLink, parse, useLocation } from "./route";
+import "./style.css";
+
+interface Cluster {
+  cluster: string;
+  namespace: string;
+}
+
+function App() {
+  const { path, query } = useLocation();
+  const [cluster, setCluster] = useState<Cluster | null>(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    signIn()
+      .then(() => request<Cluster>("GET", "/api/cluster"))
+      .then(setCluster, (error: unknown) => setProblem(error instanceof ApiError ? error.message : String(error)));
+  }, []);
+  const route = parse(path);
+  return (
+    <>
+      <header class="bar">
+        <a class="brand" href={href("/")} onClick={onLink}>
+          Trainer
+        </a>
+        {cluster && (
+          <span class="cluster">
+            {cluster.cluster}
+            {cluster.namespace && `, namespace ${cluster.namespace}`}
+          </span>
+        )}
+      </header>
+      {problem && (
+        <main>
+          <h1>TrainJobs</h1>
+          <Problem>{problem}</Problem>
+        </main>
+      )}
+      {cluster && (route.view === "job" ? <JobPage {...route} /> : <List query={query} />)}
+    </>
+  );
+}
+
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,241 @@
+"""The story of a user: from the list to the charts, the logs, and to suspending a training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from e2e.dashboard.conftest import AXE, Dashboard, picture, start
+from e2e.identity import write_credentials
+from e2e.kubectl import BIN
+from e2e.processes import Process
+from e2e.progress_training import training
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import BrowserContext, Page
+
+    from e2e.cluster import Cluster
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
+expect = sync_api.expect
+expect.set_options(timeout=30_000)  # a busy machine
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+TRAINING = """
+import math
+for step in range(1, 201):
+    metrics = {"loss": round(2.4 / (1 + step / 40) + 0.05 * math.sin(step), 5), "learning_rate": 1e-4}
+    evaluated = {"evalMetrics": {"accuracy": round(1 - 1 / (1 + step / 30), 4)}} if step % 20 == 0 else {}
+    say(progressPercentage=step // 4, currentStep=step, totalSteps=800, currentEpoch=1 + step // 200, totalEpochs=4,
+        estimatedRemainingSeconds=600, trainMetrics=metrics, **evaluated)
+    if step % 10 == 0:
+        write(f"epoch {1 + step // 200}, step {step} of 800, loss {metrics['loss']:.4f}\\n")
+live_on()
+"""
+HOSTILE_TRAINING = f"""
+say(currentStep=1, trainMetrics={{{HOSTILE!r}: 1}})
+write({HOSTILE!r} + "\\n" + "\\x1b[31mred\\x1b[0m\\n" + "10 %\\r20 %\\n")
+"""
+LONG_LOG = """
+for block in range(100):
+    write("".join(f"line {block * 1000 + number:05} {'x' * 90}\\n" for number in range(1000)))
+write("the last line\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def jobs(session_cluster: Cluster) -> Iterator[Cluster]:
+    """A namespace with trainings, one of which runs and reports."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
+    own = replace(session_cluster, namespace="vision")
+    session_cluster.apply(namespace)
+    own.apply(
+        training("resnet", TRAINING, nodes=2),
+        training("resnet-broken", "write('no data in /data\\n'); sys.exit(3)"),
+        training("resnet-later", "live_on()", suspend=True),
+        training("hostile", HOSTILE_TRAINING),
+        training("long-log", LONG_LOG),
+    )
+    own.wait_for_state("resnet", "Running")
+    own.wait_for_state("resnet-broken", "Failed")
+    for name in ("hostile", "long-log"):
+        assert own.wait_for_state(name, "Complete", "Failed", timeout=120) == "Complete"
+    until(lambda: (own.get("trainjob", "resnet") or {})["status"].get("trainerStatus"), "progress is reported")
+    yield own
+    session_cluster.kubectl("delete", "namespace", "vision", "--timeout=60s")
+
+
+def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """A user finds a training, looks at its curves and logs, and suspends and resumes it."""
+    page.goto(session_dashboard.url())
+    expect(page.get_by_role("row")).to_have_count(6)
+    expect(page.get_by_role("progressbar", name="Progress of resnet", exact=True)).to_be_visible()
+    picture(page, "list")
+    page.keyboard.press("/")
+    page.keyboard.type("broken")
+    expect(page.get_by_role("status")).to_have_text("1 of 5 TrainJobs")
+    assert "q=broken" in page.url
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="State").select_option("Running")
+    page.reload()
+    expect(page.get_by_role("status")).to_have_text("1 of 5 TrainJobs")
+    page.get_by_role("link", name="resnet", exact=True).click()
+    expect(page.get_by_role("heading", name="resnet vision")).to_be_visible()
+    figure = page.get_by_role("figure").filter(has_text="loss")
+    expect(figure.locator("canvas")).to_be_attached()
+    expect(figure).to_contain_text("greatest 2.")
+    expect(page.get_by_role("row", name="node-1")).to_contain_text("Running")
+    expect(page.get_by_text("Allowed to run")).to_be_visible()
+    picture(page, "job")
+    page.get_by_role("link", name="Logs").click()
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("step 200 of 800")
+    picture(page, "logs")
+    page.get_by_label("Only lines with").fill("step 190")
+    expect(log.locator(".line")).to_have_count(2)
+    page.get_by_role("combobox", name="Node", exact=True).select_option("node-1")
+    expect(log.locator(".line")).to_have_count(1)
+    page.get_by_role("link", name="YAML").click()
+    expect(page.get_by_text("runtimeRef:")).to_be_visible()
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator(".title .state")).to_have_text("Suspended")
+    assert (jobs.get("trainjob", "resnet") or {})["spec"]["suspend"] is True
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".title .state")).not_to_have_text("Suspended")
+
+
+def test_failure_and_deletion(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The page of a failed training says why, and the training can be deleted there."""
+    page.goto(session_dashboard.url("/jobs/vision/resnet-broken"))
+    expect(page.locator(".title .state")).to_have_text("Failed")
+    expect(page.locator("ol.timeline")).to_contain_text("no data in /data")
+    expect(page.get_by_role("button", name="Suspend")).to_have_count(0)
+    page.get_by_role("button", name="Delete ...").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Delete ...").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("alert")).to_contain_text("was deleted")
+    assert jobs.get("trainjob", "resnet-broken") is None
+
+
+def test_hostile_texts(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """Names of metrics and lines of logs are texts, whatever is in them."""
+    page.goto(session_dashboard.url("/jobs/vision/hostile"))
+    expect(page.get_by_role("figure")).to_contain_text(HOSTILE)
+    page.get_by_role("link", name="Logs").click()
+    log = page.get_by_role("log")
+    expect(log.locator(".text")).to_have_text([HOSTILE, "red", "20 %"])
+    assert page.locator("img, main script").count() == 0
+
+
+def test_long_log(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """Of 10 MB of log the page has the last lines, and stays usable."""
+    page.goto(session_dashboard.url("/jobs/vision/long-log/logs"))
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("the last line")
+    assert log.locator(".line").count() <= 1000
+    page.get_by_label("Only lines with").fill("line 99999")
+    expect(log.locator(".line")).to_have_count(1)
+
+
+def test_live(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """What changes in the cluster shows without loading the page again, and what goes goes."""
+    page.goto(session_dashboard.url("/?q=newcomer"))
+    expect(page.get_by_text("No TrainJob matches.")).to_be_visible()
+    jobs.apply(training("newcomer", "live_on()", suspend=True))
+    expect(page.get_by_role("link", name="newcomer")).to_be_visible()
+    jobs.kubectl("delete", "trainjob", "newcomer")
+    expect(page.get_by_text("No TrainJob matches.")).to_be_visible()
+
+
+def test_keyboard(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The list is walked through and opened with keys."""
+    page.goto(session_dashboard.url("/?sort=name"))
+    first = page.get_by_role("link", name="resnet", exact=True)
+    expect(first).to_be_visible()
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="resnet vision")).to_be_visible()
+    page.go_back()
+    expect(first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_accessibility(
+    context: BrowserContext, page: Page, session_dashboard: Dashboard, jobs: Cluster, scheme: str, width: int
+) -> None:
+    """axe finds nothing against WCAG AA on any page, and nothing is wider than the screen."""
+    assert AXE.is_file(), "make e2e-dashboard installs axe-core"
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 800})
+    for path, shown in {
+        "/": "resnet-later",
+        "/jobs/vision/resnet": "greatest 2.",
+        "/jobs/vision/resnet/logs": "step 200 of 800",
+        "/jobs/vision/resnet/yaml": "runtimeRef",
+    }.items():
+        page.goto(session_dashboard.url(path))
+        expect(page.get_by_text(shown).first).to_be_visible()
+        if path == "/jobs/vision/resnet":
+            picture(page, f"job-{scheme}-{width}")
+        # Over the protocol of the debugger: the policy of the page lets no other script in.
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
+        wrong = [(each["id"], [node["html"] for node in each["nodes"][:3]]) for each in found["violations"]]
+        assert wrong == [], (path, scheme, width)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
+
+
+@pytest.mark.parametrize("fragment", ["", "#token=of-an-earlier-process", "#code=used-before"])
+def test_without_the_token(context: BrowserContext, session_dashboard: Dashboard, fragment: str) -> None:
+    """Somebody without the token, or with that of an earlier process, sees where to get it, and nothing else."""
+    page = context.new_page()
+    page.goto(f"{session_dashboard.address}/jobs/vision/resnet{fragment}")
+    expect(page.get_by_role("alert")).to_contain_text("trainer dashboard")
+    expect(page.get_by_role("button")).to_have_count(0)
+
+
+def test_without_rights(context: BrowserContext, jobs: Cluster, tmp_path: Path) -> None:
+    """Who may only read TrainJobs of a namespace sees those, what is missing, and no buttons."""
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "reader"},
+        "rules": [
+            {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["get", "list", "watch"]}
+        ],
+    }
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": jobs.namespace}],
+    }
+    jobs.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}, role, binding)
+    kubeconfig = tmp_path / "kubeconfig"
+    write_credentials(jobs, kubeconfig, "reader", jobs.namespace)
+    command = [str(BIN / "trainer"), "dashboard", "--no-browser", "--kubeconfig", str(kubeconfig)]
+    process = Process(command, tmp_path / "dashboard.log")
+    try:
+        dashboard = start(process)
+        page = context.new_page()
+        page.goto(dashboard.url())
+        expect(page.get_by_text("namespace vision")).to_be_visible()
+        page.get_by_role("link", name="resnet", exact=True).click()
+        expect(page.get_by_role("alert").first).to_contain_text("cannot be watched")
+        expect(page.get_by_role("button")).to_have_count(0)
+    finally:
+        process.stop()

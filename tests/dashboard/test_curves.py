@@ -1,0 +1,51 @@
+"""Curves in bounded memory, and what pages get of them."""
+
+from __future__ import annotations
+
+import json
+
+from trainer.dashboard import curves as module
+from trainer.dashboard.curves import SAMPLES_LIMIT, SERIES_LIMIT, CurveReader, Curves
+
+TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
+
+
+def block(*messages: dict[str, object]) -> bytes:
+    return "".join(f"2026-01-01T00:00:00.5Z {TAG} {json.dumps(message)}\n" for message in messages).encode()
+
+
+def test_news() -> None:
+    """A page gets everything once, and a run that begins again from its start."""
+    curves = Curves()
+    early = CurveReader(curves)
+    assert early.news() == {"isReset": True, "series": []}
+    assert curves.take(block({"currentStep": 1, "trainMetrics": {"loss": 2}}))
+    assert not curves.take(b"2026-01-01T00:00:00.5Z text\n")
+    samples = {"times": [1767225600.5], "steps": [1], "values": [2]}
+    assert early.news() == {"isReset": False, "series": [{"kind": "train", "name": "loss"} | samples]}
+    assert early.news() is None
+    assert CurveReader(curves).news() == {"isReset": True, "series": [{"kind": "train", "name": "loss"} | samples]}
+    curves.restart()
+    assert early.news() == {"isReset": True, "series": []}
+
+
+def test_many_samples() -> None:
+    """A long training loses every second of its samples, and never the last."""
+    curves = Curves()
+    reader = CurveReader(curves)
+    for step in range(SAMPLES_LIMIT + 1):
+        curves.take(block({"currentStep": step, "trainMetrics": {"loss": 1}}))
+    news = reader.news()
+    assert news is not None
+    assert news["isReset"]
+    steps = news["series"][0]["steps"]
+    assert len(steps) == SAMPLES_LIMIT // 2 + 1
+    assert steps[-2:] == [SAMPLES_LIMIT - 1, SAMPLES_LIMIT]
+
+
+def test_many_metrics() -> None:
+    """A training that invents a metric with each message has some of them."""
+    curves = Curves()
+    for number in range(SERIES_LIMIT + 10):
+        curves.take(block({"trainMetrics": {f"m{number}": 1}}))
+    assert len(curves.by_metric) == module.SERIES_LIMIT

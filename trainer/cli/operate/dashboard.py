@@ -1,0 +1,53 @@
+"""`trainer dashboard`: the page that shows TrainJobs."""
+
+from __future__ import annotations
+
+import webbrowser
+from typing import TYPE_CHECKING, Annotated
+
+import anyio.to_thread
+import typer
+
+from trainer.cli.console import note, say
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.dashboard.server import Dashboard, DashboardOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+def dashboard(
+    *,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 takes a free one.")] = 0,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")
+    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show TrainJobs on a web page, with the rights of the kubeconfig, until interrupted.
+
+    The page is served on this machine alone. Its address contains a token; who has it may do what you may, as long as
+    the command runs. Without --namespace the page shows all namespaces, or that of the context where you may not list
+    all of them.
+    """
+
+    async def run(cluster: ConnectedCluster) -> None:
+        options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port)
+        page = Dashboard(cluster.client, cluster.served, options)
+        await page.run(started=_announcement(page, with_browser=browser))
+
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), run))
+
+
+def _announcement(page: Dashboard, *, with_browser: bool) -> Callable[[], Awaitable[None]]:
+    async def announce() -> None:
+        say(f"dashboard: {page.address}#token={page.gate.token}")
+        # Command lines can be read by every account of this machine: this address works once.
+        opened = f"{page.address}#code={page.gate.code}"
+        if with_browser and not await anyio.to_thread.run_sync(webbrowser.open, opened):
+            note("no browser could be opened: open the address yourself")
+
+    return announce

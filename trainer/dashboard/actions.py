@@ -1,0 +1,89 @@
+"""What users may do to a TrainJob on its page, as far as their rights go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.resource import PODS, Resource
+from trainer.kubernetes_yaml import dump
+
+if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Served
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object, ObjectKey
+
+FIELD_MANAGER: Final = "trainer-dashboard"
+"""Field manager of what is changed on the page."""
+_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+
+
+async def may(client: Client, verb: str, resource: Resource, key: ObjectKey, *, subresource: str = "") -> bool:
+    """Whether the user of the client may do this; with an empty name to any, with an empty namespace in all of them.
+
+    Raises:
+        KubeError: the API server does not say.
+    """
+    attributes = {
+        "verb": verb,
+        "group": resource.group,
+        "resource": resource.plural,
+        "subresource": subresource,
+        "namespace": key.namespace,
+        "name": key.name,
+    }
+    spec = {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
+    review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}, "spec": spec}
+    status = (await client.create(_REVIEWS, review)).get("status") or {}
+    return status.get("allowed") is True
+
+
+class Actions:
+    """Changes of TrainJobs, each of which the API server checks."""
+
+    def __init__(self, client: Client, served: Served) -> None:
+        self._client = client
+        self._served = served
+
+    async def rights(self, key: ObjectKey) -> Object:
+        """Which of them the user may do, so that the page offers no others.
+
+        Raises:
+            KubeError: the API server does not say.
+        """
+        return {
+            "suspend": await may(self._client, "patch", TRAIN_JOBS, key),
+            "delete": await may(self._client, "delete", TRAIN_JOBS, key),
+            "logs": await may(self._client, "get", PODS, key._replace(name=""), subresource="log"),
+        }
+
+    async def set_suspend(self, key: ObjectKey, uid: str, *, suspend: bool) -> None:
+        """Suspend or resume the TrainJob with this uid, and no other of its name.
+
+        Raises:
+            KubeError: the API server refuses it.
+        """
+        patch = {"metadata": {"uid": uid}, "spec": {"suspend": suspend}}
+        await self._client.patch(TRAIN_JOBS, key.name, patch, key.namespace, field_manager=FIELD_MANAGER)
+
+    async def delete(self, key: ObjectKey, uid: str) -> None:
+        """Delete the TrainJob with this uid and, in the background, all that was made for it.
+
+        Raises:
+            KubeError: the API server refuses it.
+        """
+        options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid)
+        await self._client.delete(TRAIN_JOBS, key.name, key.namespace, options)
+
+    async def manifest(self, key: ObjectKey) -> str:
+        """The TrainJob as the cluster stores it, as YAML.
+
+        Raises:
+            KubeError: the API server refuses to show it.
+        """
+        job = await self._client.get(self._served.resource(TRAIN_JOBS), key.name, key.namespace)
+        (job.get("metadata") or {}).pop("managedFields", None)
+        return dump(job)

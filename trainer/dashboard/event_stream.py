@@ -1,0 +1,76 @@
+"""Server-sent events (WHATWG HTML, section 9.2): what a page is pushed while it is open."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+from aiohttp import web
+
+from trainer.dashboard.answers import HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.clock import Clock
+
+_HEARTBEAT = 15.0
+"""Seconds between two comments, by which a page notices that nothing comes any more."""
+
+
+class EventStream:
+    """One open stream; events are sent in the order of the calls, and a slow reader makes its senders wait."""
+
+    def __init__(self, response: web.StreamResponse) -> None:
+        self.response = response
+        self._writing = anyio.Lock()
+
+    async def send(self, event: str, content: object) -> None:
+        """Send an event with its content as JSON."""
+        await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), msgspec.json.encode(content)))
+
+    async def beat(self, clock: Clock) -> None:
+        """Send comments until cancelled."""
+        while True:
+            await clock.sleep(_HEARTBEAT)
+            await self._write(b":\n\n")
+
+    async def _write(self, block: bytes) -> None:
+        async with self._writing:
+            await self.response.write(block)
+
+
+@asynccontextmanager
+async def event_stream(request: web.BaseRequest, clock: Clock) -> AsyncIterator[EventStream]:
+    """Answer a request with a stream, which ends with the body or when its reader has gone."""
+    response = web.StreamResponse(headers=HEADERS)
+    response.content_type = "text/event-stream"
+    response.charset = "utf-8"
+    await response.prepare(request)
+    stream = EventStream(response)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream.beat, clock)
+            yield stream
+            tasks.cancel_scope.cancel()
+    except* ConnectionError:  # nobody reads it any more
+        pass
+
+
+class Changes:
+    """Wakes the sender of a stream: what changes while it sends, or pauses, it sees at once the next time."""
+
+    def __init__(self) -> None:
+        self._changed = anyio.Event()
+        self._changed.set()
+
+    def notify(self) -> None:
+        """Something has changed."""
+        self._changed.set()
+
+    async def wait(self) -> None:
+        """Wait for a change since the last call; there is one before the first."""
+        await self._changed.wait()
+        self._changed = anyio.Event()

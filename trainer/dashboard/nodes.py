@@ -1,0 +1,115 @@
+"""The nodes of a TrainJob on its page: pods, their containers, and the events about all that belongs to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.jobset_pods import place_of, recency_of
+from trainer.kube.objects import is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
+from trainer.progress.containers import node_name, started_containers
+from trainer.workloads.containers import container_statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
+
+EVENTS_SHOWN = 200
+"""Of the newest."""
+_SECOND = len("2026-01-01T00:00:00")
+
+
+def nodes_of(pods: Iterable[Object]) -> list[Object]:
+    """The pods by node, the present one of each node before those that it replaces."""
+    newest_first = sorted(pods, key=recency_of, reverse=True)
+    return [_node(pod) for pod in sorted(newest_first, key=place_of)]
+
+
+def _node(pod: Object) -> Object:
+    status = mapping_at(pod, "status")
+    return {
+        "uid": uid_of(pod),
+        "name": name_of(pod),
+        "node": node_name(pod),
+        "phase": "Terminating" if is_being_deleted(pod) else str(status.get("phase") or ""),
+        "host": str(mapping_at(pod, "spec").get("nodeName") or ""),
+        "restarts": sum(each.get("restartCount") or 0 for each in container_statuses(pod)),
+        "requests": _requests(pod),
+        "reason": _reason(pod),
+        "logs": [each.container for each in started_containers(pod)],
+        "created": metadata_of(pod).get("creationTimestamp"),
+    }
+
+
+def _requests(pod: Object) -> dict[str, str]:
+    """What the first container that asks for it requests, by resource."""
+    found: dict[str, str] = {}
+    for container in objects_in(mapping_at(pod, "spec").get("containers")):
+        requested = mapping_at(container, "resources", "limits") | mapping_at(container, "resources", "requests")
+        found = {name: str(amount) for name, amount in requested.items()} | found
+    return found
+
+
+def _reason(pod: Object) -> str:
+    """Why the pod does not run, in the word of its container or of the scheduler."""
+    for status in container_statuses(pod):
+        state = mapping_at(status, "state")
+        stopped = mapping_at(state, "waiting") or mapping_at(state, "terminated")
+        if stopped.get("reason") not in {None, "", "Completed", "ContainerCreating", "PodInitializing"}:
+            return str(stopped["reason"])
+    for condition in objects_in(mapping_at(pod, "status").get("conditions")):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return str(condition.get("reason") or "")
+    return str(mapping_at(pod, "status").get("reason") or "")
+
+
+INVOLVED = "dashboard-involved"
+"""Index of events by what the name of their object begins with."""
+
+
+def involved_names(event: CachedObject) -> Iterator[str]:
+    """Index function of `INVOLVED`: the name, and what is left of it without the parts behind each of its hyphens."""
+    name = str(mapping_at(event.get("involvedObject")).get("name") or "")
+    while name:
+        yield name
+        name, _, _ = name.rpartition("-")
+
+
+def events_of(job: Object, candidates: Iterable[Object], names: Collection[str]) -> list[Object]:
+    """The events about a TrainJob and all that was made for it, the newest first.
+
+    JobSet, Jobs and pods have its name with a suffix; so may another TrainJob, whose name then fits better.
+
+    Args:
+        job: the TrainJob.
+        candidates: the events that `INVOLVED` has under its name.
+        names: those of all TrainJobs in its namespace.
+    """
+    created = str(metadata_of(job).get("creationTimestamp") or "")[:_SECOND]
+    own = [_event(event) for event in candidates if _owner(event, names) == name_of(job)]
+    current = sorted((event for event in own if event["last"][:_SECOND] >= created), key=lambda event: event["last"])
+    return current[: -EVENTS_SHOWN - 1 : -1]
+
+
+def _owner(event: Mapping[str, Any], names: Collection[str]) -> str:
+    """The TrainJob whose name fits best."""
+    name = str(mapping_at(event, "involvedObject").get("name") or "")
+    while name and name not in names:
+        name, _, _ = name.rpartition("-")
+    return name
+
+
+def _event(event: Object) -> Object:
+    involved = mapping_at(event, "involvedObject")
+    times = (event.get("lastTimestamp"), mapping_at(event, "series").get("lastObservedTime"), event.get("eventTime"))
+    last = next((str(time) for time in times if time), str(metadata_of(event).get("creationTimestamp") or ""))
+    return {
+        "uid": uid_of(event),
+        "type": str(event.get("type") or ""),
+        "reason": str(event.get("reason") or ""),
+        "message": str(event.get("message") or ""),
+        "object": f"{involved.get('kind') or ''} {involved.get('name') or ''}",
+        "count": event.get("count") or 1,
+        "last": last,
+    }

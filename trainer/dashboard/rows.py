@@ -1,0 +1,77 @@
+"""What the dashboard shows of a TrainJob: a row of the list, and all of it on its page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.trainjob_status import STEP_FIELDS, ConditionType
+from trainer.kube.objects import (
+    find_condition,
+    is_being_deleted,
+    is_condition_true,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+    objects_in,
+    resource_version_of,
+    uid_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.objects import Object
+
+_ENDS = (ConditionType.FAILED, ConditionType.COMPLETE)
+_LONGEST_MESSAGE = 200
+_CLUSTER_WIDE = "ClusterTrainingRuntime"
+
+
+def row_of(job: Object) -> Object:
+    """A TrainJob in the list."""
+    spec, status = mapping_at(job, "spec"), mapping_at(job, "status")
+    progress = mapping_at(status, "trainerStatus")
+    end = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
+    state = str(end or status.get("state") or "Submitted")
+    return {
+        "uid": uid_of(job),
+        "namespace": namespace_of(job),
+        "name": name_of(job),
+        "state": state,
+        "message": _message(job, state)[:_LONGEST_MESSAGE],
+        "progress": progress.get("progressPercentage"),
+        "remaining": None if end else progress.get("estimatedRemainingSeconds"),
+        "remainingText": "" if end else str(progress.get("estimatedRemainingTimeSummary") or ""),
+        "runtime": str(mapping_at(spec, "runtimeRef").get("name") or ""),
+        "nodes": mapping_at(status, "scale").get("nodes") or mapping_at(spec, "trainer").get("numNodes"),
+        "created": metadata_of(job).get("creationTimestamp"),
+        "ended": (find_condition(job, end) or {}).get("lastTransitionTime") if end else None,
+        "isSuspended": spec.get("suspend") is True,
+        "isDeleted": is_being_deleted(job),
+    }
+
+
+def page_of(job: Object) -> Object:
+    """A TrainJob on its page."""
+    spec, status = mapping_at(job, "spec"), mapping_at(job, "status")
+    return row_of(job) | {
+        "resourceVersion": resource_version_of(job),
+        "runtimeKind": mapping_at(spec, "runtimeRef").get("kind") or _CLUSTER_WIDE,
+        "conditions": objects_in(status.get("conditions")),
+        "started": status.get("startTime"),
+        "trainerStatus": mapping_at(status, "trainerStatus") or None,
+        "steps": [
+            {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
+        ],
+        "jobs": objects_in(status.get("jobsStatus")),
+    }
+
+
+def _message(job: Mapping[str, Any], state: str) -> str:
+    """The first line of the condition that explains the state."""
+    kind, status = (ConditionType.CREATED.value, "False") if state == "Blocked" else (state, "True")
+    condition = find_condition(job, kind) or {}
+    if condition.get("status") != status:
+        return ""
+    return next(iter(str(condition.get("message") or "").splitlines()), "")

@@ -1,0 +1,219 @@
+"""The server of the dashboard: its paths, and who may ask for them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.dashboard.actions import Actions, may
+from trainer.dashboard.answers import data, failure, refusal
+from trainer.dashboard.board import Board
+from trainer.dashboard.bundle import Bundle
+from trainer.dashboard.gate import Gate
+from trainer.dashboard.job_page import JobPages
+from trainer.dashboard.log_stream import SOURCES, LogSource, LogStreams
+from trainer.dashboard.metric_feed import MetricFeeds
+from trainer.dashboard.neighbourhoods import Neighbourhoods
+from trainer.kube.cache.cache import Cache
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.errors import KubeError
+from trainer.kube.metrics import Metrics
+from trainer.kube.objects import ObjectKey
+from trainer.kube.selection import Selection
+from trainer.kube.serving.connection import ConnectionLimits
+from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp import web
+
+    from trainer.api.v1alpha1.discovery import Served
+    from trainer.kube.client import Client
+
+HOST = "127.0.0.1"
+_CONNECTIONS = 1000
+"""Two of each of many pages."""
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
+"""Names of objects that may stand in a path of the API server."""
+_LONGEST_BODY = 4096
+_NOT_FOUND = "there is nothing at this path"
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardOptions:
+    """What is shown, and where."""
+
+    namespace: str = ""
+    """Only TrainJobs of this namespace. Default: of all, or of `home` where the user may not list all."""
+    home: str = "default"
+    """The namespace of the user's context."""
+    cluster: str = ""
+    """What the page calls the cluster, such as its address."""
+    port: int = 0
+    """On loopback. Default: a free one."""
+
+
+class _Change(msgspec.Struct):
+    """Body of a request that changes a TrainJob."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """What is shown, once it is known of which namespaces."""
+
+    namespace: str
+    board: Board
+    pages: JobPages
+    logs: LogStreams
+
+
+class Dashboard:
+    """Serves the page and its API on loopback while `run` does.
+
+    Args:
+        client: of the user; its users see TrainJobs in the form of the model.
+        served: the version that the cluster serves.
+        options: what is shown, and where.
+        clock: for pauses and limits of time.
+        bundle: the page; default: that of the package.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        served: Served,
+        options: DashboardOptions,
+        *,
+        clock: Clock | None = None,
+        bundle: Bundle | None = None,
+    ) -> None:
+        self.gate = Gate()
+        self._client = client
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._bundle = bundle
+        self._actions = Actions(client, served)
+        self._views: _Views | None = None
+        limits = ConnectionLimits(max_connections=_CONNECTIONS)
+        where = HttpServerOptions(HOST, options.port, limits)
+        self._server = HttpServer("dashboard", self._answer, where, clock=self._clock, metrics=Metrics())
+
+    @property
+    def address(self) -> str:
+        """Where it listens; known when it has started."""
+        host, port = self._server.address
+        return f"http://{host}:{port}/"
+
+    async def run(self, *, started: Callable[[], Awaitable[None]]) -> None:
+        """Serve until cancelled; `started` is called when it listens.
+
+        Raises:
+            ConfigurationError: the port is in use, or there is no page.
+            KubeError: the API server does not say what the user may see.
+        """
+        self._bundle = self._bundle or await anyio.to_thread.run_sync(Bundle.read)
+        cache = Cache(self._client, clock=self._clock)
+        async with anyio.create_task_group() as tasks:
+            namespace = await self._namespace()
+            jobs = cache.informer(TRAIN_JOBS, Selection(namespace or None))
+            neighbourhoods = Neighbourhoods(cache)
+            feeds = MetricFeeds(self._client, self._clock, tasks)
+            self._views = _Views(
+                namespace,
+                Board(jobs, self._clock),
+                JobPages(jobs, neighbourhoods, feeds, self._clock),
+                LogStreams(self._client, neighbourhoods, self._clock),
+            )
+            tasks.start_soon(cache.run)
+            tasks.start_soon(partial(self._server.run, anyio.sleep_forever))
+            await self._server.started.wait()
+            await started()
+
+    async def _namespace(self) -> str:
+        """The one whose TrainJobs are shown; "" for all."""
+        if self._options.namespace:
+            return self._options.namespace
+        may_list_all = await may(self._client, "list", TRAIN_JOBS, ObjectKey("", ""))
+        return "" if may_list_all else self._options.home
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert self._bundle is not None
+        if (refused := self.gate.refusal_of_host(request, self._server.address[1])) is not None:
+            return refused
+        parts = request.path.removeprefix("/").split("/")
+        if parts[0] != "api":
+            if request.method not in {"GET", "HEAD"}:
+                return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "pages are only read", Allow="GET, HEAD")
+            return self._bundle.answer(request.path) or refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+        if parts[1:] == ["session"] and request.method == "POST":
+            return self.gate.exchange(request)
+        if (refused := self.gate.refusal_of_token(request)) is not None:
+            return refused
+        try:
+            return await self._answer_api(request, parts[1:])
+        except KubeError as error:
+            return failure(error)
+
+    async def _answer_api(self, request: web.BaseRequest, parts: list[str]) -> web.StreamResponse:
+        views = self._views
+        assert views is not None
+        match request.method, parts:
+            case "GET", ["cluster"]:
+                return data({"cluster": self._options.cluster, "namespace": views.namespace})
+            case "GET", ["trainjobs"]:
+                self._server.unlimit(request)
+                return await views.board.stream(request)
+            case "GET", ["logs", namespace] if _NAME.fullmatch(namespace):
+                return await self._stream_logs(request, namespace, views.logs)
+            case _, ["trainjobs", namespace, name, *rest] if _NAME.fullmatch(namespace) and _NAME.fullmatch(name):
+                return await self._answer_job(request, ObjectKey(namespace, name), rest, views.pages)
+        return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+
+    async def _answer_job(
+        self, request: web.BaseRequest, key: ObjectKey, rest: list[str], pages: JobPages
+    ) -> web.StreamResponse:
+        match request.method, rest:
+            case "GET", []:
+                self._server.unlimit(request)
+                return await pages.stream(request, key)
+            case "GET", ["rights"]:
+                return data(await self._actions.rights(key))
+            case "GET", ["yaml"]:
+                return data({"yaml": await self._actions.manifest(key)})
+            case "POST", ["suspend" | "resume" as verb]:
+                return await self._change(request, partial(self._actions.set_suspend, key, suspend=verb == "suspend"))
+            case "DELETE", []:
+                return await self._change(request, partial(self._actions.delete, key))
+        return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+
+    async def _change(self, request: web.BaseRequest, change: Callable[[str], Awaitable[None]]) -> web.Response:
+        body = await request.content.read(_LONGEST_BODY)
+        try:
+            asked = msgspec.json.decode(body, type=_Change)
+        except msgspec.DecodeError as error:
+            return refusal(HTTPStatus.BAD_REQUEST, f'the body must be {{"uid": "..."}} of the TrainJob: {error}')
+        await change(asked.uid)
+        return data({})
+
+    async def _stream_logs(self, request: web.BaseRequest, namespace: str, logs: LogStreams) -> web.StreamResponse:
+        asked = request.query.getall("source", [])
+        sources = [tuple(source.split("/")) for source in asked]
+        if not 0 < len(sources) <= SOURCES or any(not _is_source(source) for source in sources):
+            return refusal(HTTPStatus.BAD_REQUEST, f"source must be POD/CONTAINER, 1 to {SOURCES} times")
+        self._server.unlimit(request)
+        return await logs.stream(request, namespace, tuple(LogSource(*source) for source in sources))
+
+
+def _is_source(parts: tuple[Any, ...]) -> bool:
+    return len(parts) == len(LogSource._fields) and all(_NAME.fullmatch(part) for part in parts)
