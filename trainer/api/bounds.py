@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 MOST_WORDS: Final = 4096
 """Words of a command and of its arguments; trainings of large models are known for hundreds of them."""
 LONGEST_WORD: Final = 128 * 1024
-"""Characters of such a word, and of a variable: with more Linux starts no program (MAX_ARG_STRLEN)."""
+"""Characters of such a word, and of a variable: with more Linux starts no program (MAX_ARG_STRLEN).
+
+It counts bytes, and one of zero behind them, which `trainer.api.container` checks."""
 _WORDS: Final = ("command", "args")
 _MOST_CONTAINERS: Final = 64
 """Of a pod; a runtime of 1.5 MiB could have forty thousand, each of which costs more than any other entry."""

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trainer.api import patterns
+from trainer.api.bounds import LONGEST_WORD
 from trainer.api.image_reference import check_image
 from trainer.api.labels import is_qualified_name
-from trainer.kube.field_errors import OMITTED, duplicate, invalid, not_supported, required
+from trainer.kube.field_errors import OMITTED, duplicate, invalid, not_supported, required, too_long
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ _POD_METADATA = re.compile(r"metadata\.(labels|annotations)\['.+'\]")
 def check_container(container: Object, path: str) -> Iterator[FieldError]:
     """Refuse a container, valid by its schema, with which the API server would refuse the pod."""
     yield from check_image(container.get("image"), f"{path}.image")
+    for name in ("command", "args"):
+        yield from check_words(container.get(name), f"{path}.{name}")
     yield from check_env(container.get("env"), f"{path}.env")
     yield from check_env_from(container.get("envFrom"), f"{path}.envFrom")
     yield from check_resources(container.get("resources"), f"{path}.resources")
@@ -45,9 +48,19 @@ def check_container(container: Object, path: str) -> Iterator[FieldError]:
     yield from _check_port_names(container, path)
 
 
+def check_words(words: list[str] | None, path: str) -> Iterator[FieldError]:
+    """Refuse words of a command with which Linux starts no program; the schema counts characters, and Linux bytes."""
+    for index, word in enumerate(words or []):
+        if _bytes_of(word) >= LONGEST_WORD:
+            yield too_long(f"{path}[{index}]", LONGEST_WORD - 1)
+
+
 def check_env(variables: list[Object] | None, path: str) -> Iterator[FieldError]:
-    """Refuse variables with two values, or with an empty source."""
+    """Refuse variables with two values, with an empty source, or with which Linux starts no program."""
     for index, variable in enumerate(variables or []):
+        rest = LONGEST_WORD - _bytes_of(variable["name"]) - 2  # = and the zero byte at the end
+        if _bytes_of(str(variable.get("value") or "")) > rest:
+            yield too_long(f"{path}[{index}].value", max(rest, 0))
         source = variable.get("valueFrom")
         if source is None:
             continue
@@ -59,6 +72,11 @@ def check_env(variables: list[Object] | None, path: str) -> Iterator[FieldError]
         if pod_field is not None and pod_field not in _POD_FIELDS and not _POD_METADATA.fullmatch(pod_field):
             supported = (*_POD_FIELDS, "metadata.labels['KEY']", "metadata.annotations['KEY']")
             yield not_supported(f"{field}.fieldRef.fieldPath", pod_field, supported)
+
+
+def _bytes_of(text: str) -> int:
+    """The length in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def check_env_from(sources: list[Object] | None, path: str) -> Iterator[FieldError]:

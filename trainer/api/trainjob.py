@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from trainer.api import patterns, rules
-from trainer.api.container import check_env, check_env_from, check_mounts, check_resources
+from trainer.api.container import check_env, check_env_from, check_mounts, check_resources, check_words
 from trainer.api.corev1 import (
     Affinity,
     EnvFromSource,
@@ -255,6 +255,8 @@ class TrainJob(ApiModel):
         yield from _check_metadata(spec.job_set_metadata, "spec.jobSetMetadata")
         if spec.trainer is not None:
             yield from check_image(spec.trainer.image, "spec.trainer.image")
+            yield from check_words(spec.trainer.command, "spec.trainer.command")
+            yield from check_words(spec.trainer.args, "spec.trainer.args")
             yield from _check_env(spec.trainer.env, "spec.trainer.env")
             if spec.trainer.resources_per_node is not None:
                 resources = spec.trainer.resources_per_node.to_object()
@@ -269,6 +271,8 @@ def _check_override(override: PodSpecOverride, path: str) -> Iterator[FieldError
     for kind, containers in (("containers", override.containers), ("initContainers", override.init_containers)):
         for index, container in enumerate(containers or []):
             field = f"{path}.{kind}[{index}]"
+            yield from check_words(container.command, f"{field}.command")
+            yield from check_words(container.args, f"{field}.args")
             yield from _check_env(container.env, f"{field}.env")
             yield from check_env_from(container.env_from, f"{field}.envFrom")
             mounts = [mount.to_object() for mount in container.volume_mounts or []]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +21,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1 import trainingruntime as v1alpha1_runtimes
 from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
+from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
 from trainer.kube.objects import metadata_of, name_of, namespace_of
@@ -51,6 +53,7 @@ _BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACC
 _Item = TypeVar("_Item")
 _LIST = "List"
 _STANDARD_INPUT = "-"
+_NO_UTF8 = "must be text in UTF-8: remove the half of a surrogate pair, such as \\ud800"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,8 @@ def checked(content: Object, place: str) -> Document | DocumentError:
 
 
 def _document(content: Object, place: str) -> Document:
+    for field in islice(_undecodable(content, ""), 1):
+        raise DocumentError(place, FieldError(field, _NO_UTF8))
     api_version, kind = content.get("apiVersion"), content.get("kind")
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str) or not value:
@@ -260,6 +265,21 @@ def _document(content: Object, place: str) -> Document:
         if errors:
             raise DocumentError(place, *errors, subject=document.subject)
     return document
+
+
+def _undecodable(value: object, path: str) -> Iterator[str]:
+    """Paths of texts with halves of surrogate pairs, which YAML and JSON can write as escapes and UTF-8 cannot."""
+    if isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            yield path
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            child = f"{path}.{printable(str(name))}" if path else printable(str(name))
+            yield from _undecodable(name, child)
+            yield from _undecodable(member, child)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from _undecodable(member, f"{path}[{index}]")
 
 
 def _name_errors(metadata: Object) -> Iterator[FieldError]:

@@ -86,6 +86,14 @@ def test_links(tmp_path: Path) -> None:
     assert links == {"data/a.txt": "", "sub/b.txt": "", "sub/link": "../data"}
 
 
+@pytest.mark.parametrize("target", ["runs/42/best.pt", "latest.log"])
+def test_link_to_what_is_ignored(tmp_path: Path, target: str) -> None:
+    """A link to an ignored file travels as it is, whether the file is there or not."""
+    write(tmp_path, _DOT_gitignore="*.log\n/runs/\n", train_DOT_py="")
+    (tmp_path / "link").symlink_to(target)
+    assert {file.name: file.link for file in files_of_folder(tmp_path)} == {"link": target, "train.py": ""}
+
+
 @pytest.mark.parametrize(
     ("target", "problem"),
     [

@@ -73,6 +73,7 @@ def container_of(pods: dict[str, Object], job: str) -> Object:
                 ("jax-distributed", PYTHON, ("v2alpha1", "v1alpha1")),
                 ("paddle-distributed", PADDLE, ("v2alpha1",)),
                 ("tensorflow-distributed", PYTHON, ("v2alpha1",)),
+                ("tensorflow-parameter-server", PYTHON, ("v2alpha1",)),
                 ("xgboost-distributed", PYTHON, ("v2alpha1", "v1alpha1")),
                 ("plain", PYTHON, ("v2alpha1",)),
                 ("mpi-openmpi", OPEN_MPI, ("v2alpha1",)),
@@ -96,7 +97,10 @@ def test_job_set(version: Version, name: str, command: list[str]) -> None:
     starter = "launcher" if command[0] == "mpirun" else "node"
     container = container_of(pods, starter)
     assert [*container["command"], *(container.get("args") or [])] == command
-    for job in {starter, "node"}:
+    roles = {"chief", "ps"} & pods.keys()
+    for job in {starter, "node", *roles}:
+        if job in roles:
+            assert container_of(pods, job)["command"] == command
         mounts = {each["mountPath"]: each["name"] for each in container_of(pods, job)["volumeMounts"]}
         assert mounts.items() >= MOUNTS.items()
         assert {"name": "trainer-source", "configMap": {"name": "code"}} in pods[job]["volumes"]

@@ -128,6 +128,22 @@ def test_failed_requirements(node: Node, tmp_path: Path) -> None:
     assert node.run(sys.executable, "train.py")[0] == 0
 
 
+def test_errors_of_the_installer(node: Node, tmp_path: Path) -> None:
+    """Of what an installer says only its errors are in the message, whatever it says after them."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    lines = ["WARNING: slow", "ERROR: no such thing", "WARNING: old", "[notice] new"]
+    (tools / "uv").write_text(f"#!{sys.executable}\nprint(*{lines}, sep='\\n')\nraise SystemExit(1)\n")
+    (tools / "uv").chmod(0o755)
+    node.variables = {"PATH": f"{tools}:{os.environ['PATH']}", "UV_NO_CACHE": "1"}
+    provide(node, tmp_path / "code", train__py=SHOW, requirements__txt="pytest\n")
+
+    code, stdout, stderr = node.run(sys.executable, "train.py")
+
+    assert (code, stdout.splitlines()) == (1, lines)
+    assert stderr == "trainer: cannot install requirements.txt with uv (exit code 1): ERROR: no such thing\n"
+
+
 def test_uv(node: Node, tmp_path: Path) -> None:
     """An image with uv uses it, and uv learns what the image has; nothing of that stays."""
     tools = tmp_path / "tools"

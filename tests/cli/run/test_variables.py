@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.variables import environment, resources_per_node
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.cli.run.variables import environment
 
 
 def test_environment() -> None:
@@ -46,23 +41,3 @@ def test_wrong_environment(plain: list[str], of_secrets: list[str], problem: str
         environment(plain, of_secrets, {})
     assert problem in str(caught.value)
     assert "hidden" not in str(caught.value).lower()
-
-
-@pytest.mark.parametrize(
-    ("gpus", "amounts", "limits"),
-    [
-        pytest.param(None, [], None, id="none"),
-        pytest.param(0, [], None, id="no GPUs"),
-        pytest.param(8, ["memory=64Gi"], {"nvidia.com/gpu": "8", "memory": "64Gi"}, id="both"),
-    ],
-)
-def test_resources(gpus: int | None, amounts: list[str], limits: Object | None) -> None:
-    """Requests and limits are the same."""
-    assert resources_per_node(gpus, amounts) == ({} if limits is None else {"requests": limits, "limits": limits})
-
-
-@pytest.mark.parametrize("amount", ["memory", "=1", "cpu=much", "nvidia.com/gpu=4"])
-def test_wrong_resources(amount: str) -> None:
-    """An amount has a name and a quantity, and is given once."""
-    with pytest.raises(BadInputError, match="--resource: "):
-        resources_per_node(8, [amount])

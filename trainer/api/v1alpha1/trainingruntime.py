@@ -5,7 +5,7 @@ The JobSet template is that of v2alpha1.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -13,8 +13,15 @@ from trainer.api import rules
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel, Int32, list_map, set_list
 from trainer.api.trainingruntime import JobSetTemplate, VolcanoNetworkTopology
+from trainer.kube.field_errors import OMITTED, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.field_errors import FieldError
 
 _POLICIES: Final = ("torch", "mpi", "jax", "xgboost", "flux")
+_ONE_POLICY: Final = "Only one of the policy can be configured"
 _NOT_NODE: Final = (
     "containerNames must not include the main node container because PET_* envs are always injected into it"
 )
@@ -85,9 +92,7 @@ class FluxMLPolicySource(ApiModel):
 class MLPolicy(ApiModel):
     """Settings of the training that depend on the machine learning framework."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules.cel_rules(rules.at_most_one(_POLICIES, "Only one of the policy can be configured"))
-    )
+    model_config = ConfigDict(json_schema_extra=rules.cel_rules(rules.at_most_one(_POLICIES, _ONE_POLICY)))
 
     num_nodes: Int32 | None = None
     """Number of training nodes. Defaults to 1."""
@@ -139,6 +144,18 @@ class TrainingRuntimeSpec(ApiModel):
     """The JobSet that TrainJobs become."""
 
 
+def _schema_errors(spec: TrainingRuntimeSpec | None) -> Iterator[FieldError]:
+    """What the API server refuses by `minProperties` and by the rule of the policies."""
+    if spec is None:
+        return
+    for path, value in (("spec", spec), ("spec.template", spec.template)):
+        if value is not None and not value.model_fields_set:
+            yield invalid(path, OMITTED, "should have at least 1 properties")
+    policies = [name for name in _POLICIES if getattr(spec.ml_policy, name, None) is not None]
+    if len(policies) > 1:
+        yield invalid("spec.mlPolicy", OMITTED, f"{_ONE_POLICY}: leave all but one of {', '.join(policies)} out")
+
+
 class TrainingRuntime(ApiModel):
     """A blueprint for TrainJobs of its namespace."""
 
@@ -147,6 +164,10 @@ class TrainingRuntime(ApiModel):
     metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
     spec: TrainingRuntimeSpec | None = None
     """The blueprint."""
+
+    def semantic_errors(self) -> Iterator[FieldError]:
+        """What its schema refuses, too, by rules that the check of schemas does not know."""
+        return _schema_errors(self.spec)
 
 
 class ClusterTrainingRuntime(ApiModel):
@@ -157,3 +178,7 @@ class ClusterTrainingRuntime(ApiModel):
     metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
     spec: TrainingRuntimeSpec | None = None
     """The blueprint."""
+
+    def semantic_errors(self) -> Iterator[FieldError]:
+        """What its schema refuses, too, by rules that the check of schemas does not know."""
+        return _schema_errors(self.spec)

@@ -160,5 +160,16 @@ def cluster(
 
     It serves the Kubernetes API on 127.0.0.1 and runs containers as local processes. It is for development only.
     """
-    command = cluster_command(**locals())
+    command = cluster_command(
+        port=port,
+        data_dir=data_dir,
+        kubeconfig=kubeconfig,
+        kubelet=kubelet,
+        fake_pods=fake_pods,
+        node_resources=node_resources,
+        gang_schedulers=gang_schedulers,
+        pod_network=pod_network,
+        feature_gates=feature_gates,
+        audit_log_path=audit_log_path,
+    )
     os.execv(command[0], command)  # noqa: S606 - signals go straight to the cluster

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NoReturn
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.ignores import IGNORE_FILE, Ignores
+from trainer.cli.run.requirements import REQUIREMENTS, included_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-REQUIREMENTS = "requirements.txt"
 PROJECT = "pyproject.toml"
 MOST_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024
@@ -51,7 +51,7 @@ def files_of_folder(folder: Path) -> list[PackedFile]:
 
 
 def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
-    """A script, the modules beside it, and its requirements, by name; see `files_of_folder`.
+    """A script, the modules beside it, its requirements and what they include, by name; see `files_of_folder`.
 
     One that is a symbolic link travels as the file itself, because what it points at is not packed.
     """
@@ -59,6 +59,7 @@ def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
     ignores = Ignores.of(root)
     chosen = {root / script.name, *(root / path.name for path in beside)}
     chosen |= {root / name for name in (REQUIREMENTS, PROJECT) if (root / name).is_file()}
+    chosen |= {root / name for name in included_files(root)}
 
     def packed() -> Iterator[PackedFile]:
         for path in sorted(chosen):
@@ -152,15 +153,28 @@ def _link(root: Path, path: Path) -> str:
     try:
         target = Path(os.path.realpath(path, strict=True))
     except FileNotFoundError:
-        raise BadInputError(
-            f"{printable(str(path))} is a symbolic link to nothing: remove it, or list it in {IGNORE_FILE}"
-        ) from None
+        target = Path(os.path.realpath(path))
+        if target.is_relative_to(root) and not _is_ignored(root, target):
+            raise BadInputError(
+                f"{printable(str(path))} is a symbolic link to nothing: remove it, or list it in {IGNORE_FILE}"
+            ) from None
     if not target.is_relative_to(root):
         raise BadInputError(
             f"{printable(str(path))} is a symbolic link that leaves the folder {root}: put the file itself there, or "
             f"list the link in {IGNORE_FILE}"
         )
     return os.path.relpath(target, path.parent)
+
+
+def _is_ignored(root: Path, target: Path) -> bool:
+    """Whether a file that is not there would stay behind, such as one that trainings write."""
+    ignores, folder = Ignores.of(root), root
+    for part in target.relative_to(root).parent.parts:
+        folder /= part
+        if ignores.match(folder, is_folder=True):
+            return True
+        ignores = ignores.below(folder)
+    return any(ignores.match(target, is_folder=is_folder) for is_folder in (False, True))
 
 
 def _unreadable(root: Path, path: Path, error: OSError) -> NoReturn:

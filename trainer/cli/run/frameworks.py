@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
+from trainer.api.trainingruntime import (
+    CLUSTER_TRAINING_RUNTIMES,
+    FRAMEWORK_LABEL,
+    SUPPORT_LABEL,
+    TENSORFLOW_ROLES,
+    TRAINING_RUNTIMES,
+)
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import list_served
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
+from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
@@ -78,7 +85,7 @@ class ChosenRuntime:
         found = [
             (str(job.get("name")), container)
             for job in objects_in(mapping_at(self.obj, "spec", "template", "spec").get("replicatedJobs"))
-            if _trains(job) and (container := _main_container(job))
+            if self._trains(job) and (container := _main_container(job))
         ]
         if not found:
             raise BadInputError(
@@ -86,9 +93,29 @@ class ChosenRuntime:
             )
         return found
 
+    def devices(self) -> list[str]:
+        """The resources whose amounts count devices of the containers that train, by name."""
+        wanted = set(self.training_containers())
+        found: set[str] = set()
+        for job in objects_in(mapping_at(self.obj, "spec", "template", "spec").get("replicatedJobs")):
+            pod = mapping_at(job, "template", "spec", "template", "spec")
+            for container in objects_in(pod.get("containers")):
+                if (str(job.get("name")), str(container.get("name"))) in wanted:
+                    for kind in ("limits", "requests"):
+                        found |= mapping_at(container, "resources", kind).keys()
+        return sorted(filter(USUAL_DEVICES.is_device, found))
+
     @property
     def _policy(self) -> Object:
         return mapping_at(self.obj, "spec", "mlPolicy")
+
+    def _trains(self, job: Object) -> bool:
+        """Whether a replicated Job is a node of the training, launches it, or is a peer such as a parameter server."""
+        job_labels = mapping_at(job, "template", "metadata", "labels")
+        pod_labels = mapping_at(job, "template", "spec", "template", "metadata", "labels")
+        step = job_labels.get(ANCESTOR_LABEL) or pod_labels.get(ANCESTOR_LABEL)
+        peers = TENSORFLOW_ROLES if "tensorflow" in self._policy else ()
+        return step == Ancestor.TRAINER or (step is None and job.get("name") in {*TRAINER_JOBS, LAUNCHER, *peers})
 
 
 def framework_of(modules: Iterable[str], script: str) -> str:
@@ -165,14 +192,6 @@ def choose_runtime(
 def _choices(runtimes: Sequence[ChosenRuntime]) -> str:
     each = (f"{runtime.name} ({printable(runtime.framework) or 'no framework'})" for runtime in runtimes)
     return ", ".join(each) or "there are no runtimes (trainer install-runtimes installs ours)"
-
-
-def _trains(job: Object) -> bool:
-    """Whether a replicated Job is a node of the training or launches it."""
-    job_labels = mapping_at(job, "template", "metadata", "labels")
-    pod_labels = mapping_at(job, "template", "spec", "template", "metadata", "labels")
-    step = job_labels.get(ANCESTOR_LABEL) or pod_labels.get(ANCESTOR_LABEL)
-    return step == Ancestor.TRAINER or (step is None and job.get("name") in {*TRAINER_JOBS, LAUNCHER})
 
 
 def _main_container(job: Object) -> str:

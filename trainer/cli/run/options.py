@@ -27,7 +27,15 @@ Timeout = Annotated[
 Nodes = Annotated[
     int | None, typer.Option(min=1, help="Nodes; default: those of the runtime.", rich_help_panel=_SCRIPT)
 ]
-Gpus = Annotated[int | None, typer.Option(min=0, help="NVIDIA GPUs of each node.", rich_help_panel=_SCRIPT)]
+Gpus = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|RESOURCE:NUMBER",
+        help="GPUs or other devices of each node, such as 8 or amd.com/gpu:8; default: the device that the runtime "
+        "names, else nvidia.com/gpu.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
 Processes = Annotated[
     int | None,
     typer.Option("--procs", min=1, help="Processes on each node; default: as the runtime.", rich_help_panel=_SCRIPT),

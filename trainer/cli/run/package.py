@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.folder import REQUIREMENTS, PackedFile, project_requirements, size, too_large
+from trainer.cli.run.folder import PackedFile, project_requirements, size, too_large
+from trainer.cli.run.requirements import REQUIREMENTS, included_files
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def pack(
     names, added = [file.name for file in files], dict(additions)
     if REQUIREMENTS not in names and (stated := project_requirements(folder)):
         added[REQUIREMENTS] = "".join(f"{each}\n" for each in stated).encode()
+    if REQUIREMENTS in names:
+        _check_included(names, folder)
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
         for file in files:
@@ -102,6 +105,14 @@ def pack(
 def start_program() -> str:
     """The program that unpacks the code in a container."""
     return resources.files(__package__).joinpath(START).read_text("utf-8")
+
+
+def _check_included(names: Sequence[str], folder: Path) -> None:
+    """Refuse requirements that include a file which stays behind."""
+    packed = set(names)
+    for name in included_files(folder):
+        if name not in packed:
+            raise BadInputError(f"{printable(name)}, which {REQUIREMENTS} includes, is ignored: it must travel")
 
 
 def _add(archive: tarfile.TarFile, file: PackedFile) -> None:

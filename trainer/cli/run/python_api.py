@@ -37,7 +37,7 @@ def submit(
     script: str | os.PathLike[str],
     *arguments: str,
     nodes: int | None = None,
-    gpus: int | None = None,
+    gpus: int | str | None = None,
     processes: int | None = None,
     resources: Mapping[str, str] | None = None,
     runtime: str | None = None,
@@ -65,7 +65,8 @@ def submit(
         script: the Python file, or with `code_from` its path in the repository.
         arguments: of the script.
         nodes: default: those of the runtime.
-        gpus: NVIDIA GPUs of each node. Default: none.
+        gpus: GPUs or other devices of each node, such as 8 or `amd.com/gpu:8`; a number alone is of the device that the
+            runtime names, else of nvidia.com/gpu. Default: none.
         processes: on each node. Default: as the runtime.
         resources: of each node, such as `{"memory": "64Gi"}`. Default: none.
         runtime: its name. Default: that of the framework which the script imports.
@@ -96,7 +97,7 @@ def submit(
         runtime=runtime,
         name=name,
         nodes=nodes,
-        gpus=gpus,
+        gpus=None if gpus is None else str(gpus),
         processes=processes,
         resources=_pairs(resources),
         image=image,

@@ -18,9 +18,10 @@ from trainer.cli.run.code_source import git_code
 from trainer.cli.run.folder import files_of_folder, files_of_script, likely_secrets
 from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runtimes_of_cluster
 from trainer.cli.run.imports import Imports, imports_of
+from trainer.cli.run.node_resources import amounts_per_node, devices_per_node, resources_per_node
 from trainer.cli.run.package import START, CodePackage, pack, start_program
 from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
-from trainer.cli.run.variables import check_text, environment, resources_per_node
+from trainer.cli.run.variables import check_text, environment
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class ScriptOptions:
     runtime: str | None = None
     name: str | None = None
     nodes: int | None = None
-    gpus: int | None = None
-    """On each node."""
+    gpus: str | None = None
+    """On each node; a number, or `RESOURCE:NUMBER`."""
     processes: int | None = None
     """On each node."""
     resources: tuple[str, ...] = ()
@@ -95,7 +96,7 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
         check_text("SCRIPT [-- ARGS]", word, shown=printable(word))
     variables = environment(options.env, options.secret_env, os.environ)
     name = job_name(options.name, options.script)
-    amounts = resources_per_node(options.gpus, options.resources)
+    gpus, amounts = devices_per_node(options.gpus), amounts_per_node(options.resources)
     code = await run_sync(_code, options)
     runtime = await _runtime(cluster, options, code, namespace)
     settings = JobSettings(
@@ -105,7 +106,7 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
         nodes=options.nodes,
         processes=options.processes,
         image=options.image,
-        resources=amounts,
+        resources=resources_per_node(gpus, amounts, runtime),
         environment=tuple(variables),
         queue=options.queue,
         suspend=options.suspend,

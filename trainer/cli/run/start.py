@@ -35,6 +35,10 @@ SATISFIED = "Requirement already satisfied"
 """Begins the lines of pip that say nothing: there may be a hundred."""
 TAIL = 3
 """Lines of a failed command in the message."""
+ERROR = ("ERROR:", "error:", "fatal:")
+"""Begins the lines of pip, uv and git that say why; with them, no other line is in the message."""
+WARNING = ("WARNING:", "warning:", "[notice]")
+"""Begins the lines that are in no message."""
 
 
 class StartError(Exception):
@@ -188,6 +192,7 @@ def stub_packages(present: list[str], purelib: Path) -> list[Path]:
 def run(command: list[str], purpose: str, directory: Path | None = None) -> None:
     """Run a command, with its output in the log; raises a StartError with the last lines when it fails."""
     tail: deque[str] = deque(maxlen=TAIL)
+    errors: deque[str] = deque(maxlen=TAIL)
     with subprocess.Popen(
         command, cwd=directory, env=git_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace",
@@ -198,10 +203,10 @@ def run(command: list[str], purpose: str, directory: Path | None = None) -> None
                 continue
             sys.stdout.write(line)
             sys.stdout.flush()
-            if line.strip():
-                tail.append(line.strip())
+            if line.strip() and not line.startswith(WARNING):
+                (errors if line.startswith(ERROR) else tail).append(line.strip())
     if process.returncode:
-        raise StartError(f"cannot {purpose} (exit code {process.returncode}): {' '.join(tail)}"[:2000])
+        raise StartError(f"cannot {purpose} (exit code {process.returncode}): {' '.join(errors or tail)}"[:2000])
 
 
 def become(command: list[str]) -> None:

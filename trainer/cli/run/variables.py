@@ -1,4 +1,4 @@
-"""Options of `trainer run SCRIPT` that are pairs: variables, variables of Secrets, and amounts of resources."""
+"""Options of `trainer run SCRIPT` that are pairs: variables, and variables of Secrets."""
 
 from __future__ import annotations
 
@@ -69,25 +69,6 @@ def environment(plain: Iterable[str], of_secrets: Iterable[str], own: Mapping[st
         source = {"secretKeyRef": {"name": found["secret"], "key": found["key"]}}
         _add(variables, "--secret-env", {"name": name, "valueFrom": source})
     return list(variables.values())
-
-
-def resources_per_node(gpus: int | None, amounts: Iterable[str]) -> Object:
-    """`spec.trainer.resourcesPerNode` of `--gpus` and `--resource NAME=AMOUNT`; empty without any.
-
-    Raises:
-        BadInputError: an amount is no quantity, or a resource is named twice.
-    """
-    limits: dict[str, str] = {} if not gpus else {"nvidia.com/gpu": str(gpus)}
-    for item in amounts:
-        name, _, amount = item.partition("=")
-        if not name or not patterns.compiled(patterns.QUANTITY).search(amount):
-            raise BadInputError(
-                f"--resource: {printable(item)}: must be NAME=AMOUNT, such as memory=64Gi or amd.com/gpu=8"
-            )
-        if name in limits:
-            raise BadInputError(f"--resource: {printable(name)} is given twice")
-        limits[name] = amount
-    return {"requests": dict(limits), "limits": limits} if limits else {}
 
 
 def _check_name(option: str, name: str, form: str) -> None:

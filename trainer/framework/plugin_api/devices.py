@@ -147,6 +147,11 @@ class DeviceTable:
         """Whether ResourceClaimTemplates are to be cached; they cannot change."""
         return self._reader is not None
 
+    def is_device(self, resource: str) -> bool:
+        """Whether amounts of a resource are numbers of devices."""
+        row = self._row_of_resource(resource) if "/" in resource else None
+        return row is not None and self._kinds[row].unit is Unit.DEVICE
+
     def devices_of(self, resources: Object, pod: Object, namespace: str, *, as_released: bool = False) -> Devices:
         """The devices of a container; requests count before limits.
 
