@@ -167,6 +167,9 @@ def test_gang(cluster: Cluster, scheduler: str) -> None:
         return status.get("phase") in {"Pending", "Scheduling", "Inqueue"}
 
     until(is_told, "the PodGroup tells that it waits")
+    explained = cluster.trainer("explain", "demo")
+    assert explained.returncode == 3, explained.stderr
+    assert "GangNotScheduled: the gang needs 3 pods at the same time: 3 exist" in explained.stdout
 
     patch = json.dumps({"status": {"allocatable": {"cpu": "12k"}}})
     cluster.kubectl("patch", "node", "laptop", "--subresource=status", "--type=merge", "-p", patch)

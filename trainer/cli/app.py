@@ -31,6 +31,7 @@ _COMMANDS = {
     "convert": ("trainer.cli.offline.convert", _TRY),
     "get": ("trainer.cli.jobs.get", _LOOK),
     "top": ("trainer.cli.jobs.top", _LOOK),
+    "explain": ("trainer.cli.explain.explain", _LOOK),
     "logs": ("trainer.cli.logs.logs", _LOOK),
     "metrics": ("trainer.cli.metrics.metrics", _LOOK),
     "dashboard": ("trainer.cli.operate.dashboard", _LOOK),

@@ -13,6 +13,10 @@ class ExitCode(IntEnum):
     """The job failed, or the cluster refused the request."""
     BAD_INPUT = 2
     """Arguments or files are wrong: running the same command again fails again."""
+    WAITING = 3
+    """Of `trainer explain`: something holds the job."""
+    JOB_FAILED = 4
+    """Of `trainer explain`: the job has failed."""
     TIMEOUT = 124
     """As timeout(1)."""
 

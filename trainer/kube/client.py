@@ -1,10 +1,10 @@
 """The client protocol: everything that the machinery and its users ask of an API server.
 
 It is the wire, and caches nothing: cached reads are a `Lister`'s. Of controller-runtime's client these are left out:
-dry runs, since a controller that only tries is a test's business; field validation, since the server's default is to
-warn and its warnings are logged; wrappers that add a field owner or a namespace, since each request names its own;
-retries on conflict and create-or-update, since server-side apply needs neither and a reconcile that met a conflict is
-repeated with what is there by then.
+dry runs of anything but creations, since a controller that only tries is a test's business; field validation, since
+the server's default is to warn and its warnings are logged; wrappers that add a field owner or a namespace, since each
+request names its own; retries on conflict and create-or-update, since server-side apply needs neither and a reconcile
+that met a conflict is repeated with what is there by then.
 """
 
 from __future__ import annotations
@@ -193,6 +193,8 @@ class ObjectRequest:
     patch_type: PatchType = PatchType.MERGE
     selection: Selection = EVERYTHING
     options: DeleteOptions = DEFAULT_DELETE
+    dry_run: bool = False
+    """Whether the server shall answer as if it created the object, admission included, and store nothing."""
 
     @property
     def key(self) -> ObjectKey:

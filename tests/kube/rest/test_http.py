@@ -17,7 +17,17 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from tests.kube.objects import pod
-from trainer.kube.client import DeleteOptions, EventType, ListOptions, LogOptions, PatchType, Propagation, WatchOptions
+from trainer.kube.client import (
+    DeleteOptions,
+    EventType,
+    ListOptions,
+    LogOptions,
+    ObjectRequest,
+    PatchType,
+    Propagation,
+    Verb,
+    WatchOptions,
+)
 from trainer.kube.errors import (
     ApiError,
     ConflictError,
@@ -187,6 +197,10 @@ JOBSET_PATH = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j"
         pytest.param(
             lambda c: c.create(PODS, pod("p"), field_manager="m"),
             "POST", "/api/v1/namespaces/ns/pods", {"fieldManager": "m"}, "application/json", pod("p"), id="create",
+        ),
+        pytest.param(
+            lambda c: c.send(ObjectRequest(Verb.CREATE, PODS, "p", "ns", pod("p"), dry_run=True)),
+            "POST", "/api/v1/namespaces/ns/pods", {"dryRun": "All"}, "application/json", pod("p"), id="dry-run",
         ),
         pytest.param(
             lambda c: c.update(JOBSETS, JOBSET, subresource="status"),

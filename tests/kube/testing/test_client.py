@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube.objects import job, pod
-from trainer.kube.client import Client, DeleteOptions, EventType, LogOptions, PatchType, Propagation, WatchOptions
+from trainer.kube.client import (
+    Client,
+    DeleteOptions,
+    EventType,
+    LogOptions,
+    ObjectRequest,
+    PatchType,
+    Propagation,
+    Verb,
+    WatchOptions,
+)
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -64,6 +74,17 @@ async def test_create_fills_in_what_a_server_does(client: FakeClient) -> None:
     assert created["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
     assert created["metadata"]["uid"]
     assert "status" not in created
+
+
+async def test_dry_runs_store_nothing(client: FakeClient) -> None:
+    """A dry run answers as a creation, and refuses what is there already."""
+    request = ObjectRequest(Verb.CREATE, JOBS, "b", "ns", job("b"), dry_run=True)
+    answer = await client.send(request)
+    assert answer is not None
+    assert name_of(answer) == "b"
+    assert client.find(JOBS, "b", "ns") is None
+    with pytest.raises(AlreadyExistsError):
+        await client.send(ObjectRequest(Verb.CREATE, JOBS, "a", "ns", job("a"), dry_run=True))
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,20 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """The object that a problem was found on, and what is said about it."""
+
+    kind: str
+    """Kind of the object."""
+    name: str
+    """Its name, in the namespace of the TrainJob."""
+    message: str
+    """The message of the component that reports the problem, such as the scheduler."""
+    fields: Callable[[], Sequence[str]] = tuple
+    """The fields of TrainJob or runtime that ask for what is missing. Defaults to unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class PodProblem:
     """Something that keeps pods from running; it is reported once, in a condition and in an event."""
 
@@ -124,6 +138,8 @@ class PodProblem:
     debounce: float = 0
     """Seconds for which a reason to wait has to last before it is reported. Defaults to a moment, in which other pods
     get into the same trouble."""
+    evidence: Evidence | None = None
+    """What `trainer explain` derives the remedy and a command from. Defaults to nothing but the text."""
 
     def __post_init__(self) -> None:
         _check_condition(self.type, self.reason, self.headline, ConditionType.PENDING, ConditionType.RESTARTING)

@@ -43,12 +43,15 @@ class StaticReader:
         self._indexes: dict[str, IndexFunction] = {CONTROLLER_UID: controller_uids, **(indexes or {})}
         self._resources = {resource.kind: resource for resource in (JOBSETS, CONFIG_MAPS, SECRETS, PODS, *resources)}
         self._objects: dict[tuple[str, ObjectKey], Object] = {}
+        self._found: dict[tuple[str, str], dict[str, set[ObjectKey]]] = {}
+        """By kind and index, what `keys` finds; made when somebody asks."""
         for obj in objects:
             self.add(obj)
 
     def add(self, obj: Object) -> None:
         """Put an object, or replace the one of the same kind, namespace and name."""
         self._objects[obj["kind"], key_of(obj)] = obj
+        self._found.clear()
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""
@@ -64,11 +67,20 @@ class StaticReader:
 
     def keys(self, resource: Resource, index: str, value: str) -> set[ObjectKey]:
         """See `Reader.keys`; an index that it was not given finds nothing."""
+        found = self._found.get((resource.kind, index))
+        if found is None:
+            found = self._found[resource.kind, index] = self._indexed(resource.kind, index)
+        return set(found.get(value, ()))
+
+    def _indexed(self, kind: str, index: str) -> dict[str, set[ObjectKey]]:
+        found: dict[str, set[ObjectKey]] = {}
         function = self._indexes.get(index)
         if function is None:
-            return set()
-        objects = (obj for (kind, _), obj in self._objects.items() if kind == resource.kind)
-        return {key_of(obj) for obj in objects if value in function(CachedObject.of(obj))}
+            return found
+        for obj in (obj for (each, _), obj in self._objects.items() if each == kind):
+            for value in function(CachedObject.of(obj)):
+                found.setdefault(value, set()).add(key_of(obj))
+        return found
 
     def serves(self, resource: Resource) -> bool:
         """See `Reader.serves`."""

@@ -98,6 +98,7 @@ class HttpClient(Client):
         params: dict[str, str | int | bool | None] = {
             "fieldManager": request.field_manager,
             "force": request.force or None,
+            "dryRun": "All" if request.dry_run else None,
         }
         body, content_type = request.body, None
         match verb:

@@ -162,7 +162,7 @@ class FakeClient(Client):
             case Verb.GET:
                 return endpoints.get(resource, key, subresource)
             case Verb.CREATE:
-                return endpoints.create(resource, key, sent, subresource, manager)
+                return endpoints.create(resource, key, sent, subresource, manager, dry_run=request.dry_run)
             case Verb.UPDATE:
                 return endpoints.update(resource, key, sent, subresource, manager)
             case Verb.PATCH:

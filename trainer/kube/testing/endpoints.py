@@ -163,8 +163,10 @@ class Endpoints:
             return WatchStart(error=error)
         return WatchStart(self.storage.collection(resource).position(version))
 
-    def create(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str) -> Object:
-        """Store a new object without a status, bind a pod, or answer a TokenRequest."""
+    def create(
+        self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str, *, dry_run: bool
+    ) -> Object:
+        """Store a new object without a status, unless it is a dry run; bind a pod, or answer a TokenRequest."""
         if subresource == "binding":
             stored = self.storage.get(resource, key)
             spec = (stored.obj.get("spec") or {}) | {"nodeName": obj["target"]["name"]}
@@ -186,6 +188,8 @@ class Endpoints:
             raise statuses.already_exists(resource, key.name)
         kept = {name: value for name, value in metadata.items() if name not in _SERVER_SET}
         new = self._prepared(_without_status(obj) | {"metadata": kept}, resource)
+        if dry_run:
+            return new
         return self.storage.put(resource, self._managed(None, new, manager, None)).copy()
 
     def update(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str) -> Object:

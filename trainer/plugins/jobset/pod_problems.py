@@ -11,7 +11,16 @@ from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import PodProblem, first_failure, last_crash
 from trainer.kube.cache.store import CONTROLLER_UID
-from trainer.kube.objects import ObjectKey, find_condition, key_of, labels_of, metadata_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    ObjectKey,
+    find_condition,
+    key_of,
+    labels_of,
+    metadata_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer.plugins.jobset.events import (
     REASONS,
@@ -23,7 +32,7 @@ from trainer.plugins.jobset.events import (
 )
 from trainer.plugins.jobset.pod_index import wait_of
 from trainer.plugins.jobset.revision import is_decided
-from trainer.plugins.jobset.wait import Named, Waiting, about, cannot_start
+from trainer.plugins.jobset.wait import Example, Named, Waiting, about, cannot_start
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -176,7 +185,7 @@ def _refused_jobs(index: PodIndex) -> Iterator[Waiting]:
     event = latest_event(reader, JOBSETS, key_of(jobset), uid=uid_of(jobset))
     if event is None or len(jobs) >= wanted or _is_outdated(event, map(index.job, jobs)):
         return
-    yield Waiting(event.reason, "Jobs cannot be created", f"JobSet {key_of(jobset).name}", event.message)
+    yield Waiting(event.reason, "Jobs cannot be created", Example(JOBSETS.kind, name_of(jobset)), event.message)
 
 
 def _refused_pods(index: PodIndex) -> Iterator[Waiting]:
@@ -194,7 +203,7 @@ def _refused_pods(index: PodIndex) -> Iterator[Waiting]:
     for reason, (job, event) in examples.items():
         replicated_job = labels_of(job).get(REPLICATED_JOB, "")
         headline = f"{about(missing[reason])} cannot be created"
-        yield Waiting(reason, headline, f"Job {key_of(job).name}", event.message, replicated_job)
+        yield Waiting(reason, headline, Example(JOBS.kind, name_of(job)), event.message, replicated_job)
 
 
 def _refused_by(index: PodIndex, key: ObjectKey, sizes: Mapping[str, int]) -> tuple[Object, ProblemEvent, int] | None:
@@ -273,9 +282,13 @@ def _unbound_claims(index: PodIndex, pods: AbstractSet[ObjectKey]) -> dict[str, 
         debounce = 0 if event.is_warning else _DEBOUNCE
         missing = Named("persistentvolumeclaim", claim)
         waiting = Waiting(
-            event.reason, "a volume claim is not bound", f"claim {claim}", event.message, missing=missing,
+            event.reason,
+            "a volume claim is not bound",
+            Example(PERSISTENT_VOLUME_CLAIMS.kind, claim),
+            event.message,
+            missing=missing,
             debounce=debounce,
-        )  # fmt: skip
+        )
         found.setdefault(event.reason, waiting)
     return found
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework import PodProblem
+from trainer.framework import Evidence, PodProblem
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.quantity import parse_quantity
+from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -169,6 +170,22 @@ def _pairs(labels: Object) -> str:
 _FIELDS_LIMIT = 3
 """Most fields that a message names."""
 
+_WORDS = {PODS.kind: "pod", PERSISTENT_VOLUME_CLAIMS.kind: "claim"}
+"""Kinds that messages do not call by their name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An object that is affected."""
+
+    kind: str
+    name: str
+    is_one_of_many: bool = False
+    """Whether others are affected as well. Defaults to no."""
+
+    def __str__(self) -> str:
+        return f"{'for example ' if self.is_one_of_many else ''}{_WORDS.get(self.kind, self.kind)} {self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -178,8 +195,8 @@ class Waiting:
     """One CamelCase word."""
     headline: str
     """Number of pods or other objects with this reason."""
-    example: str
-    """The object that is the example, such as `pod demo-node-0-0-abcde`."""
+    example: Example
+    """The object that is the example."""
     message: str
     """The message of the component that reports it."""
     replicated_job: str = ""
@@ -191,13 +208,14 @@ class Waiting:
 
     def problem(self, train_job: TrainJob, jobset: Object) -> PodProblem:
         """The text of the condition and event."""
-        details = partial(self._details, train_job, jobset)
-        return PodProblem(ConditionType.PENDING, self.reason, self.headline, details, self.debounce)
+        details, fields = partial(self._details, train_job, jobset), partial(self._fields, train_job, jobset)
+        evidence = Evidence(self.example.kind, self.example.name, self.message, fields)
+        return PodProblem(ConditionType.PENDING, self.reason, self.headline, details, self.debounce, evidence)
 
     def _details(self, train_job: TrainJob, jobset: Object) -> str:
         """The fields that request what is missing, and the message about the example."""
         place = ", ".join(self._fields(train_job, jobset)[:_FIELDS_LIMIT])
-        return ": ".join(part for part in (place, self.example, self.message) if part)
+        return ": ".join(part for part in (place, str(self.example), self.message) if part)
 
     def _fields(self, train_job: TrainJob, jobset: Object) -> list[str]:
         spec = train_job.spec.to_object()
@@ -218,7 +236,7 @@ def cannot_start(
     debounce: float = 0,
 ) -> Waiting:  # fmt: skip
     """Pods that exist and do not start, of which one is the example; see `Waiting`."""
-    shown = f"{'' if len(pods) == 1 else 'for example '}pod {name_of(example)}"
+    shown = Example(PODS.kind, name_of(example), is_one_of_many=len(pods) > 1)
     job = labels_of(example).get(REPLICATED_JOB, "")
     return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, debounce)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.quantity import Quantity
-from trainer.kube.resource import PODS, Resource
+from trainer.kube.resource import PODS, RESOURCE_QUOTAS
 from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from trainer.workloads.pod_requests import Amounts
     from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
-RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
 _FINISHED: Final = ("Succeeded", "Failed")
 _COUNTS: Final = ("pods", "count/pods")
 _SHORT: Final = ("cpu", "memory", "ephemeral-storage")

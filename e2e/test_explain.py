@@ -1,0 +1,410 @@
+"""`trainer explain`: why a TrainJob does not run, made to happen on a cluster.
+
+What it says of gangs is in `test_scheduling`, whose cluster has schedulers for them.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from e2e.cluster import train_job
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+WAITS, FAILED = 3, 4
+GPU = "example.com/imaginary"
+SLEEP = "import time; time.sleep(600)"
+REPORT_AND_WAIT = """
+import json, time
+report = {"currentStep": 4, "totalSteps": 10}
+print("[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]", json.dumps(report), flush=True)
+time.sleep(600)
+"""
+IN_QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
+NEVER_READY = {"exec": {"command": ["python", "-c", "raise SystemExit(1)"]}, "periodSeconds": 10}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A TrainJob that does not run, and what is said about it."""
+
+    name: str
+    reason: str
+    """Of the first cause."""
+    message: str
+    """A part of its sentence."""
+    remedy: str
+    """A part of the remedy."""
+    command: str
+    """What the command that shows more begins with."""
+    job: dict[str, Any]
+    needs: tuple[dict[str, Any], ...] = ()
+    """Objects that are there before."""
+    detail: str = ""
+    """A part of its details."""
+    code: int = WAITS
+
+
+def job(name: str, script: str = SLEEP, *, nodes: int = 1, pod: dict[str, Any] | None = None, **spec: Any) -> Any:
+    """A TrainJob, perhaps with an override of its pods."""
+    found = train_job(name, script, nodes=nodes, **spec)
+    if pod:
+        found["spec"]["podSpecOverrides"] = [{"targetJobs": [{"name": "node"}], **pod}]
+    return found
+
+
+def asking(name: str, **resources: dict[str, str]) -> Any:
+    """A TrainJob with resources."""
+    found = job(name)
+    found["spec"]["trainer"]["resourcesPerNode"] = resources
+    return found
+
+
+def runtime(name: str, container: dict[str, Any] | None = None, **pod: Any) -> dict[str, Any]:
+    """A runtime of the namespace whose pods are special."""
+    spec = {"restartPolicy": "OnFailure", **pod, "containers": [{"name": "trainer", "image": "a", **(container or {})}]}
+    jobs = [{"name": "node", "template": {"spec": {"backoffLimit": 9, "template": {"spec": spec}}}}]
+    return {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "TrainingRuntime",
+        "metadata": {"name": name},
+        "spec": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": jobs}}},
+    }
+
+
+def on(name: str, script: str = SLEEP) -> Any:
+    """A TrainJob on the runtime of its name."""
+    found = job(name, script)
+    found["spec"]["runtimeRef"] = {"kind": "TrainingRuntime", "name": name}
+    return found
+
+
+def volume(**source: Any) -> dict[str, Any]:
+    """A volume and its mount."""
+    mount = {"name": "trainer", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    return {"volumes": [{"name": "data", **source}], "containers": [mount]}
+
+
+CASES = [
+    Case(
+        "no-gpu",
+        "Unschedulable",
+        f"spec.trainer.resourcesPerNode.limits[{GPU}]: 8 requested",
+        f"device plugin for {GPU}",
+        "kubectl describe nodes",
+        asking("no-gpu", limits={GPU: "8"}),
+        detail=f"no node that the pod may run on has {GPU}",
+    ),
+    Case(
+        "no-cpu",
+        "Unschedulable",
+        "Insufficient cpu",
+        "ask for at most",
+        "kubectl describe nodes",
+        asking("no-cpu", requests={"cpu": "100k"}),
+        detail="a pod asks for 100k of cpu, and the largest node",
+    ),
+    Case(
+        "no-label",
+        "Unschedulable",
+        "gpu=imaginary",
+        "select by values of gpu that exist",
+        "kubectl describe nodes",
+        job("no-label", pod={"nodeSelector": {"gpu": "imaginary"}}),
+        detail="the pod selects nodes by gpu in imaginary, and no node has this label",
+    ),
+    Case(
+        "no-account",
+        "FailedCreate",
+        'serviceaccount "nobody" not found',
+        "kubectl create serviceaccount nobody",
+        "kubectl get serviceaccounts",
+        job("no-account", pod={"serviceAccountName": "nobody"}),
+    ),
+    Case(
+        "no-secret",
+        "CreateContainerConfigError",
+        'secret "credentials" not found',
+        "create the Secret or ConfigMap",
+        "kubectl describe pod no-secret-node-0-0-",
+        on("no-secret"),
+        (
+            runtime(
+                "no-secret",
+                {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "a"}}}]},
+            ),
+        ),
+    ),
+    Case(
+        "no-config-map",
+        "FailedMount",
+        'configmap "settings" not found',
+        "create the volume's",
+        "kubectl describe pod no-config-map-node-0-0-",
+        job("no-config-map", pod=volume(configMap={"name": "settings"})),
+    ),
+    Case(
+        "no-claim",
+        "FailedMount",
+        'persistentvolumeclaim "data" not found',
+        "create the volume's",
+        "kubectl describe pod no-claim-node-0-0-",
+        job("no-claim", pod=volume(persistentVolumeClaim={"claimName": "data"})),
+    ),
+    Case(
+        "gated",
+        "SchedulingGated",
+        "1 pod cannot start",
+        "the gate is example.com/hold",
+        "kubectl describe pod gated-node-0-0-",
+        on("gated"),
+        (runtime("gated", schedulingGates=[{"name": "example.com/hold"}]),),
+    ),
+    Case(
+        "no-scheduler",
+        "Unschedulable",
+        "no scheduler called gangs runs here",
+        "install the scheduler of this name",
+        "kubectl describe pod",
+        on("no-scheduler"),
+        (runtime("no-scheduler", schedulerName="gangs"),),
+    ),
+    Case(
+        "crash-loop",
+        "CrashLoopBackOff",
+        "container trainer exited with code 3 in pod crash-loop-node-0-0-",
+        "its log says why",
+        "kubectl logs crash-loop-node-0-0-",
+        on("crash-loop", "print('no data'); raise SystemExit(3)"),
+        (runtime("crash-loop"),),
+        detail="no data",
+    ),
+    Case(
+        "sick",
+        "Unhealthy",
+        "Readiness probe failed",
+        "correct the probe",
+        "kubectl describe pod sick-node-0-0-",
+        on("sick"),
+        (runtime("sick", {"readinessProbe": NEVER_READY}),),
+    ),
+    Case(
+        "no-command",
+        "FailedJobs",
+        "container trainer exited with code",
+        "submit it again",
+        "kubectl logs no-command-node-0-0-",
+        train_job("no-command", "") | {"spec": {"runtimeRef": {"name": "plain"}, "trainer": {"command": ["/none"]}}},
+        code=FAILED,
+    ),
+    Case(
+        "fails",
+        "FailedJobs",
+        "container trainer exited with code 7",
+        "its log says why",
+        "kubectl logs fails-node-0-0-",
+        job("fails", "print('ValueError: no data'); raise SystemExit(7)"),
+        detail="ValueError: no data",
+        code=FAILED,
+    ),
+    Case(
+        "late",
+        "DeadlineExceeded",
+        "spec.activeDeadlineSeconds",
+        "raise spec.activeDeadlineSeconds",
+        "kubectl describe trainjob late",
+        job("late", activeDeadlineSeconds=1),
+        code=FAILED,
+    ),
+    Case(
+        "stopped",
+        "Suspended",
+        "TrainJob stopped is suspended by kubectl-",
+        "trainer resume stopped",
+        "kubectl get trainjob stopped",
+        job("stopped", suspend=True),
+    ),
+    Case(
+        "queued",
+        "Suspended",
+        "is suspended in Kueue's queue team-a",
+        "have Kueue checked",
+        "kubectl get workloads,localqueues",
+        job("queued", suspend=True) | {"metadata": {"name": "queued", "labels": IN_QUEUE}},
+    ),
+    Case(
+        "elsewhere",
+        "ManagedByOther",
+        "spec.managedBy is kueue.x-k8s.io/multikueue",
+        "ask who runs that controller",
+        "kubectl describe trainjob elsewhere",
+        job("elsewhere", managedBy="kueue.x-k8s.io/multikueue"),
+    ),
+    Case(
+        "no-runtime",
+        "JobsBuildFailed",
+        "there is no ClusterTrainingRuntime",
+        "name a runtime that exists",
+        "trainer runtimes",
+        train_job("no-runtime", SLEEP, runtime="nowhere"),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def troubled(session_cluster: Cluster) -> Iterator[Cluster]:
+    """A namespace with all the TrainJobs, which get into trouble at the same time."""
+    with namespace(session_cluster) as own:
+        own.apply(*(obj for case in CASES for obj in case.needs))
+        own.apply(*(case.job for case in CASES))
+        yield own
+
+
+@pytest.fixture(scope="module")
+def limited(session_cluster: Cluster) -> Iterator[Cluster]:
+    """A namespace for two pods."""
+    with namespace(session_cluster) as own:
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}
+        own.apply(quota | {"spec": {"hard": {"pods": "2"}}})
+        yield own
+
+
+@contextmanager
+def namespace(cluster: Cluster) -> Iterator[Cluster]:
+    """An empty namespace, deleted afterwards; the deletion may take longer than the test."""
+    own = replace(cluster, namespace=f"e2e-{uuid.uuid4().hex[:8]}")
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": own.namespace}})
+    yield own
+    cluster.kubectl("delete", "namespace", own.namespace, "--wait=false")
+
+
+def answer(cluster: Cluster, name: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and JSON."""
+    result = cluster.trainer("explain", name, "-o", "json")
+    assert result.stdout, result.stderr
+    return result.returncode, json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
+def test_causes(troubled: Cluster, case: Case) -> None:
+    """The first cause, its remedy and the command that shows more, once the cluster is in this state."""
+
+    def found() -> tuple[int, dict[str, Any]] | None:
+        code, said = answer(troubled, case.name)
+        is_there = said["causes"] and said["causes"][0]["reason"] == case.reason
+        return (code, said) if is_there and case.detail in "".join(said["causes"][0]["details"]) else None
+
+    code, said = until(found, f"{case.name} is explained by {case.reason}", pause=0.5)
+
+    cause = said["causes"][0]
+    assert code == case.code
+    assert case.message in cause["message"]
+    assert case.remedy in cause["remedy"]
+    assert cause["command"].startswith(case.command)
+    assert said["unread"] == []
+
+
+def test_a_quota(cluster: Cluster) -> None:
+    """A pod that the quota of the namespace refuses, beside one that runs and waits for it."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}, "spec": {"hard": {"pods": "1"}}}
+    cluster.apply(quota)
+    cluster.apply(job("demo", nodes=2))
+
+    def reasons() -> list[str] | None:
+        found = [cause["reason"] for cause in answer(cluster, "demo")[1]["causes"]]
+        return found if len(found) == 2 else None
+
+    assert until(reasons, "the node that runs waits for the other", pause=0.5) == ["FailedCreate", "NodesMissing"]
+    _, said = answer(cluster, "demo")
+    assert said["causes"][0]["command"].startswith("kubectl describe resourcequota team")
+    assert "1 of 2 nodes are up, and wait for 1 without a pod" in said["causes"][1]["message"]
+
+
+def test_progress(cluster: Cluster) -> None:
+    """A training that runs is running, one that stalls says how far it was, and one that is complete has succeeded."""
+    stall = {"trainer.kubeflow.org/trainer-status-stall-seconds": "2"}
+    cluster.apply(job("demo", REPORT_AND_WAIT) | {"metadata": {"name": "demo", "annotations": stall}})
+    cluster.apply(job("done", "pass"))
+
+    cluster.wait_for_state("demo", "Stalled")
+    code, said = answer(cluster, "demo")
+    assert (code, said["verdict"]) == (WAITS, "waiting")
+    assert said["causes"][0]["reason"] == "NoProgress"
+    assert "step 4 of 10" in "".join(said["causes"][0]["details"])
+
+    cluster.wait_for_condition("done", "Complete")
+    result = cluster.trainer("explain", "done")
+    assert (result.returncode, result.stdout) == (0, "TrainJob done has succeeded\n")
+
+
+def test_a_user_with_few_rights(cluster: Cluster) -> None:
+    """Who may read TrainJobs only gets what the manager has seen, and is told what could not be read."""
+    cluster.apply(job("demo", pod={"nodeSelector": {"gpu": "imaginary"}}))
+    cluster.wait_for_state("demo", "Pending")
+    reader = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"}}
+    rules = [{"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["get", "list"]}]
+    cluster.apply(reader, role | {"rules": rules})
+    cluster.kubectl("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={cluster.namespace}:reader")
+    token = cluster.kubectl("create", "token", "reader").stdout.strip()
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"] = [{"name": each["name"], "user": {"token": token}} for each in config["users"]]
+    kubeconfig = cluster.kubeconfig.with_name(f"reader-of-{cluster.namespace}")
+    kubeconfig.write_text(yaml.safe_dump(config))
+
+    code, said = answer(replace(cluster, kubeconfig=kubeconfig), "demo")
+
+    assert (code, said["causes"][0]["reason"]) == (WAITS, "Unschedulable")
+    assert "gpu=imaginary" in said["causes"][0]["message"]
+    assert sorted(each["what"] for each in said["unread"]) == ["jobsets", "pods"]
+    assert all("cannot" in each["why"] for each in said["unread"])
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code", "words"),
+    [
+        pytest.param(job("demo", "pass"), 0, "would run, as far as is known", id="runs"),
+        pytest.param(asking("demo", limits={GPU: "8"}), WAITS, f"no node that the pod may run on has {GPU}", id="gpu"),
+        pytest.param(
+            job("demo", "pass", pod={"serviceAccountName": "nobody"}),
+            WAITS,
+            'serviceaccount "nobody" not found',
+            id="account",
+        ),
+        pytest.param(
+            job("demo", "pass", pod=volume(persistentVolumeClaim={"claimName": "data"})),
+            WAITS,
+            "PersistentVolumeClaim data does not exist",
+            id="claim",
+        ),
+        pytest.param(job("demo", "pass", nodes=3), WAITS, "pods: 3 asked for, 0 of 2 used", id="quota"),
+        pytest.param(job("demo", "pass", runtimeRef={"name": "nowhere"}), WAITS, "there is no", id="runtime"),
+        pytest.param(
+            job(
+                "demo",
+                runtimeRef={"name": "torch-distributed"},
+                trainer={"env": [{"name": "PET_NNODES", "value": "1"}]},
+            ),
+            FAILED,
+            "would be refused",
+            id="refused",
+        ),
+    ],
+)
+def test_before_submission(limited: Cluster, manifest: dict[str, Any], code: int, words: str) -> None:
+    """What would hold it is found by dry runs, and nothing is stored."""
+    result = limited.trainer("explain", "-f", "-", stdin=json.dumps(manifest))
+    assert result.returncode == code, result.stdout + result.stderr
+    assert words in result.stdout
+    assert limited.list("trainjob,pod") == []

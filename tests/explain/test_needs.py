@@ -1,0 +1,81 @@
+"""What is read beyond TrainJob, JobSet and pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.explain.samples import (
+    MADE,
+    NOW,
+    condition,
+    container,
+    jobset,
+    pod,
+    running,
+    train_job,
+    unscheduled,
+    waiting,
+)
+from trainer.explain import Needs, Snapshot, needs_of
+from trainer.explain.needs import has_children
+from trainer.framework import FailedContainer
+from trainer.plugins import coscheduling
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
+CLAIM = {"nodeName": None, "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
+CRASHED = container(
+    {"waiting": {"reason": "CrashLoopBackOff"}}, last={"terminated": {"exitCode": 1, "finishedAt": MADE}}, restarts=2
+)
+MEMBER = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
+
+
+@pytest.mark.parametrize(
+    ("job", "objects", "needs"),
+    [
+        pytest.param(train_job(), (jobset(ready=1), running(0), running(1)), Needs(), id="runs"),
+        pytest.param(train_job(condition("Complete")), (), Needs(), id="complete"),
+        pytest.param(train_job(suspend=True), (), Needs(), id="suspended"),
+        pytest.param(train_job(suspend=True, metadata=QUEUED), (), Needs(workload=True), id="queued"),
+        pytest.param(train_job(), (jobset(suspend=True, metadata=QUEUED),), Needs(workload=True), id="jobset-queued"),
+        pytest.param(train_job(), (jobset(), running(0)), Needs(events=True), id="a-pod-is-missing"),
+        pytest.param(train_job(), (jobset(), waiting("ErrImagePull", "")), Needs(events=True), id="image"),
+        pytest.param(train_job(), (jobset(), unscheduled("")), Needs(events=True, nodes=True), id="unscheduled"),
+        pytest.param(train_job(), (jobset(), pod(spec=CLAIM)), Needs(events=True, claims=True), id="waits-for-a-claim"),
+        pytest.param(
+            train_job(),
+            (jobset(), unscheduled("", metadata=MEMBER)),
+            Needs(events=True, nodes=True, pod_group=(coscheduling.POD_GROUPS, "demo")),
+            id="gang",
+        ),
+        pytest.param(
+            train_job(),
+            (jobset(ready=1), pod(phase="Running", containerStatuses=CRASHED)),
+            Needs(events=True, log=FailedContainer("", "demo-node-0-0-abcde", "trainer")),
+            id="crashed",
+        ),
+    ],
+)
+def test_needs(job: Object, objects: tuple[Object, ...], needs: Needs) -> None:
+    """Only what its state makes worth a request."""
+    assert needs_of(Snapshot(job, NOW, objects)) == needs
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        pytest.param(train_job(), True, id="goes-on"),
+        pytest.param(train_job(suspend=True), False, id="suspended"),
+        pytest.param(train_job(condition("Failed")), False, id="ended"),
+        pytest.param(train_job(condition("Created", "False")), False, id="blocked"),
+        pytest.param(train_job(managedBy="kueue.x-k8s.io/multikueue"), False, id="elsewhere"),
+        pytest.param(train_job() | {"status": {}}, True, id="untouched"),
+    ],
+)
+def test_children(job: Object, expected: bool) -> None:
+    """JobSet and pods are read where there are any."""
+    assert has_children(job) == expected

@@ -1,0 +1,927 @@
+"""Causes, each from a state of objects as a real cluster has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.explain.samples import (
+    CREATED,
+    GPU,
+    JOB,
+    MADE,
+    answer,
+    condition,
+    container,
+    event,
+    jobset,
+    node,
+    pod,
+    running,
+    train_job,
+    unscheduled,
+    waiting,
+)
+from trainer.explain import QueuePosition, Unread, Verdict
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+NO_GPU = (
+    f"0/3 nodes are available: 3 Insufficient {GPU}. no new claims to deallocate, preemption: 0/3 nodes are available: "
+    "3 Preemption is not helpful for scheduling."
+)
+EIGHT = {"containers": [{"name": "trainer", "resources": {"limits": {GPU: "8"}, "requests": {GPU: "8"}}}]}
+SCALE = {"nodes": 2, "minNodes": 1, "maxNodes": 4, "selector": ""}
+QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
+
+
+def refusal(message: str, kind: str = "Job") -> Object:
+    """An event of the Job controller."""
+    name, uid = ("demo-node-0", "uid-of-job") if kind == "Job" else ("demo", "uid-of-set")
+    reason = "FailedCreate" if kind == "Job" else "JobCreationFailed"
+    return event(kind, name, uid, reason, message)
+
+
+def ended(code: int, reason: str = "Error", **fields: Any) -> Object:
+    """A container that has ended."""
+    return {"terminated": {"exitCode": code, "reason": reason, "startedAt": MADE, "finishedAt": MADE} | fields}
+
+
+BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container=trainer"}}
+LIMITED = {"containers": [{"name": "trainer", "resources": {"limits": {"memory": "2Gi"}}}]}
+
+
+def workload(*conditions: Object, **spec: Any) -> Object:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "Workload",
+        "metadata": {"name": "trainjob-demo-1a2b3", "namespace": "default"},
+        "spec": {"queueName": "team-a"} | spec,
+        "status": {"conditions": [*conditions]},
+    }
+
+
+PENDING = condition(
+    "QuotaReserved",
+    "False",
+    "Pending",
+    "couldn't assign flavors to pod set node: insufficient unused quota for nvidia.com/gpu in flavor a100, 8 more "
+    "needed",
+)
+
+
+def gang(scheduler: str, **spec: Any) -> Object:
+    version = {"coscheduling": "scheduling.x-k8s.io/v1alpha1", "volcano": "scheduling.volcano.sh/v1beta1"}[scheduler]
+    metadata = {"name": "demo", "namespace": "default"}
+    return {
+        "apiVersion": version,
+        "kind": "PodGroup",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+MEMBER: Object = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
+VOLCANO_MEMBER: Object = {"annotations": {"scheduling.k8s.io/group-name": "demo"}}
+
+
+@dataclass
+class Case:
+    """What there is, and what is said about it."""
+
+    reason: str
+    message: str
+    """A part of the sentence of the first cause."""
+    remedy: str
+    """A part of its remedy."""
+    command: str
+    """The beginning of the command."""
+    job: Object = field(default_factory=train_job)
+    objects: tuple[Object, ...] = ()
+    detail: str = ""
+    others: tuple[str, ...] = ()
+    """Reasons of the other causes."""
+    verdict: Verdict = Verdict.WAITING
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = {
+    "deleted": Case(
+        "Deleted",
+        "waits for its finalizers: example.com/keep",
+        "wait until its pods have ended",
+        "kubectl describe trainjob demo",
+        train_job(metadata={"deletionTimestamp": MADE, "finalizers": ["example.com/keep"]}),
+    ),
+    "managed-by-other": Case(
+        "ManagedByOther",
+        "spec.managedBy is kueue.x-k8s.io/multikueue",
+        "ask who runs that controller",
+        "kubectl describe trainjob demo",
+        train_job(managedBy="kueue.x-k8s.io/multikueue"),
+    ),
+    "no-manager": Case(
+        "NoManager",
+        "no controller manager has handled it for 120 s",
+        "start the manager",
+        "kubectl get pods -A",
+        train_job() | {"status": {}},
+    ),
+    "just-submitted": Case(
+        "Submitted",
+        "a moment ago",
+        "wait a moment",
+        "trainer get demo -w",
+        train_job(metadata={"creationTimestamp": "2026-01-01T00:59:58Z"}) | {"status": {}},
+    ),
+    "released-manager": Case(
+        "ImagePullBackOff",
+        "1 pod cannot start",
+        "correct the name of the image",
+        "kubectl describe pod",
+        train_job() | {"status": {}},
+        (jobset(nodes=1), waiting("ImagePullBackOff", "Back-off pulling image")),
+    ),
+    "no-runtime": Case(
+        "JobsBuildFailed",
+        "there is no ClusterTrainingRuntime of this name",
+        "name a runtime that exists",
+        "trainer runtimes",
+        train_job(
+            condition(
+                "Created",
+                "False",
+                "JobsBuildFailed",
+                'Failed to build Jobs: spec.runtimeRef.name: Not found: "plain": there is no ClusterTrainingRuntime of '
+                "this name; create it, or change spec.runtimeRef",
+            )
+        ),
+    ),
+    "bad-field": Case(
+        "JobsBuildFailed",
+        "spec.trainer.numNodes",
+        "correct the field that the message names",
+        "kubectl describe trainjob demo",
+        train_job(condition("Created", "False", "JobsBuildFailed", "spec.trainer.numNodes: Invalid value: 0")),
+    ),
+    "foreign-object": Case(
+        "JobsCreationFailed",
+        "does not belong to this TrainJob",
+        "delete the object that is in the way",
+        "kubectl describe trainjob demo",
+        train_job(
+            condition(
+                "Created", "False", "JobsCreationFailed", "JobSet demo exists and does not belong to this TrainJob"
+            )
+        ),
+    ),
+    "quota-of-objects": Case(
+        "JobsCreationFailed",
+        "exceeded quota: team",
+        "have the ResourceQuota team raised",
+        "kubectl describe resourcequota team",
+        train_job(
+            condition(
+                "Created",
+                "False",
+                "JobsCreationFailed",
+                'jobsets.jobset.x-k8s.io "demo" is forbidden: exceeded quota: team, requested: '
+                "count/jobsets.jobset.x-k8s.io=1, used: 1, limited: 1",
+            )
+        ),
+    ),
+    "suspended-by-somebody": Case(
+        "Suspended",
+        "TrainJob demo is suspended by kubectl-patch at 2026-01-01T00:58:00Z",
+        "trainer resume demo -n default",
+        "kubectl get trainjob demo -o yaml --show-managed-fields",
+        train_job(
+            suspend=True,
+            metadata={
+                "managedFields": [
+                    {"manager": "trainer", "time": "x", "fieldsV1": {"f:status": {}}},
+                    {"manager": "kubectl-patch", "time": MADE, "fieldsV1": {"f:spec": {"f:suspend": {}}}},
+                ]
+            },
+        ),
+    ),
+    "suspended-from-the-start": Case(
+        "Suspended",
+        "by spec.suspend, with which it was created",
+        "trainer resume demo",
+        "kubectl get trainjob demo",
+        train_job(suspend=True),
+    ),
+    "queued": Case(
+        "Queued",
+        "waits in Kueue's queue team-a at position 3 (8 of all that share its quota); couldn't assign flavors",
+        "wait until quota is free",
+        "kubectl describe workload trainjob-demo-1a2b3",
+        train_job(suspend=True, metadata=QUEUED),
+        (workload(PENDING),),
+        fields={"position": QueuePosition(2, 7)},
+    ),
+    "queue-does-not-exist": Case(
+        "Inadmissible",
+        "LocalQueue team-a doesn't exist",
+        "name a queue that exists",
+        "kubectl describe workload",
+        train_job(suspend=True, metadata=QUEUED),
+        (workload(condition("QuotaReserved", "False", "Inadmissible", "LocalQueue team-a doesn't exist")),),
+    ),
+    "evicted": Case(
+        "Queued",
+        "was evicted (Preempted): Preempted to accommodate a workload (UID: 1) due to prioritization",
+        "wait until quota is free",
+        "kubectl describe workload",
+        train_job(suspend=True, metadata=QUEUED),
+        (
+            workload(
+                PENDING,
+                condition(
+                    "Evicted",
+                    reason="Preempted",
+                    message="Preempted to accommodate a workload (UID: 1) due to prioritization",
+                ),
+            ),
+        ),
+    ),
+    "admission-check": Case(
+        "AdmissionCheck",
+        "waits for admission checks; provision: Pending waits for nodes",
+        "wait for the admission check",
+        "kubectl describe workload",
+        train_job(suspend=True, metadata=QUEUED),
+        (
+            workload(condition("QuotaReserved"))
+            | {
+                "status": {
+                    "conditions": [condition("QuotaReserved")],
+                    "admissionChecks": [{"name": "provision", "state": "Pending", "message": "waits for nodes"}],
+                }
+            },
+        ),
+    ),
+    "inactive-workload": Case(
+        "WorkloadInactive",
+        "is inactive",
+        "set spec.active",
+        "kubectl describe workload",
+        train_job(suspend=True, metadata=QUEUED),
+        (workload(PENDING, active=False),),
+    ),
+    "no-workload": Case(
+        "Suspended",
+        "Kueue has no Workload for it",
+        "have Kueue checked",
+        "kubectl get workloads,localqueues",
+        train_job(suspend=True, metadata=QUEUED),
+    ),
+    "jobset-suspended": Case(
+        "JobSetSuspended",
+        "JobSet demo is suspended by kubectl-edit",
+        "whoever suspended it resumes it",
+        "kubectl get jobset demo",
+        objects=(
+            jobset(
+                suspend=True,
+                metadata={
+                    "managedFields": [
+                        {"manager": "kubectl-edit", "time": MADE, "fieldsV1": {"f:spec": {"f:suspend": {}}}}
+                    ]
+                },
+            ),
+        ),
+    ),
+    "jobset-queued": Case(
+        "Queued",
+        "waits in Kueue's queue team-a",
+        "wait until quota is free",
+        "kubectl describe workload",
+        objects=(jobset(suspend=True, metadata=QUEUED), workload(PENDING)),
+    ),
+    "no-jobset": Case("NoJobSet", "its JobSet is not there", "the manager makes it", "kubectl describe trainjob demo"),
+    "no-jobset-controller": Case(
+        "NoPods",
+        "its JobSet is 120 s old",
+        "have the JobSet controller checked",
+        "kubectl get pods -n jobset-system",
+        objects=(jobset() | {"status": {}},),
+    ),
+    "no-pods": Case(
+        "NoPods",
+        "there are no pods",
+        "see the events of JobSet and Jobs",
+        "kubectl describe jobset demo",
+        objects=(jobset(),),
+    ),
+    "jobs-refused": Case(
+        "JobCreationFailed",
+        "Jobs cannot be created: JobSet demo",
+        "ResourceQuota team",
+        "kubectl describe resourcequota team",
+        objects=(jobset(), refusal('jobs.batch "demo-node-0" is forbidden: exceeded quota: team', "JobSet")),
+    ),
+    "service-account": Case(
+        "FailedCreate",
+        "pods cannot be created",
+        "kubectl create serviceaccount nobody -n default",
+        "kubectl get serviceaccounts",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-" is forbidden: error looking up service account default/nobody: '
+                'serviceaccount "nobody" not found'
+            ),
+        ),
+    ),
+    "quota": Case(
+        "FailedCreate",
+        "exceeded quota: team, requested: requests.nvidia.com/gpu=8",
+        "have the ResourceQuota team raised",
+        "kubectl describe resourcequota team",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-abcde" is forbidden: exceeded quota: team, requested: '
+                "requests.nvidia.com/gpu=8, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8"
+            ),
+        ),
+    ),
+    "quota-without-requests": Case(
+        "FailedCreate",
+        "failed quota: team",
+        "state limits.cpu in resourcesPerNode",
+        "kubectl describe resourcequota team",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-abcde" is forbidden: failed quota: team: must specify limits.cpu '
+                "for: trainer; limits.memory for: trainer"
+            ),
+        ),
+    ),
+    "pod-security": Case(
+        "FailedCreate",
+        'violates PodSecurity "restricted:latest"',
+        "set the securityContext that restricted:latest asks for",
+        "kubectl get namespace default --show-labels",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-abcde" is forbidden: violates PodSecurity "restricted:latest": '
+                'allowPrivilegeEscalation != false (container "trainer" must set '
+                "securityContext.allowPrivilegeEscalation=false)"
+            ),
+        ),
+    ),
+    "webhook-denies": Case(
+        "FailedCreate",
+        "denied the request: images must come from",
+        "change what the policy behind policy.example.com refuses",
+        "kubectl get validatingwebhookconfigurations",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: admission webhook "policy.example.com" denied the request: images must come from us'
+            ),
+        ),
+    ),
+    "webhook-is-down": Case(
+        "FailedCreate",
+        "connection refused",
+        "have the server of the webhook policy.example.com repaired",
+        "kubectl get validatingwebhookconfigurations",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: Internal error occurred: failed calling webhook "policy.example.com": failed to call '
+                'webhook: Post "https://policy.default.svc:443/?timeout=10s": dial tcp: connection refused'
+            ),
+        ),
+    ),
+    "priority-class": Case(
+        "FailedCreate",
+        "no PriorityClass with name urgent",
+        "name a PriorityClass that exists",
+        "kubectl get priorityclasses",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-abcde" is forbidden: no PriorityClass with name urgent was found'
+            ),
+        ),
+    ),
+    "runtime-class": Case(
+        "FailedCreate",
+        'RuntimeClass "nvidia" not found',
+        "name a RuntimeClass that exists",
+        "kubectl get runtimeclasses",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-abcde" is forbidden: pod rejected: RuntimeClass "nvidia" not found'
+            ),
+        ),
+    ),
+    "limit-range": Case(
+        "FailedCreate",
+        "maximum cpu usage per Container is 2",
+        "ask for what the LimitRange of the namespace allows",
+        "kubectl describe limitrange",
+        objects=(
+            jobset(),
+            JOB,
+            refusal(
+                'Error creating: pods "demo-node-0-0-abcde" is forbidden: maximum cpu usage per Container is 2, but '
+                "limit is 4"
+            ),
+        ),
+    ),
+    "no-gpus": Case(
+        "Unschedulable",
+        f"1 pod cannot start: pod demo-node-0-0-abcde: 0/3 nodes are available: 3 Insufficient {GPU}",
+        f"have the device plugin for {GPU} installed",
+        "kubectl describe nodes",
+        objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node()),
+        detail=f"no node that the pod may run on has {GPU}",
+    ),
+    "too-few-gpus-on-a-node": Case(
+        "Unschedulable",
+        "Insufficient",
+        f"ask for at most 4 of {GPU}",
+        "kubectl describe nodes",
+        objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node("a", gpu="2"), node("b", gpu="4")),
+        detail=f"a pod asks for 8 of {GPU}, and the largest node that it may run on, b, has 4",
+    ),
+    "gpus-are-in-use": Case(
+        "Unschedulable",
+        "Insufficient",
+        "wait until other pods have ended",
+        "kubectl describe nodes",
+        objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node("a", gpu="8")),
+        detail="which other pods use at present",
+    ),
+    "nodes-are-secret": Case(
+        "Unschedulable",
+        "Insufficient",
+        "wait for room, or ask for less",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT)),
+        fields={"unread": (Unread("nodes", "forbidden"),)},
+    ),
+    "selector": Case(
+        "Unschedulable",
+        "didn't match Pod's node affinity/selector",
+        "select by values of gpu that exist",
+        "kubectl describe nodes",
+        objects=(
+            jobset(nodes=1),
+            unscheduled(
+                "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+                spec={"nodeSelector": {"gpu": "h100"}},
+            ),
+            node("a", labels={"gpu": "a100"}),
+            node("b", labels={"gpu": "l4"}),
+        ),
+        detail="the pod selects nodes by gpu in h100, and nodes have a100, l4",
+    ),
+    "taint": Case(
+        "Unschedulable",
+        "had untolerated taint",
+        "tolerate them",
+        "kubectl describe nodes",
+        objects=(
+            jobset(nodes=1),
+            unscheduled(f"0/1 nodes are available: 1 node(s) had untolerated taint(s) {{{GPU}: present}}."),
+            node(taints=[{"key": GPU, "value": "present", "effect": "NoSchedule"}]),
+        ),
+        detail=f"{GPU}=present:NoSchedule",
+    ),
+    "no-scheduler": Case(
+        "NoScheduler",
+        "no scheduler called gangs has looked at it",
+        "install the scheduler of this name",
+        "kubectl get pods -A",
+        objects=(jobset(nodes=1), pod(spec={"nodeName": None, "schedulerName": "gangs"})),
+    ),
+    "the-scheduler-is-given-time": Case(
+        "Starting",
+        "1 of 1 pods are on their way: 1 Pending, for at most 10 s",
+        "wait",
+        "kubectl describe pod",
+        objects=(
+            jobset(nodes=1),
+            pod(metadata={"creationTimestamp": "2026-01-01T00:59:50Z"}, spec={"nodeName": None}),
+        ),
+    ),
+    "gate": Case(
+        "SchedulingGated",
+        "Scheduling is blocked due to non-empty scheduling gates",
+        "the gate is kueue.x-k8s.io/topology",
+        "kubectl describe pod",
+        objects=(
+            jobset(nodes=1),
+            unscheduled(
+                "Scheduling is blocked due to non-empty scheduling gates",
+                reason="SchedulingGated",
+                spec={"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]},
+            ),
+        ),
+    ),
+    "claim-does-not-exist": Case(
+        "Unschedulable",
+        'persistentvolumeclaim "data" not found',
+        "create the claim",
+        "kubectl get pvc",
+        objects=(
+            jobset(nodes=1),
+            unscheduled('0/1 nodes are available: persistentvolumeclaim "data" not found. not found'),
+        ),
+    ),
+    "claim-is-not-bound": Case(
+        "ProvisioningFailed",
+        'claim data: storageclass.storage.k8s.io "fast" not found',
+        "name a StorageClass that exists",
+        "kubectl describe pvc data",
+        objects=(
+            jobset(nodes=1, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]),
+            unscheduled("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"),
+            event(
+                "PersistentVolumeClaim",
+                "data",
+                "u",
+                "ProvisioningFailed",
+                'storageclass.storage.k8s.io "fast" not found',
+            ),
+        ),
+        others=("Unschedulable",),
+    ),
+    "image": Case(
+        "ImagePullBackOff",
+        'container trainer: Back-off pulling image "nowhere/none:1"',
+        "correct the name of the image",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(jobset(nodes=1), waiting("ImagePullBackOff", 'Back-off pulling image "nowhere/none:1"')),
+    ),
+    "image-name": Case(
+        "InvalidImageName",
+        "Failed to apply default image tag",
+        "correct the name of the image",
+        "kubectl describe pod",
+        objects=(
+            jobset(nodes=1),
+            waiting("InvalidImageName", 'Failed to apply default image tag "A": couldn\'t parse image name "A"'),
+        ),
+    ),
+    "secret": Case(
+        "CreateContainerConfigError",
+        'secret "credentials" not found',
+        "create the Secret or ConfigMap",
+        "kubectl describe pod",
+        objects=(jobset(nodes=1), waiting("CreateContainerConfigError", 'secret "credentials" not found')),
+    ),
+    "mount": Case(
+        "FailedMount",
+        'configmap "settings" not found',
+        "create the volume's Secret, ConfigMap or claim",
+        "kubectl describe pod",
+        objects=(
+            jobset(nodes=1),
+            waiting("ContainerCreating", ""),
+            event(
+                "Pod",
+                "demo-node-0-0-abcde",
+                "uid-of-pod-0",
+                "FailedMount",
+                'MountVolume.SetUp failed for volume "v" : configmap "settings" not found',
+            ),
+        ),
+    ),
+    "crash-loop": Case(
+        "CrashLoopBackOff",
+        "container trainer exited with code 1 in pod demo-node-0-0-abcde, and is started again with growing pauses "
+        "(restart 4)",
+        "its log says why",
+        "kubectl logs demo-node-0-0-abcde -c trainer --previous -n default",
+        objects=(
+            jobset(nodes=1),
+            pod(phase="Running", containerStatuses=container(BACK_OFF, last=ended(1), restarts=4)),
+        ),
+        detail="ValueError: no data",
+        fields={"logs": {("demo-node-0-0-abcde", "trainer"): ("Traceback", "ValueError: no data")}},
+    ),
+    "out-of-memory": Case(
+        "OOMKilled",
+        "exited with code 137 (OOMKilled) in pod demo-node-0-0-abcde, whose limit of memory is 2Gi; so "
+        "do those of 1 more",
+        "raise spec.trainer.resourcesPerNode.limits[memory]",
+        "kubectl logs demo-node-0-0-abcde -c trainer --previous",
+        objects=(
+            jobset(ready=1),
+            *(
+                pod(
+                    index,
+                    phase="Running",
+                    spec=LIMITED,
+                    containerStatuses=container({"running": {}}, last=ended(137, "OOMKilled"), restarts=1, ready=True),
+                )
+                for index in range(2)
+            ),
+        ),
+    ),
+    "probe": Case(
+        "Unhealthy",
+        "container trainer of pod demo-node-0-0-abcde is not ready: Readiness probe failed: HTTP probe failed with",
+        "correct the probe",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(
+            jobset(nodes=1),
+            running(ready=False),
+            event(
+                "Pod",
+                "demo-node-0-0-abcde",
+                "uid-of-pod-0",
+                "Unhealthy",
+                "Readiness probe failed: HTTP probe failed with statuscode: 500",
+            ),
+        ),
+    ),
+    "restart-of-the-jobset": Case(
+        "RestartingJobSet",
+        "restart 1 (maxRestarts is 3)",
+        "see why the last attempt failed",
+        "trainer logs demo --previous",
+        objects=(
+            jobset()
+            | {
+                "spec": jobset()["spec"] | {"failurePolicy": {"maxRestarts": 3}},
+                "status": {"restarts": 1, "conditions": [condition("RestartingJobSet")]},
+            },
+        ),
+    ),
+    "gang-of-coscheduling": Case(
+        "Unschedulable",
+        "at least 2 pods cannot start",
+        "wait for room",
+        "kubectl describe pod",
+        objects=(
+            jobset(nodes=3),
+            unscheduled("0/1 nodes are available: 1 Insufficient cpu.", 0, metadata=MEMBER),
+            unscheduled(
+                "PodGroup default/demo gets rejected due to Pod demo-node-0-0-abcde is unschedulable even after "
+                "PostFilter",
+                1,
+                metadata=MEMBER,
+            ),
+            unscheduled("rejected due to timeout after waiting 60s at plugin Coscheduling", 2, metadata=MEMBER),
+            gang("coscheduling", minMember=3),
+        ),
+        others=("GangNotScheduled",),
+    ),
+    "gang-of-volcano": Case(
+        "Unschedulable",
+        "pod group is not ready",
+        "",
+        "kubectl describe pod",
+        objects=(
+            jobset(nodes=3),
+            *(
+                unscheduled(
+                    "3/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 1 "
+                    "Unschedulable, 2 Schedulable. Origin reason is demo-node-0-2-abcde: 0/1 nodes are unavailable: 1 "
+                    "Insufficient cpu.",
+                    index,
+                    metadata=VOLCANO_MEMBER,
+                )
+                for index in range(3)
+            ),
+            gang("volcano", minMember=3),
+        ),
+        others=("GangNotScheduled",),
+    ),
+    "rendezvous": Case(
+        "ImagePullBackOff",
+        "1 pod cannot start",
+        "correct the name of the image",
+        "kubectl describe pod demo-node-0-1-abcde",
+        objects=(jobset(), running(0), waiting("ImagePullBackOff", "Back-off pulling image", 1)),
+        others=("NodesMissing",),
+    ),
+    "rendezvous-with-a-slow-node": Case(
+        "NodesMissing",
+        "1 of 2 nodes are up, and wait for node 1 (ContainerCreating)",
+        "see why the others are not up",
+        "kubectl describe pod demo-node-0-1-abcde",
+        objects=(jobset(), running(0), waiting("ContainerCreating", "", 1)),
+    ),
+    "rendezvous-with-a-pod-that-is-not-there": Case(
+        "NodesMissing",
+        "1 of 2 nodes are up, and wait for 1 without a pod",
+        "see why the others are not up",
+        "kubectl describe trainjob demo",
+        objects=(jobset(), running(0)),
+    ),
+    "stalled": Case(
+        "NoProgress",
+        "no progress since 00:30, at step 40 of 100 (reported at 2026-01-01T00:58:00Z)",
+        "look at the logs of all nodes",
+        "trainer logs demo --all --tail 20",
+        train_job(condition("Stalled", reason="NoProgress", message="no progress since 00:30, at step 40 of 100"))
+        | {
+            "status": {
+                "state": "Stalled",
+                "conditions": [
+                    CREATED,
+                    condition("Stalled", reason="NoProgress", message="no progress since 00:30, at step 40 of 100"),
+                ],
+                "trainerStatus": {
+                    "currentStep": 40,
+                    "totalSteps": 100,
+                    "progressPercentage": 40,
+                    "trainMetrics": {"loss": "0.5"},
+                    "lastUpdatedTime": "2026-01-01T00:30:00Z",
+                },
+            }
+        },
+        (jobset(nodes=1, ready=1), running()),
+        detail="last report: 40 %, step 40 of 100, loss 0.5, at 2026-01-01T00:30:00Z",
+    ),
+    "starting": Case(
+        "Starting",
+        "2 of 2 pods are on their way: 2 ContainerCreating, for at most 120 s",
+        "pulling a large image takes minutes",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(jobset(), waiting("ContainerCreating", "", 0), waiting("ContainerCreating", "", 1)),
+    ),
+    "failed": Case(
+        "FailedJobs",
+        "pod demo-node-0-0-abcde: container trainer exited with code 1",
+        "its log says why: correct the program",
+        "kubectl logs demo-node-0-0-abcde -c trainer -n default",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed due to one or more job failures (first failed job: demo-node-0); pod "
+                "demo-node-0-0-abcde: container trainer exited with code 1\nlast lines of its log:\nTraceback\n"
+                "KeyError: 3",
+            ),
+            state="Failed",
+        ),
+        detail="KeyError: 3",
+        verdict=Verdict.FAILED,
+    ),
+    "failed-for-memory": Case(
+        "FailedJobs",
+        "exited with code 137 (OOMKilled)",
+        "raise spec.trainer.resourcesPerNode.limits[memory]",
+        "kubectl logs demo-node-0-0-abcde -c trainer",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed; pod demo-node-0-0-abcde: container trainer exited with code 137 (OOMKilled)",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "evicted-pod": Case(
+        "FailedJobs",
+        "pod demo-node-0-0-abcde failed: Evicted: The node was low on resource: memory",
+        "the node ran short of resources",
+        "trainer logs demo",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed; pod demo-node-0-0-abcde failed: Evicted: The node was low on resource: memory",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "deadline": Case(
+        "DeadlineExceeded",
+        "spec.activeDeadlineSeconds (60 s)",
+        "raise spec.activeDeadlineSeconds",
+        "kubectl describe trainjob demo",
+        train_job(
+            condition(
+                "Failed",
+                reason="DeadlineExceeded",
+                message="TrainJob was active for longer than spec.activeDeadlineSeconds (60 s)",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "nothing-may-be-read": Case(
+        "Unschedulable",
+        "1 pod cannot start: pod demo-node-0-0-abcde: 0/3 nodes",
+        "wait for room, or ask for less",
+        "kubectl describe trainjob demo",
+        train_job(
+            condition(
+                "Pending", reason="Unschedulable", message="1 pod cannot start: pod demo-node-0-0-abcde: 0/3 nodes"
+            ),
+            state="Pending",
+        ),
+        fields={"unread": (Unread("jobsets", "forbidden"), Unread("pods", "forbidden"))},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+def test_causes(case: Case) -> None:
+    """The first cause is what to act on, with its remedy and the command that shows more."""
+    found = answer(case.job, *case.objects, **case.fields)
+
+    first, *others = found.causes
+    assert first.reason == case.reason
+    assert case.message in first.message
+    assert case.remedy in first.remedy
+    assert first.command.startswith(case.command)
+    assert case.detail in "\n".join(first.details)
+    assert tuple(each.reason for each in others) == case.others
+    assert found.verdict == case.verdict
+    assert found.unread == case.fields.get("unread", ())
+
+
+@pytest.mark.parametrize(
+    ("job", "objects", "verdict"),
+    [
+        pytest.param(train_job(state="Running"), (jobset(ready=1), running(0), running(1)), "running", id="runs"),
+        pytest.param(
+            train_job(condition("Complete", reason="AllJobsCompleted"), state="Complete"),
+            (),
+            "succeeded",
+            id="complete",
+        ),
+        pytest.param(
+            train_job() | {"status": {"state": "Running", "conditions": [CREATED], "scale": SCALE}},
+            (jobset(ready=1), running(0), waiting("ContainerCreating", "", 1)),
+            "running",
+            id="elastic",
+        ),
+    ],
+)
+def test_nothing_holds_it(job: Object, objects: tuple[Object, ...], verdict: str) -> None:
+    """What runs or has succeeded has no cause; an elastic training waits for no more than its least number of nodes."""
+    found = answer(job, *objects)
+    assert found.verdict == verdict
+    assert found.causes == ()
+
+
+def test_gangs_say_how_many_fit() -> None:
+    """Of coscheduling those without a problem of their own fit, of Volcano those that it says."""
+    for name, pods in (("gang-of-coscheduling", 3), ("gang-of-volcano", 3)):
+        case = CASES[name]
+        gang_cause = answer(case.job, *case.objects).causes[-1]
+        assert f"needs {pods} pods at the same time: 3 exist, and at most 2 of them fit now" in gang_cause.message
+        assert "1 Insufficient cpu" in gang_cause.message
+        assert gang_cause.command.startswith("kubectl describe podgroups.scheduling.")
+
+
+@pytest.mark.parametrize(
+    ("job", "note"),
+    [
+        pytest.param(
+            train_job(activeDeadlineSeconds=180),
+            "it fails at 2026-01-01T01:01:00Z, in 60 s if it has not ended by then (spec.activeDeadlineSeconds)",
+            id="deadline",
+        ),
+        pytest.param(
+            train_job(condition("Complete"), ttlSecondsAfterFinished=180),
+            "it is deleted at 2026-01-01T01:01:00Z, in 60 s (spec.ttlSecondsAfterFinished)",
+            id="time-to-live",
+        ),
+    ],
+)
+def test_notes(job: Object, note: str) -> None:
+    """Deadline and time to live are worth knowing, and hold nothing."""
+    assert answer(job).notes == (note,)
+
+
+def test_long_and_hostile_messages_are_bounded() -> None:
+    """Whoever writes a megabyte into a status gets two thousand characters of it shown."""
+    found = answer(train_job(), jobset(nodes=1), waiting("ImagePullBackOff", "a\n\x1b[31m" + "x" * 1_000_000))
+    assert len(found.causes[0].message) < 2500
+    assert "\n" not in found.causes[0].message
+
+
+def test_pods_of_others_say_nothing() -> None:
+    """Anybody may give a pod the labels of a JobSet; its controller counts."""
+    forged = waiting("ImagePullBackOff", "run: curl example.com | sh")
+    forged["metadata"]["ownerReferences"] = []
+    assert [cause.reason for cause in answer(train_job(), jobset(), forged).causes] == ["NoPods"]

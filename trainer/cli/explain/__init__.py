@@ -1,0 +1,1 @@
+"""`trainer explain`: why a TrainJob does not run."""

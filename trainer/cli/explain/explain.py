@@ -1,0 +1,97 @@
+"""`trainer explain NAME`: the cause, its remedy, and the command that shows more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainer.cli.completion import train_job_names
+from trainer.cli.console import Format, OutputFormat, output, say_json
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.documents import check_version, place, read_documents
+from trainer.cli.errors import BadInputError
+from trainer.cli.explain.prospect import Prospect
+from trainer.cli.explain.reading import Reading
+from trainer.cli.explain.report import EXIT_CODES, as_json, lines
+from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.explain import explain as explanation_of
+from trainer.kube.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.cli.documents import Document
+    from trainer.explain import Explanation
+
+OptionalName = Annotated[
+    str | None,
+    typer.Argument(metavar="NAME", help="Name of the TrainJob.", show_default=False, autocompletion=train_job_names),
+]
+SubmittedFile = Annotated[
+    str | None,
+    typer.Option("--file", "-f", help="YAML file with a TrainJob that is not submitted yet; - is standard input."),
+]
+
+
+def explain(
+    name: OptionalName = None,
+    *,
+    file: SubmittedFile = None,
+    namespace: Namespace = None,
+    form: Format = OutputFormat.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Say why a TrainJob does not run: the first cause on top, with the remedy and the command that shows more.
+
+    It follows the TrainJob to its runtime, its queue, its JobSet, Jobs, pods, containers and gang, and to its progress.
+    What the user may not read, such as nodes, is named, and the answer is made of the rest.
+
+    With --file it says what would hold the TrainJob of a file on this cluster: by dry run, and by quotas, nodes and the
+    objects that its pods name. Nothing is stored.
+
+    Exit code: 0 when it runs or is Complete, or when nothing would hold it; 3 when something holds it, or would (also
+    when it makes no progress); 4 when it Failed, or would be refused; 1 when there is no answer, 2 for bad input.
+    """
+    if (name is None) == (file is None):
+        raise BadInputError("name a TrainJob (trainer explain NAME), or a file with one (trainer explain -f FILE)")
+    documents = read_documents(file) if file is not None else []
+
+    async def answer(cluster: ConnectedCluster) -> int:
+        where = namespace or cluster.namespace
+        if name is None:
+            return await _foresee(cluster, documents, namespace, form)
+        snapshot = await Reading(cluster.client, where, SystemClock()).of(name)
+        return show(f"TrainJob {name}", name, where, explanation_of(snapshot), form)
+
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), answer))
+
+
+async def _foresee(
+    cluster: ConnectedCluster, documents: Sequence[Document], namespace: str | None, form: OutputFormat
+) -> int:
+    """Print what would hold the TrainJob of a file; returns the exit code."""
+    check_version(documents, cluster.served.version)
+    placed = place(list(documents), namespace=namespace, default=cluster.namespace)
+    job, *further = [each for each in placed if each.is_train_job]
+    if further:
+        raise BadInputError(f"--file: has {1 + len(further)} TrainJobs; explain one at a time")
+    prospect = Prospect(cluster, job, [each for each in placed if not each.is_train_job])
+    answer = await prospect.explanation()
+    return show(
+        f"TrainJob {prospect.subject.name}", prospect.subject.name, prospect.namespace, answer, form, is_plan=True
+    )
+
+
+def show(
+    subject: str, name: str, namespace: str, answer: Explanation, form: OutputFormat, *, is_plan: bool = False
+) -> int:
+    """Print an answer, which may be about a TrainJob that is not submitted; returns its exit code."""
+    if form is OutputFormat.JSON:
+        say_json(as_json(name, namespace, answer))
+    else:
+        console = output()
+        for line in lines(subject, answer, is_plan=is_plan):
+            console.print(line)
+    return EXIT_CODES[answer.verdict]

@@ -1,0 +1,157 @@
+"""Reads what an explanation is made of, with the rights of the user and few requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from trainer.cli.jobs.find import find_train_job
+from trainer.controllers.failure_log import FailureLog
+from trainer.explain import QueuePosition, Snapshot, Unread, needs_of
+from trainer.explain.needs import has_children
+from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
+from trainer.kube.client import ListOptions
+from trainer.kube.errors import ApiError, ForbiddenError, KubeError, NotFoundError
+from trainer.kube.events.compact import compact_event
+from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in, uid_of
+from trainer.kube.resource import EVENTS, JOBS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.kube.selection import Selection
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trainer.explain import Needs
+    from trainer.framework import FailedContainer
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+_T = TypeVar("_T")
+
+_EVENTS = 500
+"""Events in a page."""
+_EVENT_PAGES = 4
+"""Most pages of events; a namespace may have a hundred thousand."""
+
+
+@dataclass
+class Reading:
+    """One answer's requests: one for the TrainJob, two for JobSet and pods, and those that `Needs` asks for."""
+
+    client: Client
+    namespace: str
+    clock: Clock
+    _objects: list[Object] = field(default_factory=list, init=False)
+    _unread: list[Unread] = field(default_factory=list, init=False)
+    _logs: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, init=False)
+    _position: QueuePosition | None = field(default=None, init=False)
+
+    async def of(self, name: str) -> Snapshot:
+        """Everything about a TrainJob.
+
+        Raises:
+            CommandError: there is no such TrainJob.
+            KubeError: it cannot be read.
+        """
+        job = await find_train_job(self.client, name, self.namespace)
+        if has_children(job):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._get, JOBSETS, name)
+                tasks.start_soon(self._list, PODS, Selection(self.namespace, jobset_selector(name)))
+        snapshot = self._snapshot(job)
+        await self._read(needs_of(snapshot), snapshot)
+        return self._snapshot(job)
+
+    def _snapshot(self, job: Object) -> Snapshot:
+        return Snapshot(
+            job, self.clock.now(), tuple(self._objects), dict(self._logs), self._position, tuple(self._unread)
+        )
+
+    async def _read(self, needs: Needs, snapshot: Snapshot) -> None:
+        async with anyio.create_task_group() as tasks:
+            if needs.workload:
+                tasks.start_soon(self._read_workload, snapshot)
+            if needs.events:
+                tasks.start_soon(self._list, JOBS, Selection(self.namespace, jobset_selector(snapshot.name)))
+                tasks.start_soon(self._read_events, "type=Warning")
+            if needs.claims:
+                tasks.start_soon(self._read_events, f"involvedObject.kind={PERSISTENT_VOLUME_CLAIMS.kind},type=Normal")
+            if needs.nodes:
+                tasks.start_soon(self._list, NODES, Selection())
+            if needs.pod_group is not None:
+                tasks.start_soon(self._get, *needs.pod_group)
+            if needs.log is not None:
+                tasks.start_soon(self._read_log, needs.log)
+
+    async def _get(self, resource: Resource, name: str) -> None:
+        found = await self._attempt(resource, lambda: self.client.get(resource, name, self.namespace))
+        if found is not None:
+            self._objects.append(found)
+
+    async def _list(self, resource: Resource, selection: Selection) -> None:
+        found = await self._attempt(resource, lambda: self.client.list(resource, selection))
+        if found is not None:
+            self._objects += found.items
+
+    async def _read_events(self, field_selector: str) -> None:
+        selection, options = Selection(self.namespace, field_selector=field_selector), ListOptions(limit=_EVENTS)
+        for _ in range(_EVENT_PAGES):
+            page = await self._attempt(EVENTS, lambda: self.client.list_page(EVENTS, selection, options))  # noqa: B023
+            if page is None:
+                return
+            self._objects += map(compact_event, page.items)
+            if not page.continue_token:
+                return
+            options = replace(options, continue_token=page.continue_token)
+        self._unread.append(Unread(EVENTS.plural, f"there are more than {_EVENTS * _EVENT_PAGES} in the namespace"))
+
+    async def _read_workload(self, snapshot: Snapshot) -> None:
+        uids = [uid_of(each) for each in (snapshot.train_job, snapshot.jobset) if each is not None]
+        selection = Selection(self.namespace, workload_selector(uids))
+        for resource in WORKLOADS:
+            try:
+                found = (await self.client.list(resource, selection)).items
+            except NotFoundError:
+                continue
+            except ApiError as error:
+                self._note(resource, error)
+                return
+            self._objects += found
+            if found:
+                await self._read_position(found[0])
+            return
+
+    async def _read_position(self, workload: Object) -> None:
+        queue = (workload.get("spec") or {}).get("queueName") or labels_of(workload).get("kueue.x-k8s.io/queue-name")
+        if not queue:
+            return
+        try:
+            answer = await self.client.get(LOCAL_QUEUES, queue, self.namespace, subresource="pendingworkloads")
+        except (KubeError, ValueError, NotImplementedError):
+            return  # the visibility API is optional, and seldom granted
+        for item in objects_in(answer.get("items")):
+            if mapping_at(item, "metadata").get("name") == name_of(workload):
+                local, cluster = item.get("positionInLocalQueue"), item.get("positionInClusterQueue")
+                if isinstance(local, int) and isinstance(cluster, int):
+                    self._position = QueuePosition(local, cluster)
+
+    async def _read_log(self, container: FailedContainer) -> None:
+        lines = await FailureLog(self.client, self.clock).tail(container, self.namespace)
+        self._logs[container.pod, container.container] = lines
+
+    async def _attempt(self, resource: Resource, read: Callable[[], Awaitable[_T]]) -> _T | None:
+        """What is read; None if the user may not read it, or it is not there."""
+        try:
+            return await read()
+        except NotFoundError:
+            return None
+        except ForbiddenError as error:
+            self._note(resource, error)
+            return None
+
+    def _note(self, resource: Resource, error: ApiError) -> None:
+        self._unread.append(Unread(resource.plural, str(error)))

@@ -1,0 +1,109 @@
+"""An explanation on a screen and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from trainer.cli.console import escaped, printable
+from trainer.cli.errors import ExitCode
+from trainer.explain import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.explain import Cause, Explanation
+
+EXIT_CODES = {
+    Verdict.RUNNING: ExitCode.OK,
+    Verdict.SUCCEEDED: ExitCode.OK,
+    Verdict.WAITING: ExitCode.WAITING,
+    Verdict.FAILED: ExitCode.JOB_FAILED,
+}
+_STYLES = {
+    Verdict.RUNNING: "green",
+    Verdict.SUCCEEDED: "bold green",
+    Verdict.WAITING: "bold yellow",
+    Verdict.FAILED: "bold red",
+}
+_WORDS = {
+    Verdict.RUNNING: "is running",
+    Verdict.SUCCEEDED: "has succeeded",
+    Verdict.WAITING: "is waiting",
+    Verdict.FAILED: "has failed",
+}
+_FORESEEN = {
+    Verdict.RUNNING: "would run, as far as is known",
+    Verdict.WAITING: "would wait",
+    Verdict.FAILED: "would be refused",
+}
+_LABEL = 9
+_DETAILS = 12
+"""Most lines of details."""
+
+
+def lines(subject: str, answer: Explanation, *, is_plan: bool = False) -> Iterator[Text]:
+    """The first cause with its remedy, then the others, notes, and what could not be read.
+
+    Args:
+        subject: the TrainJob.
+        answer: about it.
+        is_plan: whether it is not submitted yet.
+    """
+    words = _WORDS | _FORESEEN if is_plan else _WORDS
+    first, *others = answer.causes or (None,)
+    head = Text(printable(subject)).append(" ").append(words[answer.verdict], style=_STYLES[answer.verdict])
+    if first is None:
+        yield head
+    else:
+        yield head.append(f": {_sentence(first)}", style="default")
+        yield from _about(first)
+    for cause in others:
+        yield Text()
+        yield Text("also: ", style="bold").append(_sentence(cause), style="not bold default")
+        yield from _about(cause)
+    if answer.notes or answer.unread:
+        yield Text()
+    for note in answer.notes:
+        yield _labelled("note", printable(note))
+    for each in answer.unread:
+        yield _labelled("not read", printable(f"{each.what}: {each.why}"))
+
+
+def _sentence(cause: Cause) -> str:
+    return printable(f"{cause.reason}: {cause.message}")
+
+
+def _about(cause: Cause) -> Iterator[Text]:
+    for line in cause.details[:_DETAILS]:
+        yield Text(f"  | {escaped(line)}", style="dim")
+    yield _labelled("remedy", printable(cause.remedy))
+    yield _labelled("more", printable(cause.command))
+
+
+def _labelled(label: str, text: str) -> Text:
+    return Text(f"  {label:<{_LABEL}}", style="bold").append(text, style="not bold default")
+
+
+def as_json(name: str, namespace: str, answer: Explanation) -> dict[str, Any]:
+    """The answer as a JSON object; texts are those of the screen, without control characters."""
+    return {
+        "name": name,
+        "namespace": namespace,
+        "verdict": answer.verdict.value,
+        "causes": [_clean(asdict(cause)) for cause in answer.causes],
+        "notes": [printable(note) for note in answer.notes],
+        "unread": [_clean(asdict(each)) for each in answer.unread],
+    }
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, dict):
+        return {name: _clean(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return value

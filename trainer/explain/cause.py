@@ -1,0 +1,97 @@
+"""A cause for which a TrainJob does not run, and the answer that is made of causes."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+
+_LIMIT = 2000
+"""Characters of a text; anybody may write objects with far longer ones."""
+
+
+class Verdict(StrEnum):
+    """How a TrainJob is doing, as far as its user has to act."""
+
+    RUNNING = "running"
+    """It runs, and nothing is known that holds it."""
+    SUCCEEDED = "succeeded"
+    WAITING = "waiting"
+    """Something holds it: it may go on by itself, or somebody has to act."""
+    FAILED = "failed"
+    """It has ended, but not well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The object that a cause was found on."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    """Empty for a cluster-scoped object."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause."""
+
+    reason: str
+    """One CamelCase word, that of the condition or event if there is one."""
+    about: Subject
+    message: str
+    """What it is, as one sentence."""
+    remedy: str
+    """What to do about it."""
+    command: str
+    """The command that shows more."""
+    fields: tuple[str, ...] = ()
+    """The fields of TrainJob or runtime that ask for what is missing."""
+    details: tuple[str, ...] = ()
+    """Further lines, such as the last ones of a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What could not be read, so that the answer may lack a cause."""
+
+    what: str
+    """Such as `nodes`."""
+    why: str
+    """The answer of the API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer about one TrainJob."""
+
+    verdict: Verdict
+    causes: tuple[Cause, ...] = ()
+    """The first one is what to act on."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing and holds nothing, such as a deadline."""
+    unread: tuple[Unread, ...] = ()
+
+
+def one_line(text: object) -> str:
+    """A text of anybody as one line of a bounded length."""
+    shown = str(text or "")
+    return " ".join(shown[:_LIMIT].split()) + (" ..." if len(shown) > _LIMIT else "")
+
+
+def kubectl(*arguments: str, namespace: str = "") -> str:
+    """A command line of kubectl that can be pasted into a shell."""
+    return shlex.join(["kubectl", *arguments, *(["-n", namespace] if namespace else [])])
+
+
+def describe(subject: Subject) -> str:
+    """The command that shows an object with its events."""
+    return kubectl("describe", subject.kind.lower(), subject.name, namespace=subject.namespace)
+
+
+def trainer(*arguments: str, namespace: str = "") -> str:
+    """A command line of ours."""
+    return shlex.join(["trainer", *arguments, *(["-n", namespace] if namespace else [])])

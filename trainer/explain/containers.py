@@ -1,0 +1,131 @@
+"""Containers that fail and are started again, run out of memory, or do not pass their probes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.explain.cause import Cause, Subject, kubectl, one_line
+from trainer.explain.exits import exit_remedy
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.events.compact import last_seen
+from trainer.kube.objects import name_of
+from trainer.kube.resource import PODS
+from trainer.workloads.containers import container_statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.explain.snapshot import Snapshot
+    from trainer.kube.objects import Object
+
+_OUT_OF_MEMORY = "OOMKilled"
+_RECENT = 600
+"""Seconds for which a container that runs again is not trusted: it may run out of memory again."""
+CRASH_LOOP = "CrashLoopBackOff"
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A container that has ended badly and is, or was, started again."""
+
+    pod: Object
+    container: str
+    status: Object
+    end: Object
+    """How it ended the last time."""
+    is_waiting: bool
+    """Whether it waits for its next start."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Pod and container."""
+        return name_of(self.pod), self.container
+
+
+def crashes(snapshot: Snapshot) -> Iterator[Crash]:
+    """The containers of present pods that have failed, and whose pods have not."""
+    for pod in snapshot.pods:
+        if (pod.get("status") or {}).get("phase") not in {"Pending", "Running"}:
+            continue
+        for status in container_statuses(pod):
+            state, last = status.get("state") or {}, status.get("lastState") or {}
+            end = state.get("terminated") or last.get("terminated") or {}
+            if end.get("exitCode"):
+                yield Crash(pod, str(status.get("name") or ""), status, end, is_waiting="running" not in state)
+
+
+def container_causes(snapshot: Snapshot) -> Iterator[Cause]:
+    """One cause for each reason, with the first container as its example; then probes that fail."""
+    found: dict[str, list[Crash]] = {}
+    for crash in crashes(snapshot):
+        if crash.end.get("reason") == _OUT_OF_MEMORY and (crash.is_waiting or _is_recent(snapshot, crash)):
+            found.setdefault(_OUT_OF_MEMORY, []).append(crash)
+        elif crash.is_waiting:
+            found.setdefault(CRASH_LOOP, []).append(crash)
+    for reason, alike in found.items():
+        yield _crash(snapshot, reason, alike)
+    yield from _probes(snapshot)
+
+
+def _is_recent(snapshot: Snapshot, crash: Crash) -> bool:
+    finished = crash.end.get("finishedAt")
+    return finished is not None and (snapshot.now - parse_timestamp(finished)).total_seconds() < _RECENT
+
+
+def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
+    crash = alike[0]
+    pod, container = crash.key
+    code, said = crash.end.get("exitCode"), crash.end.get("reason") or ""
+    others = f"; so do those of {len(alike) - 1} more" if len(alike) > 1 else ""
+    text = f"container {container} exited with code {code}{f' ({said})' if said not in {'', 'Error'} else ''}"
+    count = crash.status.get("restartCount") or 0
+    again = f", and is started again with growing pauses (restart {count})" if crash.is_waiting else ""
+    limit = _memory_limit(crash) if reason == _OUT_OF_MEMORY else ""
+    message = f"{text} in pod {pod}{limit}{again}{others}"
+    log = snapshot.logs.get(crash.key) or _termination_message(crash)
+    command = kubectl("logs", pod, "-c", container, "--previous", namespace=snapshot.namespace)
+    about = Subject(PODS.kind, pod, snapshot.namespace)
+    return Cause(reason, about, one_line(message), exit_remedy(text), command, details=tuple(map(one_line, log)))
+
+
+def _memory_limit(crash: Crash) -> str:
+    spec = crash.pod.get("spec") or {}
+    for each in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        if each.get("name") == crash.container:
+            limit = ((each.get("resources") or {}).get("limits") or {}).get("memory")
+            return f", whose limit of memory is {limit}" if limit else ", which has no limit of memory of its own"
+    return ""
+
+
+def _termination_message(crash: Crash) -> list[str]:
+    return str(crash.end.get("message") or "")[:4096].splitlines()[-10:]
+
+
+def _probes(snapshot: Snapshot) -> Iterator[Cause]:
+    """The newest event about a probe of a container that runs and is not ready, or was killed for its probe."""
+    for pod in snapshot.pods:
+        status = pod.get("status") or {}
+        unready = [each for each in container_statuses(pod) if not each.get("ready") and _is_started(each)]
+        if status.get("phase") != "Running" or not unready:
+            continue
+        events = snapshot.events_about(PODS.kind, name_of(pod), "Unhealthy")
+        if not events:
+            continue
+        said = one_line(max(events, key=last_seen).get("message"))
+        names = ", ".join(str(each.get("name")) for each in unready)
+        remedy = "correct the probe in the runtime, or give the program more time (startupProbe, initialDelaySeconds)"
+        command = kubectl("describe", "pod", name_of(pod), namespace=snapshot.namespace)
+        about = Subject(PODS.kind, name_of(pod), snapshot.namespace)
+        yield Cause(
+            "Unhealthy",
+            about,
+            one_line(f"container {names} of pod {name_of(pod)} is not ready: {said}").rstrip(": "),
+            remedy,
+            command,
+        )
+        return
+
+
+def _is_started(status: Object) -> bool:
+    return "running" in (status.get("state") or {}) or bool(status.get("restartCount"))

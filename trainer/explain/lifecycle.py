@@ -1,0 +1,134 @@
+"""Causes on the TrainJob itself: it has ended, is being deleted, is another controller's, or cannot become Jobs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
+from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.explain.exits import exit_remedy
+from trainer.explain.remedies import refusal_of
+from trainer.framework.plugin_api.failure import named_in
+from trainer.framework.status.status import LOG_HEADING
+from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, metadata_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.explain.snapshot import Snapshot
+    from trainer.kube.objects import Object
+
+_UNTOUCHED_SECONDS = 5
+"""After which a manager that runs has written a status."""
+
+_RUNTIME = re.compile(r"\b(spec\.runtimeRef|TrainingRuntime)\b")
+_MISSING = re.compile(r"Not found|there is no|does not exist")
+_FOREIGN = re.compile(r"exists and does not belong to this TrainJob")
+
+
+def failure(snapshot: Snapshot) -> Cause:
+    """Why a TrainJob that has failed did so, with the end of the log that the condition keeps."""
+    condition = find_condition(snapshot.train_job, ConditionType.FAILED) or {}
+    facts, log = _parts(condition)
+    again = f"a TrainJob that has failed stays so: {trainer('delete', snapshot.name)}, then submit it again"
+    if condition.get("reason") == ConditionReason.DEADLINE_EXCEEDED:
+        return _cause(
+            snapshot, condition, facts, f"raise spec.activeDeadlineSeconds, or let it train for less time; {again}"
+        )
+    culprit = named_in(facts[facts.rfind("pod ") :]) or named_in(facts)
+    command = trainer("logs", snapshot.name, namespace=snapshot.namespace)
+    about = snapshot.subject
+    if culprit is not None:
+        about = Subject("Pod", culprit.pod, snapshot.namespace)
+        if culprit.container:
+            command = kubectl("logs", culprit.pod, "-c", culprit.container, namespace=snapshot.namespace)
+    return Cause(
+        condition.get("reason") or "Failed",
+        about,
+        facts,
+        f"{exit_remedy(facts)}; {again}",
+        command,
+        details=log,
+    )
+
+
+def _parts(condition: Object) -> tuple[str, tuple[str, ...]]:
+    """The facts, and the lines of the log below them."""
+    lines = str(condition.get("message") or "").splitlines()
+    heading = lines.index(LOG_HEADING) if LOG_HEADING in lines else len(lines)
+    return one_line(" ".join(lines[:heading])), tuple(one_line(line) for line in lines[heading + 1 :])
+
+
+def deletion(snapshot: Snapshot) -> Iterator[Cause]:
+    """It is being deleted, and waits for finalizers."""
+    if not is_being_deleted(snapshot.train_job):
+        return
+    finalizers = metadata_of(snapshot.train_job).get("finalizers") or []
+    waits = f" and waits for its finalizers: {', '.join(map(str, finalizers))}" if finalizers else ""
+    remedy = "wait until its pods have ended; if a finalizer stays, the controller that has set it does not run"
+    yield Cause(
+        "Deleted", snapshot.subject, one_line(f"it is being deleted{waits}"), remedy, describe(snapshot.subject)
+    )
+
+
+def management(snapshot: Snapshot) -> Iterator[Cause]:
+    """Another controller manages it, or no manager has handled it yet."""
+    manager = (snapshot.train_job.get("spec") or {}).get("managedBy") or TRAIN_JOB_CONTROLLER
+    if manager != TRAIN_JOB_CONTROLLER:
+        message = f"spec.managedBy is {one_line(manager)}, so that this controller handles the TrainJob, and no other"
+        remedy = "ask who runs that controller; to have it run here, submit it again without spec.managedBy"
+        yield Cause("ManagedByOther", snapshot.subject, message, remedy, describe(snapshot.subject))
+        return
+    if snapshot.train_job.get("status") or snapshot.jobset is not None:
+        return
+    age = snapshot.age(snapshot.train_job)
+    if age < _UNTOUCHED_SECONDS:
+        yield Cause(
+            "Submitted",
+            snapshot.subject,
+            "it was submitted a moment ago, and has no status yet",
+            "wait a moment",
+            trainer("get", snapshot.name, "-w", namespace=snapshot.namespace),
+        )
+        return
+    message = f"no controller manager has handled it for {age:.0f} s"
+    remedy = (
+        "start the manager, or find out why no replica leads; it may also be restricted to another namespace "
+        "(controller.namespace)"
+    )
+    command = kubectl("get", "pods", "-A", "-l", "app.kubernetes.io/name=trainer,app.kubernetes.io/component=manager")
+    yield Cause("NoManager", snapshot.subject, message, remedy, command)
+
+
+def blockade(snapshot: Snapshot) -> Iterator[Cause]:
+    """Its Jobs cannot be made (condition Created is False)."""
+    condition = find_condition(snapshot.train_job, ConditionType.CREATED) or {}
+    if condition.get("status") != "False":
+        return
+    message = one_line(condition.get("message"))
+    command = describe(snapshot.subject)
+    if _RUNTIME.search(message) and _MISSING.search(message):
+        command = trainer("runtimes", namespace=snapshot.namespace)
+        remedy = "name a runtime that exists in spec.runtimeRef, or create this one: the TrainJob goes on by itself"
+    elif _FOREIGN.search(message):
+        remedy = "delete the object that is in the way, or give the TrainJob another name"
+    elif condition.get("reason") == ConditionReason.JOBS_CREATION_FAILED:
+        refusal = refusal_of(message, snapshot.namespace)
+        remedy, command = (refusal.remedy, refusal.command or command) if refusal else (_RETRIED, command)
+    else:
+        remedy = "correct the field that the message names; it can change until the Jobs exist"
+    yield Cause(condition.get("reason") or "Blocked", snapshot.subject, message, remedy, command)
+
+
+_RETRIED = "remove what the message names; the manager tries again by itself"
+
+
+def has_failed(train_job: Object) -> bool:
+    """Whether it has ended badly."""
+    return is_condition_true(train_job, ConditionType.FAILED)
+
+
+def _cause(snapshot: Snapshot, condition: dict[str, Any], message: str, remedy: str) -> Cause:
+    return Cause(condition.get("reason") or "", snapshot.subject, message, remedy, describe(snapshot.subject))

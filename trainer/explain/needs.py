@@ -1,0 +1,84 @@
+"""What else has to be read to find the causes: most TrainJobs need no more than their JobSet and its pods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
+from trainer.api.trainjob_status import ConditionType
+from trainer.explain.containers import crashes
+from trainer.explain.gang import pod_group_of
+from trainer.explain.suspension import QUEUE
+from trainer.framework import FailedContainer
+from trainer.framework.status.status import has_ended
+from trainer.kube.objects import find_condition, labels_of
+
+if TYPE_CHECKING:
+    from trainer.explain.snapshot import Snapshot
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What to read beyond the TrainJob, its JobSet and its pods."""
+
+    workload: bool = False
+    """Kueue's Workload, and its position."""
+    events: bool = False
+    """Warnings of the namespace, and the Jobs that they are about."""
+    claims: bool = False
+    """Events about volume claims, which need not be warnings."""
+    nodes: bool = False
+    pod_group: tuple[Resource, str] | None = None
+    log: FailedContainer | None = None
+    """The container whose last lines say most."""
+
+
+def has_children(train_job: Object) -> bool:
+    """Whether to read JobSet and pods: it goes on, is ours, and nothing says that its Jobs could not be made.
+
+    The released Trainer writes no condition Created.
+    """
+    spec = train_job.get("spec") or {}
+    created = find_condition(train_job, ConditionType.CREATED) or {}
+    is_ours = (spec.get("managedBy") or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
+    return is_ours and created.get("status") != "False" and not spec.get("suspend") and not has_ended(train_job)
+
+
+def needs_of(snapshot: Snapshot) -> Needs:
+    """What to read, by what the JobSet and its pods say; pure."""
+    jobset = snapshot.jobset
+    if has_ended(snapshot.train_job):
+        return Needs()
+    suspended = snapshot.train_job if (snapshot.train_job.get("spec") or {}).get("suspend") else jobset
+    if suspended is not None and (suspended.get("spec") or {}).get("suspend"):
+        return Needs(workload=QUEUE in labels_of(suspended) or QUEUE in labels_of(snapshot.train_job))
+    if jobset is None:
+        return Needs()
+    crash = next(crashes(snapshot), None)
+    unsettled = not _is_settled(jobset)
+    unscheduled = [pod for pod in snapshot.pods if not (pod.get("spec") or {}).get("nodeName")]
+    return Needs(
+        events=unsettled or crash is not None,
+        claims=any(_has_claims(pod) for pod in unscheduled),
+        nodes=any((find_condition(pod, "PodScheduled") or {}).get("reason") == "Unschedulable" for pod in unscheduled),
+        pod_group=next((group for pod in unscheduled if (group := pod_group_of(pod)) is not None), None),
+        log=FailedContainer("", *crash.key) if crash is not None else None,
+    )
+
+
+def _is_settled(jobset: Object) -> bool:
+    """Whether all its Jobs are ready or have ended."""
+    counts = {each.get("name"): each for each in (jobset.get("status") or {}).get("replicatedJobsStatus") or []}
+    for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
+        count = counts.get(job.get("name")) or {}
+        if sum(count.get(name) or 0 for name in ("ready", "succeeded", "failed")) < job.get("replicas", 1):
+            return False
+    return True
+
+
+def _has_claims(pod: Object) -> bool:
+    volumes = (pod.get("spec") or {}).get("volumes") or []
+    return any(volume.get("persistentVolumeClaim") or volume.get("ephemeral") for volume in volumes)

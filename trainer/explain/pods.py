@@ -1,0 +1,125 @@
+"""Pods and Jobs that cannot be created, scheduled or started, as the plugin `jobset` finds them, with remedies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.explain.node_room import misfits
+from trainer.explain.remedies import refusal_of, remedy_of
+from trainer.framework.status.conditions import Conditions, reported_lines
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import PODS
+from trainer.plugins.jobset import JobSetPlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.explain.snapshot import Snapshot
+    from trainer.framework import PodProblem
+    from trainer.kube.objects import Object
+
+_REFUSED = frozenset({"FailedCreate", "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"})
+_CLAIM_REASONS = frozenset({"ProvisioningFailed", "FailedBinding", "ExternalProvisioning"})
+_UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim \"", re.IGNORECASE)
+_NO_SCHEDULER = re.compile(r"no scheduler called")
+"""What the dev cluster says; on others nobody says anything."""
+_NOT_PENDING = frozenset({ConditionReason.JOB_SET_SUSPENDED})
+"""Reasons that other modules explain."""
+
+
+def pod_problems(snapshot: Snapshot) -> Iterator[Cause]:
+    """Causes from the objects, else from what the manager has seen of those that could not be read."""
+    found = [cause for problem in _present(snapshot) if (cause := _cause(snapshot, problem)) is not None]
+    yield from found
+    if not found and snapshot.could_not_read("jobsets", "jobs", "pods", "events"):
+        yield from _reported(snapshot)
+
+
+def _present(snapshot: Snapshot) -> Iterator[PodProblem]:
+    """Problems that have lasted long enough to be reported."""
+    for problem in JobSetPlugin(snapshot.reader).train_job_status(snapshot.model).problems:
+        if problem.reason not in _NOT_PENDING and _lasts(snapshot, problem):
+            yield problem
+
+
+def _lasts(snapshot: Snapshot, problem: PodProblem) -> bool:
+    if not problem.debounce:
+        return True
+    pod = _pod(snapshot, problem)
+    return snapshot.age(pod or snapshot.jobset or snapshot.train_job) >= problem.debounce
+
+
+def _pod(snapshot: Snapshot, problem: PodProblem) -> Object | None:
+    evidence = problem.evidence
+    if evidence is None or evidence.kind != PODS.kind:
+        return None
+    return snapshot.reader.get(PODS, ObjectKey(snapshot.namespace, evidence.name))
+
+
+def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
+    evidence = problem.evidence
+    details = one_line(problem.details())
+    message = f"{problem.headline}: {details}" if details else problem.headline
+    if evidence is None:
+        command = trainer("logs", snapshot.name, "--previous", namespace=snapshot.namespace)
+        return Cause(problem.reason, snapshot.subject, message, remedy_of(problem.reason), command)
+    about = Subject(evidence.kind, evidence.name, snapshot.namespace)
+    fields = tuple(map(one_line, evidence.fields()))
+    remedy, command = remedy_of(problem.reason), describe(about)
+    further: tuple[str, ...] = ()
+    refusal = refusal_of(evidence.message, snapshot.namespace) if problem.reason in _REFUSED else None
+    if refusal is not None:
+        remedy, command = refusal.remedy, refusal.command or command
+    elif problem.reason in _CLAIM_REASONS:
+        command = kubectl("describe", "pvc", about.name, namespace=about.namespace)
+    elif problem.reason == "Unschedulable":
+        remedy, command, further = _unschedulable(snapshot, problem, command)
+    elif problem.reason == "SchedulingGated":
+        remedy = f"{_gates(snapshot, problem)}{remedy}"
+    elif problem.reason == ConditionReason.NO_SCHEDULER:
+        command = kubectl("get", "pods", "-A", "-l", "component=kube-scheduler")
+    return Cause(problem.reason, about, message, remedy, command, fields, further)
+
+
+def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tuple[str, str, tuple[str, ...]]:
+    """Remedy, command and details of a pod that no node takes, by what the nodes have."""
+    pod = _pod(snapshot, problem) or {}
+    text = problem.evidence.message if problem.evidence else ""
+    if _UNBOUND.search(text):
+        claims = kubectl("get", "pvc", namespace=snapshot.namespace)
+        return "create the claim, or see why it is not bound to a volume", claims, ()
+    if _NO_SCHEDULER.search(text):
+        return remedy_of(ConditionReason.NO_SCHEDULER), command, ()
+    lacking = list(misfits(pod.get("spec") or {}, snapshot.nodes))
+    if lacking:
+        remedy = "; ".join(dict.fromkeys(each.remedy for each in lacking))
+        return one_line(remedy), kubectl("describe", "nodes"), tuple(one_line(each.text) for each in lacking)
+    if snapshot.nodes and "Insufficient" in text:
+        there = ("a node has enough of it, which other pods use at present",)
+        return "wait until other pods have ended, or ask for less", kubectl("describe", "nodes"), there
+    return remedy_of(problem.reason), command, ()
+
+
+def _gates(snapshot: Snapshot, problem: PodProblem) -> str:
+    spec = (_pod(snapshot, problem) or {}).get("spec") or {}
+    names = [str(gate.get("name")) for gate in spec.get("schedulingGates") or []]
+    return f"the gate is {', '.join(map(one_line, names))}: " if names else ""
+
+
+def _reported(snapshot: Snapshot) -> Iterator[Cause]:
+    """The lines of the conditions, each of which has its reason in front."""
+    conditions = Conditions.of(snapshot.model.status)
+    for condition_type in (ConditionType.PENDING, ConditionType.RESTARTING):
+        condition = conditions.get(condition_type)
+        if condition is None or condition.status != "True":
+            continue
+        for line in reported_lines(condition):
+            reason, _, text = line.partition(": ")
+            if reason in _NOT_PENDING:
+                continue
+            refusal = refusal_of(text, snapshot.namespace) if reason in _REFUSED else None
+            remedy = refusal.remedy if refusal else remedy_of(reason)
+            yield Cause(reason, snapshot.subject, one_line(text), remedy, describe(snapshot.subject))

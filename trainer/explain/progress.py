@@ -1,0 +1,141 @@
+"""Trainings that run: nodes that wait for others, no progress, and the times at which they end or are deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_pods import place_of
+from trainer.api.trainjob_status import ConditionType
+from trainer.controllers.lifetime import deadline_of, expiry_of
+from trainer.explain.cause import Cause, Subject, describe, one_line, trainer
+from trainer.framework.building.trainer_step import TRAINER_JOBS
+from trainer.kube.clock import timestamp
+from trainer.kube.objects import find_condition, is_condition_true, name_of
+from trainer.kube.resource import PODS
+from trainer.workloads.containers import container_statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from trainer.explain.snapshot import Snapshot
+    from trainer.kube.objects import Object
+
+_SHOWN = 5
+"""Most nodes that a sentence names."""
+
+
+def rendezvous(snapshot: Snapshot) -> Iterator[Cause]:
+    """Some nodes of the training are up, and wait for the others."""
+    pods = [pod for pod in snapshot.pods if place_of(pod).replicated_job in TRAINER_JOBS]
+    expected = _expected(snapshot)
+    up = [pod for pod in pods if is_up(pod)]
+    if not up or is_complete(snapshot):
+        return
+    missing = [pod for pod in pods if not is_up(pod)]
+    named = [f"{_node(pod)} ({state_of(pod)})" for pod in missing[:_SHOWN]]
+    absent = expected - len(pods)
+    named += [f"{absent} without a pod"] if absent > 0 else []
+    named += ["others"] if len(missing) > _SHOWN else []
+    message = f"{len(up)} of {expected} nodes are up, and wait for {', '.join(named)}"
+    about = Subject(PODS.kind, name_of(missing[0]), snapshot.namespace) if missing else snapshot.subject
+    remedy = "see why the others are not up: nodes that wait for long give up the rendezvous"
+    yield Cause("NodesMissing", about, one_line(message), remedy, describe(about))
+
+
+def _expected(snapshot: Snapshot) -> int:
+    """The pods of the Jobs that train."""
+    total = 0
+    for job in ((snapshot.jobset or {}).get("spec") or {}).get("replicatedJobs") or []:
+        if job.get("name") in TRAINER_JOBS:
+            spec = (job.get("template") or {}).get("spec") or {}
+            size = spec.get("parallelism", 1)
+            total += min(size, spec.get("completions", size)) * job.get("replicas", 1)
+    return int(total)
+
+
+def is_complete(snapshot: Snapshot) -> bool:
+    """Whether as many nodes of the training are up as it needs."""
+    up = sum(is_up(pod) for pod in snapshot.pods if place_of(pod).replicated_job in TRAINER_JOBS)
+    expected = _expected(snapshot)
+    return expected > 0 and min(expected, _least(snapshot) or expected) <= up
+
+
+def _least(snapshot: Snapshot) -> int | None:
+    """The nodes that an elastic training needs; None for every other."""
+    scale = (snapshot.train_job.get("status") or {}).get("scale") or {}
+    return scale.get("minNodes")
+
+
+def _node(pod: Object) -> str:
+    return f"node {place_of(pod).completion_index}"
+
+
+def is_up(pod: Object) -> bool:
+    """Whether a pod runs and is ready, or has ended well."""
+    status = pod.get("status") or {}
+    if status.get("phase") == "Succeeded":
+        return True
+    return status.get("phase") == "Running" and all(each.get("ready") for each in status.get("containerStatuses") or [])
+
+
+def state_of(pod: Object) -> str:
+    """What a pod is doing, in one word."""
+    for status in container_statuses(pod):
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason"):
+            return str(waiting["reason"])
+    scheduled = find_condition(pod, "PodScheduled") or {}
+    if scheduled.get("status") == "False":
+        return str(scheduled.get("reason") or "Unschedulable")
+    return str((pod.get("status") or {}).get("phase") or "Pending")
+
+
+def stalls(snapshot: Snapshot) -> Iterator[Cause]:
+    """It runs, and makes no progress."""
+    if not is_condition_true(snapshot.train_job, ConditionType.STALLED):
+        return
+    condition = find_condition(snapshot.train_job, ConditionType.STALLED) or {}
+    since = condition.get("lastTransitionTime")
+    message = f"{one_line(condition.get('message'))}{f' (reported at {since})' if since else ''}"
+    remedy = (
+        "look at the logs of all nodes: one that has failed to communicate holds up the others; to start again, "
+        f"{trainer('suspend', snapshot.name)} and {trainer('resume', snapshot.name)}"
+    )
+    command = trainer("logs", snapshot.name, "--all", "--tail", "20", namespace=snapshot.namespace)
+    yield Cause("NoProgress", snapshot.subject, message, remedy, command, details=_last_report(snapshot))
+
+
+def _last_report(snapshot: Snapshot) -> tuple[str, ...]:
+    reported = (snapshot.train_job.get("status") or {}).get("trainerStatus") or {}
+    step, total = reported.get("currentStep"), reported.get("totalSteps")
+    parts = [
+        f"{reported['progressPercentage']} %" if reported.get("progressPercentage") is not None else "",
+        f"step {step}{f' of {total}' if total else ''}" if step is not None else "",
+        *(f"{name} {value}" for name, value in sorted((reported.get("trainMetrics") or {}).items())[:_SHOWN]),
+        f"at {reported['lastUpdatedTime']}" if reported.get("lastUpdatedTime") else "",
+    ]
+    text = ", ".join(part for part in parts if part)
+    return (one_line(f"last report: {text}"),) if text else ("it has reported no progress yet",)
+
+
+def notes(snapshot: Snapshot) -> Iterator[str]:
+    """Deadline and time to live, as times and as what is left."""
+    expiry = expiry_of(snapshot.model)
+    if expiry is not None:
+        yield f"it is deleted at {_when(expiry, snapshot.now)} (spec.ttlSecondsAfterFinished)"
+        return
+    deadline = deadline_of(snapshot.model, snapshot.now)
+    if deadline is not None and not any(is_condition_true(snapshot.train_job, each) for each in ("Complete", "Failed")):
+        yield f"it fails at {_when(deadline, snapshot.now)} if it has not ended by then (spec.activeDeadlineSeconds)"
+    for step, field in (("dataset", "dataInitializerStatus"), ("model", "modelInitializerStatus")):
+        status = (snapshot.train_job.get("status") or {}).get(field) or {}
+        if status.get("state") == "Running":
+            percentage = status.get("progressPercentage")
+            done = f" ({percentage} %)" if percentage is not None else ""
+            yield f"the {step} initializer runs{done}: nodes start after it"
+
+
+def _when(moment: datetime, now: datetime) -> str:
+    left = int((moment - now).total_seconds())
+    return f"{timestamp(moment)}, in {left} s" if left > 0 else f"{timestamp(moment)}, which is now"

@@ -1,0 +1,130 @@
+"""What to do about the reasons of pods and Jobs, and about refusals of the API server, by their messages.
+
+The messages are those of kubelet, scheduler and admission plugins of Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.explain.cause import kubectl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A remedy, and the command that shows more."""
+
+    remedy: str
+    command: str = ""
+    """Empty: that of the object."""
+
+
+_REFUSALS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Advice]], ...] = (
+    (
+        re.compile(r"exceeded quota: ([^, ]+)"),
+        lambda found, namespace: Advice(
+            f"wait until others have ended, ask for less, or have the ResourceQuota {found[1]} raised",
+            kubectl("describe", "resourcequota", found[1], namespace=namespace),
+        ),
+    ),
+    (
+        re.compile(r"failed quota: ([^: ]+)(?:: must specify ([\w./,-]+))?"),
+        lambda found, namespace: Advice(
+            f"state {found[2] or 'all resources'} in resourcesPerNode, which the ResourceQuota {found[1]} counts",
+            kubectl("describe", "resourcequota", found[1], namespace=namespace),
+        ),
+    ),
+    (
+        re.compile(r'serviceaccount "([^"]{1,253})" not found'),
+        lambda found, namespace: Advice(
+            f"create it (kubectl create serviceaccount {found[1]} -n {namespace}), or name one that exists",
+            kubectl("get", "serviceaccounts", namespace=namespace),
+        ),
+    ),
+    (
+        re.compile(r'violates PodSecurity "([^"]+)"'),
+        lambda found, namespace: Advice(
+            f"set the securityContext that {found[1]} asks for, in the runtime or by spec.podSpecOverrides, or have "
+            "the namespace relabelled",
+            kubectl("get", "namespace", namespace, "--show-labels"),
+        ),
+    ),
+    (
+        re.compile(r'admission webhook "([^"]+)" denied the request'),
+        lambda found, _namespace: Advice(
+            f"change what the policy behind {found[1]} refuses, or ask its owner",
+            kubectl("get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+        ),
+    ),
+    (
+        re.compile(r'failed calling webhook "([^"]+)"'),
+        lambda found, _namespace: Advice(
+            f"have the server of the webhook {found[1]} repaired: until then the cluster refuses these objects",
+            kubectl("get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+        ),
+    ),
+    (
+        re.compile(r"no PriorityClass with name (\S+) was found"),
+        lambda _found, _namespace: Advice(
+            "name a PriorityClass that exists, or have this one created", kubectl("get", "priorityclasses")
+        ),
+    ),
+    (
+        re.compile(r'(?:RuntimeClass|runtimeclass(?:es\.\S+)?) "?([^" ]+)"? not found'),
+        lambda _found, _namespace: Advice(
+            "name a RuntimeClass that exists, or have this one created", kubectl("get", "runtimeclasses")
+        ),
+    ),
+    (
+        re.compile(r"(?:maximum|minimum) \S+ (?:usage|limit to request ratio)? ?per (?:Container|Pod)"),
+        lambda _found, namespace: Advice(
+            "ask for what the LimitRange of the namespace allows",
+            kubectl("describe", "limitrange", namespace=namespace),
+        ),
+    ),
+)
+
+
+def refusal_of(message: str, namespace: str) -> Advice | None:
+    """What to do about a refusal of the API server; None for one that is unknown."""
+    for pattern, advice in _REFUSALS:
+        found = pattern.search(message)
+        if found is not None:
+            return advice(found, namespace)
+    return None
+
+
+_REMEDIES = {
+    "ImagePullBackOff": "correct the name of the image, or give the nodes credentials for it (imagePullSecrets in the "
+    "runtime or on the ServiceAccount)",
+    "InvalidImageName": "correct the name of the image",
+    "ErrImageNeverPull": "load the image onto the nodes, or let imagePullPolicy pull it",
+    "CreateContainerConfigError": "create the Secret or ConfigMap, or its key, in the namespace of the TrainJob: the "
+    "pod starts then",
+    "CreateContainerError": "correct what the container runtime names; most often it is the command or a mount",
+    "RunContainerError": "correct what the container runtime names; most often it is the command or a mount",
+    "FailedMount": "create the volume's Secret, ConfigMap or claim in the namespace of the TrainJob: the pod "
+    "starts then",
+    "FailedAttachVolume": "wait until the node that has the volume lets it go, or take a volume for many nodes "
+    "(ReadWriteMany)",
+    "FailedCreatePodSandBox": "have the network plugin or the container runtime of the node checked",
+    "ProvisioningFailed": "name a StorageClass that exists and has a provisioner",
+    "FailedBinding": "create a volume that fits the claim, or name a StorageClass in it",
+    "ExternalProvisioning": "wait for the provisioner, or have it checked if it does not run",
+    "NoScheduler": "install the scheduler of this name, or name another one in schedulerName of the runtime",
+    "SchedulingGated": "whoever has set the scheduling gate removes it, such as a queue when it admits the pods",
+    "Unschedulable": "wait for room, or ask for less",
+    "RestartingJobSet": "see why the last attempt failed; it starts again by itself until maxRestarts",
+    "RestartingPods": "see why the pods failed; they start again by themselves until backoffLimit",
+}
+_DEFAULT = "remove what the message names; it goes on by itself then"
+
+
+def remedy_of(reason: str) -> str:
+    """What to do about a reason of a pod or Job."""
+    return _REMEDIES.get(reason, _DEFAULT)

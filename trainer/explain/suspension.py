@@ -1,0 +1,115 @@
+"""Who has suspended a TrainJob or its JobSet, and what a queue of Kueue says about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.kube.objects import find_condition, labels_of, metadata_of, name_of, objects_in
+from trainer.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.explain.snapshot import Snapshot
+    from trainer.kube.objects import Object
+
+WORKLOADS = tuple(Resource("kueue.x-k8s.io", version, "workloads", "Workload") for version in ("v1beta2", "v1beta1"))
+"""Kueue's, newest version first."""
+LOCAL_QUEUES = Resource("visibility.kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
+"""Of Kueue's visibility API, whose subresource `pendingworkloads` has positions."""
+QUEUE = "kueue.x-k8s.io/queue-name"
+"""Kueue's label of a queued job."""
+JOB_UID = "kueue.x-k8s.io/job-uid"
+"""Kueue's label of a Workload: the uid of its job."""
+
+
+def suspensions(snapshot: Snapshot) -> Iterator[Cause]:
+    """The TrainJob, else its JobSet, is suspended."""
+    spec = snapshot.train_job.get("spec") or {}
+    jobset = snapshot.jobset
+    if spec.get("suspend"):
+        yield from _of(snapshot, snapshot.train_job, "Suspended", snapshot.subject)
+    elif jobset is not None and (jobset.get("spec") or {}).get("suspend"):
+        yield from _of(snapshot, jobset, "JobSetSuspended", Subject("JobSet", name_of(jobset), snapshot.namespace))
+
+
+def _of(snapshot: Snapshot, suspended: Object, reason: str, about: Subject) -> Iterator[Cause]:
+    queue = labels_of(suspended).get(QUEUE) or labels_of(snapshot.train_job).get(QUEUE)
+    workload = next(iter(snapshot.of_kind("Workload")), None)
+    if workload is not None:
+        yield _queued(snapshot, workload, queue or "")
+        return
+    if queue:
+        message = f"{about} is suspended in Kueue's queue {queue}, and Kueue has no Workload for it that can be read"
+        remedy = "have Kueue checked: it makes the Workload, and resumes what is admitted"
+        command = kubectl("get", "workloads,localqueues", namespace=snapshot.namespace)
+        yield Cause(reason, about, one_line(message), remedy, command)
+        return
+    who = _by_whom(suspended)
+    by = f"by {who}" if who else "by spec.suspend, with which it was created"
+    remedy = f"resume it: {trainer('resume', snapshot.name, namespace=snapshot.namespace)}"
+    if about != snapshot.subject:
+        remedy = "whoever suspended it resumes it, or suspend and resume the TrainJob"
+    yield Cause(reason, about, one_line(f"{about} is suspended {by}"), remedy, _fields(about))
+
+
+def _fields(about: Subject) -> str:
+    return kubectl(
+        "get", about.kind.lower(), about.name, "-o", "yaml", "--show-managed-fields", namespace=about.namespace
+    )
+
+
+def _by_whom(obj: Object) -> str:
+    """The field manager that has set spec.suspend, and when; empty if it is unknown."""
+    for entry in objects_in(metadata_of(obj).get("managedFields")):
+        fields = (entry.get("fieldsV1") or {}).get("f:spec")
+        if isinstance(fields, dict) and "f:suspend" in fields:
+            return f"{entry.get('manager')} at {entry.get('time')}"
+    return ""
+
+
+def _queued(snapshot: Snapshot, workload: Object, queue: str) -> Cause:
+    """What Kueue says of a Workload: not admitted, evicted, or held by an admission check."""
+    queue = str((workload.get("spec") or {}).get("queueName") or queue)
+    about = Subject("Workload", name_of(workload), snapshot.namespace)
+    evicted = find_condition(workload, "Evicted") or {}
+    reserved = find_condition(workload, "QuotaReserved") or {}
+    said = [f"waits in Kueue's queue {queue}{_position(snapshot)}"]
+    remedy = "wait until quota is free, or ask for less or for another queue"
+    reason = "Queued"
+    if (workload.get("spec") or {}).get("active") is False:
+        reason, said = "WorkloadInactive", [f"its Workload in Kueue's queue {queue} is inactive"]
+        remedy = "activate it: set spec.active of the Workload to true"
+    elif reserved.get("status") == "True":
+        reason, remedy = "AdmissionCheck", "wait for the admission check, or have its controller checked"
+        said.append("has its quota, and waits for admission checks")
+        for check in objects_in((workload.get("status") or {}).get("admissionChecks")):
+            if check.get("state") != "Ready":
+                said.append(f"{check.get('name')}: {check.get('state')} {check.get('message') or ''}")
+    elif reserved.get("reason") == "Inadmissible":
+        reason, remedy = "Inadmissible", "name a queue that exists and is active, or have it repaired"
+    if evicted.get("status") == "True":
+        said.append(f"was evicted ({evicted.get('reason')}): {evicted.get('message')}")
+    if reserved.get("status") != "True" and reserved.get("message"):
+        said.append(str(reserved["message"]))
+    command = describe(about)
+    return Cause(reason, about, one_line("; ".join(said)), remedy, command)
+
+
+def _position(snapshot: Snapshot) -> str:
+    if snapshot.position is None:
+        return ""
+    local, cluster = snapshot.position
+    return f" at position {local + 1} ({cluster + 1} of all that share its quota)"
+
+
+def workload_selector(uids: list[str]) -> str:
+    """The label selector of the Workloads of jobs."""
+    return f"{JOB_UID} in ({','.join(sorted(uids))})"
+
+
+def jobset_selector(name: str) -> str:
+    """The label selector of the Jobs and pods of a JobSet."""
+    return f"{JOBSET_NAME}={name}"
