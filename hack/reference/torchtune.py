@@ -34,7 +34,15 @@ def torchtune() -> str:
         "batch needs comes on top, so a GPU must have more than the state. What torchtune has measured is in "
         "[its README](https://github.com/pytorch/torchtune/tree/v0.6.1#memory-and-training-speed).",
         table(
-            ("runtime", "method", "GPUs", "`trainer` of the TrainJob", "configuration", "state, GiB", "measured"),
+            (
+                "runtime",
+                "method",
+                "GPUs",
+                "`trainer` of the TrainJob",
+                "configuration",
+                "state, GiB, computed",
+                "measured",
+            ),
             (_variant(model, variant) for model in MODELS for variant in model.on_one_node),
         ),
         "`command: [tune, run]` leaves the method of the runtime behind. With more GPUs of one node the state is "

@@ -37,6 +37,7 @@ GPU = Devices(1)
         pytest.param({"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 60}, 1, id="metax"),
         pytest.param({"iluvatar.ai/BI-V150-vgpu": 2, "iluvatar.ai/BI-V150.vMem": 64}, 2, id="iluvatar"),
         pytest.param({"hygon.com/dcunum": 2, "hygon.com/dcumem": 2000}, 2, id="hygon"),
+        pytest.param({"hygon.com/hcunum": 2, "hygon.com/hcumem": 2000}, 2, id="hygon-by-its-new-name"),
         pytest.param({"koordinator.sh/gpu": 50}, 1, id="koordinator-half"),
         pytest.param({"koordinator.sh/gpu": 200}, 2, id="koordinator-hundredths"),
         pytest.param({"koordinator.sh/gpu-core": 200, "koordinator.sh/gpu-memory-ratio": 200}, 2, id="koordinator"),
@@ -58,9 +59,11 @@ def test_gpus(amounts: dict[str, object], count: int) -> None:
     "name",
     [
         "habana.ai/gaudi", "huawei.com/Ascend910", "huawei.com/Ascend310P", "huawei.com/Ascend910B4",
-        "huawei.com/Ascend910-16c", "huawei.com/npu", "google.com/tpu", "aws.amazon.com/neuron",
+        "huawei.com/Ascend910B4-1", "huawei.com/Ascend910-16c", "huawei.com/Ascend310P-4c.3cpu", "huawei.com/npu",
+        "google.com/tpu", "aws.amazon.com/neuron",
         "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice", "cambricon.com/mlu", "cambricon.com/mlu370",
-        "enflame.com/gcu", "kunlunxin.com/xpu",
+        "cambricon.com/mlu370.share", "cambricon.com/mlu370.mim-2m.8gb", "enflame.com/gcu", "enflame.com/drs-gcu",
+        "kunlunxin.com/xpu", "kunlunxin.com/vxpu",
     ],
 )  # fmt: skip
 def test_other_devices(name: str) -> None:
@@ -72,6 +75,11 @@ def test_other_devices(name: str) -> None:
 def test_shares_of_other_devices(name: str) -> None:
     """Their memory and cores are no devices."""
     assert USUAL_DEVICES.devices_of({"limits": {name: 4}}, {}, "") == NONE
+
+
+def test_cores_of_ascend() -> None:
+    """Who asks for cores of an Ascend chip gets one device that has them."""
+    assert USUAL_DEVICES.devices_of({"limits": {"huawei.com/npu-core": 8}}, {}, "") == Devices(1, False)
 
 
 def test_cores_before_devices() -> None:

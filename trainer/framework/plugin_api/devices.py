@@ -55,29 +55,33 @@ class DeviceKind:
     """Whether `torchrun` counts them itself, as GPUs. Defaults to yes."""
 
 
-_HAMI: Final = "https://project-hami.io/docs"
+_NVIDIA: Final = "https://github.com/NVIDIA/k8s-device-plugin"
+_AMD: Final = "https://instinct.docs.amd.com/projects/k8s-device-plugin, https://github.com/ROCm/k8s-gpu-dra-driver"
+_INTEL_PLUGINS: Final = "https://intel.github.io/intel-device-plugins-for-kubernetes/cmd/gpu_plugin/README.html"
+_INTEL_CLASSES: Final = "https://github.com/intel/intel-resource-drivers-for-kubernetes"
+_GAUDI: Final = (
+    "https://docs.habana.ai/en/latest/Installation_Guide/Additional_Installation/Kubernetes_Installation/"
+    "Intel_Gaudi_Kubernetes_Device_Plugin.html"
+)
+_NEURON: Final = "https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html"
+_CAMBRICON: Final = "https://github.com/Cambricon/cambricon-k8s-device-plugin"
+_HAMI: Final = "https://github.com/Project-HAMi/HAMi/blob/master/charts/hami/values.yaml"
+_ASCEND: Final = "https://gitcode.com/Ascend/mind-cluster"
 _VOLCANO: Final = "https://github.com/volcano-sh/volcano/blob/master/docs/user-guide/how_to_use_volcano_vgpu.md"
 _KOORDINATOR: Final = "https://koordinator.sh/docs/user-manuals/device-scheduling-gpu-share"
-_NVIDIA: Final = "https://github.com/NVIDIA/k8s-device-plugin"
-_NEURON: Final = "https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html"
 
 KINDS: Final = (
     DeviceKind(_NVIDIA, r"nvidia\.com/gpu(\.shared)?", r"gpu\.nvidia\.com"),
+    # The plugin writes the + of a profile as a dot: 1g.10gb+me is mig-1g.10gb.me.
     DeviceKind(_NVIDIA, r"nvidia\.com/mig-[0-9]+g\.[0-9]+gb([.+-].*)?(\.shared)?", r"mig\.nvidia\.com"),
-    DeviceKind("https://github.com/ROCm/k8s-device-plugin", r"amd\.com/(gpu|[sdtqc]px_nps[0-9]+)", r"gpu\.amd\.com"),
-    DeviceKind(
-        "https://github.com/intel/intel-device-plugins-for-kubernetes", r"gpu\.intel\.com/(i915|xe)", r"gpu\.intel\.com"
-    ),
+    DeviceKind(_AMD, r"amd\.com/(gpu|[sdtqc]px_nps[0-9]+)", r"gpu\.amd\.com"),
+    DeviceKind(f"{_INTEL_PLUGINS}, {_INTEL_CLASSES}", r"gpu\.intel\.com/(i915|xe)", r"gpu\.intel\.com"),
     DeviceKind(_VOLCANO, r"volcano\.sh/v?gpu-number"),
+    DeviceKind(f"{_GAUDI}, {_INTEL_CLASSES}", r"habana\.ai/gaudi", r"gaudi\.intel\.com", seen_by_torchrun=False),
+    # Chips (Ascend910B4-1 is one) and their parts (Ascend310P-4c.3cpu).
     DeviceKind(
-        "https://docs.habana.ai/en/latest/Installation_Guide/Additional_Installation/Kubernetes_Installation",
-        r"habana\.ai/gaudi",
-        r"gaudi\.intel\.com",
-        seen_by_torchrun=False,
-    ),
-    DeviceKind(
-        "https://gitcode.com/Ascend/mind-cluster",
-        r"huawei\.com/(npu|Ascend[0-9]+[A-Z0-9]*(-[0-9]+c(\.[0-9]+cpu)?)?)",
+        f"{_ASCEND}, {_HAMI}",
+        r"huawei\.com/(npu|Ascend[0-9]+[A-Z0-9]*(-[0-9]+(c(\.[0-9]+cpu)?)?)?)",
         seen_by_torchrun=False,
     ),
     DeviceKind(
@@ -86,12 +90,15 @@ KINDS: Final = (
         r"tpu\.google\.com",
         seen_by_torchrun=False,
     ),
+    # A device has several cores, each of which runs a process. Neuron 2.20 and newer has no neurondevice.
     DeviceKind(_NEURON, r"aws\.amazon\.com/neuroncore", seen_by_torchrun=False),
     DeviceKind(_NEURON, r"aws\.amazon\.com/neuron(device)?", r"neuron\.aws\.com", seen_by_torchrun=False),
-    DeviceKind(_HAMI, r"cambricon\.com/(v?mlu|mlu[0-9]+)", seen_by_torchrun=False),
-    DeviceKind(_HAMI, r"hygon\.com/dcu(num)?"),
+    DeviceKind(
+        f"{_CAMBRICON}, {_HAMI}", r"cambricon\.com/(v?mlu|mlu[0-9]+)(\.share|\.mim-.+)?", seen_by_torchrun=False
+    ),
+    DeviceKind(_HAMI, r"hygon\.com/[dh]cu(num)?"),  # dcunum in older releases
     DeviceKind(_HAMI, r"(metax-tech|mthreads)\.com/[sv]?gpu|iluvatar\.ai/([A-Z0-9-]+-)?v?gpu"),
-    DeviceKind(_HAMI, r"enflame\.com/v?gcu", seen_by_torchrun=False),
+    DeviceKind(_HAMI, r"enflame\.com/(v|drs-|shared-)?gcu", seen_by_torchrun=False),  # vgcu in older releases
     DeviceKind(_HAMI, r"kunlunxin\.com/v?xpu", seen_by_torchrun=False),
     DeviceKind(_KOORDINATOR, r"koordinator\.sh/gpu(-memory-ratio)?", unit=Unit.HUNDREDTH),
     DeviceKind("whoever calls a resource gpu counts whole ones", r".+/v?(gpu|GPU)", r"gpu\..+"),
@@ -100,6 +107,7 @@ KINDS: Final = (
         r".+gpu[-_.]?(mem|core|ratio|percent).*",
         unit=Unit.SHARE,
     ),
+    DeviceKind(f"cores of {_ASCEND}", r"huawei\.com/npu-core", unit=Unit.SHARE, seen_by_torchrun=False),
 )
 """What is a device. The first row of which a container has any decides."""
 
