@@ -133,6 +133,19 @@ def test_where_it_cannot_be(options: dict[str, Any], container: Object | None) -
     assert "initContainers" not in pod_spec(train_job(), *jobs, container=container, **options)
 
 
+def test_peer_that_reports() -> None:
+    """A chief of TensorFlow is the primary pod, so it has the reporter and its workers have none."""
+    jobs = (replicated_job(name, {"name": "trainer", "image": "i"}) for name in ("node", "chief"))
+    job = train_job()
+    info = extract(job, ClusterTrainingRuntime.from_object(runtime_object(*jobs, policy={"tensorflow": {}})))
+    node, chief = info.pod_sets
+    info.report_from(chief)
+    plugin().identify_pod_network(info, job)
+
+    assert [container.name for container in chief.init_containers] == ["trainer-reporter"]
+    assert (node.init_containers, node.volumes) == ([], [])
+
+
 def test_restricted_namespace() -> None:
     """The init container fulfils the Pod Security Standard that the training fulfils by itself."""
     own = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}

@@ -93,6 +93,16 @@ def test_launcher() -> None:
     assert info.trainer.volumes == []
 
 
+def test_peers() -> None:
+    """A chief, which reports, gets them, as do the others that train with it."""
+    jobs = (replicated_job(name, {"name": "trainer", "image": "i"}) for name in ("node", "chief", "ps"))
+    info = enforced(train_job(), *jobs, policy={"tensorflow": {}})
+
+    assert [pods.volumes for pods in info.pod_sets] == [[VOLUME]] * 3
+    for pods in info.pod_sets:
+        assert {each["name"]: each["value"] for each in pods.main_container.env} == ENV
+
+
 def test_variables_of_the_trainjob_win() -> None:
     """Somebody may post to a server of their own."""
     url = {"name": "KUBEFLOW_TRAINER_SERVER_URL", "value": "https://mine"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from trainer.api.model import ApiModel
-from trainer.api.progress import REPORTER
+from trainer.api.progress import PRIMARY_POD, REPORTER
 from trainer.framework import AdmissionWarning, Container, Watch, by_name, pod_spec_of, upsert
 from trainer.kube.objects import ObjectKey
 from trainer.workloads import JOBSETS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Finding, PluginContext, RuntimeInfo
+    from trainer.framework import Finding, PluginContext, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
 NAME: Final = "trainer-reporter"
@@ -68,7 +68,7 @@ class ProgressReporter:
         if not self._image:
             rule = "has no effect: plugins.configuration.progress-reporter.image of the manager names no image"
             yield AdmissionWarning(field, rule)
-        elif any(each.name == NAME for each in info.trainer.init_containers):
+        elif any(each.name == NAME for each in _reporting(info).init_containers):
             yield AdmissionWarning(field, f"has no effect: the pods have an init container named {NAME}")
         elif info.launcher is not None:
             yield AdmissionWarning(field, "has no effect: the launcher of MPI starts processes without its environment")
@@ -78,7 +78,8 @@ class ProgressReporter:
         image = self._image_of(info, train_job)
         if not image:
             return
-        pods, main = info.trainer, info.main_container
+        pods = _reporting(info)
+        main = pods.main_container
         if any(each.name == NAME for each in pods.init_containers):
             return
         values = {name: _value(main, name) for name in _SEPARATORS}
@@ -121,6 +122,11 @@ def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
     """What the first annotation that there is says: of the TrainJob, for its JobSet, of the runtime."""
     stated = (train_job.metadata.annotations or {}, info.train_job_annotations, info.annotations)
     return next((each[REPORTER] for each in stated if REPORTER in each), "") == "true"
+
+
+def _reporting(info: RuntimeInfo) -> PodSet:
+    """The pods of which one reports: the nodes, unless a peer of theirs is the primary pod, such as a chief."""
+    return next((peer for peer in info.peers if peer.annotations.get(PRIMARY_POD) == "true"), info.trainer)
 
 
 def _value(container: Container, name: str) -> str | None:

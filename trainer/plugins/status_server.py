@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo, Watch
+    from trainer.framework import Component, PodSet, Reader, RuntimeInfo, Watch
     from trainer.kube.objects import Object
 
 AUTHORITY_LABEL = "trainer.kubeflow.org/status-server-authority"
@@ -51,37 +51,39 @@ class StatusServerAccess:
         yield from CERTIFICATES.watches()
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Set variables and mount the volume in all containers of the nodes, or of an MPI launcher."""
-        if not self._may_post(info, train_job):
-            return
+        """Set variables and mount the volume in all containers of nodes and their peers, or of an MPI launcher."""
         namespace = train_job.metadata.namespace or ""
-        pods = info.training_pod_sets[0]
-        upsert(pods.volumes, [_volume(namespace, train_job.metadata.name)], by_name)
         variables = {
             "KUBEFLOW_TRAINER_SERVER_URL": f"{self._url}{status_path(namespace, train_job.metadata.name)}",
             "KUBEFLOW_TRAINER_SERVER_CA_CERT": f"{_DIRECTORY}/{_AUTHORITY}",
             "KUBEFLOW_TRAINER_SERVER_TOKEN": f"{_DIRECTORY}/{_TOKEN}",
         }
-        for container in pods.containers:
-            container.set_env({"name": name, "value": value} for name, value in variables.items())
-            container.mount([{"name": VOLUME, "mountPath": _DIRECTORY, "readOnly": True}])
+        for pods in self._posting(info, train_job):
+            upsert(pods.volumes, [_volume(namespace, train_job.metadata.name)], by_name)
+            for container in pods.containers:
+                container.set_env({"name": name, "value": value} for name, value in variables.items())
+                container.mount([{"name": VOLUME, "mountPath": _DIRECTORY, "readOnly": True}])
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The ConfigMap with the certificates, which follows them while the pods run."""
-        if self._may_post(info, train_job):
+        if self._posting(info, train_job):
             yield CERTIFICATES.component(train_job, {_AUTHORITY: self._authority().decode()})
 
-    def _may_post(self, info: RuntimeInfo, train_job: TrainJob) -> bool:
-        """Whether a pod trains and may get a token; none of a JobSet from before the gate was on can change."""
+    def _posting(self, info: RuntimeInfo, train_job: TrainJob) -> list[PodSet]:
+        """The pods that train and may get a token; none of a JobSet from before the gate was on can change."""
         if not info.trains:
-            return False
-        key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
-        jobset = self._reader.get(JOBSETS, key)
-        return jobset is None or any(
-            volume["name"] == VOLUME
+            return []
+        posting = [info.launcher] if info.launcher else info.training_pod_sets
+        jobset = self._reader.get(JOBSETS, ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name))
+        if jobset is None:
+            return posting
+        with_token = {
+            job["name"]
             for job in jobset["spec"].get("replicatedJobs") or []
             for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or []
-        )
+            if volume["name"] == VOLUME
+        }
+        return [pods for pods in posting if pods.name in with_token]
 
 
 def _volume(namespace: str, name: str) -> Object:

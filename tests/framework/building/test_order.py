@@ -38,6 +38,15 @@ def labelled(name: str, step: str) -> Object:
     return job
 
 
+def test_exporter_behind_a_chief() -> None:
+    """The end of a chief is that of the training: its workers and parameter servers need not end."""
+    jobs = NODE, replicated_job("chief"), replicated_job("ps"), FINALIZER
+    job = train_job()
+    info = extract(job, runtime(*jobs, jobset=IN_ORDER, policy={"tensorflow": {}}))
+    depends_on = {each["name"]: each.get("dependsOn") for each in build_jobset(info, job)["spec"]["replicatedJobs"]}
+    assert depends_on["finalizer"] == [{"name": "chief", "status": "Complete"}]
+
+
 @pytest.mark.parametrize(
     ("jobs", "expected"),
     [

@@ -6,7 +6,7 @@ The KEP's fine-tuning runtimes need each step *completed* before the next, so In
 | replicated Job | starts when |
 |---|---|
 | after an initializer | the initializer has completed |
-| exporter (container model-exporter) | the training has completed: the launcher if there is one, else the trainer |
+| exporter (container model-exporter) | the training has completed: the launcher or chief, if any, else the trainer |
 | MPI launcher | its nodes, wherever they are in the list, are ready |
 | any other | the one before it is ready |
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset import DependsOn
+from trainer.api.trainingruntime import TENSORFLOW_ROLES
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.field_errors import forbidden
@@ -65,7 +66,7 @@ def _move_launcher(info: RuntimeInfo) -> None:
 def _dependency(info: RuntimeInfo, pod_set: PodSet, before: PodSet) -> DependsOn:
     launcher = _launcher(info)
     if pod_set is not launcher and _has_container(pod_set, {MODEL_EXPORTER}):
-        training = launcher or _nodes(info) or before
+        training = launcher or _chief(info) or _nodes(info) or before
         earlier = info.pod_sets.index(training) < info.pod_sets.index(pod_set)
         return DependsOn(name=(training if earlier else before).name, status="Complete")
     return DependsOn(name=before.name, status="Complete" if _initializes(before) else "Ready")
@@ -77,6 +78,11 @@ def _nodes(info: RuntimeInfo) -> PodSet | None:
 
 def _launcher(info: RuntimeInfo) -> PodSet | None:
     return next((pod_set for pod_set in info.pod_sets if pod_set.name == LAUNCHER), None)
+
+
+def _chief(info: RuntimeInfo) -> PodSet | None:
+    """The pod whose end is that of a training with TensorFlow; nodes and parameter servers need not end."""
+    return next((pod_set for pod_set in info.peers if pod_set.name == TENSORFLOW_ROLES[0]), None)
 
 
 def _initializes(pod_set: PodSet) -> bool:
