@@ -38,7 +38,7 @@ example-exists:
 test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
 	$(BIN)/pytest -n 3
 
-e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk
+e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk $(VENV)/.tf-keras
 	$(E2E)
 
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
@@ -133,6 +133,11 @@ $(VENV)/.dev: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/
 # In a directory of its own: mpirun in $(BIN) would hide that of Open MPI.
 $(VENV)/.mpich: constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --ignore-installed --prefix $(VENV)/mpich mpich
+	@touch $@
+
+# In a directory of its own, and without what it needs: it names tensorflow, and tensorflow-cpu is what is installed.
+$(VENV)/.tf-keras: constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --no-deps --target $(VENV)/tf-keras --upgrade tf-keras
 	@touch $@
 
 # In a directory of its own: it pins an older client of Kubernetes.

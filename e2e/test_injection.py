@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,8 +19,7 @@ from trainer.progress.injection.install import install
 from trainer.progress.protocol import Message, parse, tagged_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from e2e.cluster import Cluster
     from e2e.manager import Manager
@@ -75,6 +75,22 @@ model.compile("sgd", "mse")
 x = np.random.default_rng(0).random((32, 4), dtype="float32")
 model.fit(x, x.sum(1), batch_size=8, epochs=3, verbose=0)
 """
+KERAS_2 = """
+import os, sys
+os.environ |= {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+if sys.argv[1] == "tf_keras":
+    import tf_keras as keras
+else:
+    from tensorflow import keras
+import numpy as np
+
+model = keras.Sequential([keras.layers.InputLayer(input_shape=(4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.random.default_rng(0).random((32, 4), dtype="float32")
+model.fit(x, x.sum(1), batch_size=8, epochs=3, verbose=0)
+"""
+TF_KERAS = Path(sys.prefix) / "tf-keras"
+"""Where `make` installs Keras 2."""
 XGBOOST = """
 import numpy as np
 import xgboost
@@ -107,12 +123,12 @@ TUNE = {
 """Recipes of torchtune, as `tune run` takes them."""
 
 
-def trained(directory: Path, script: str, *arguments: str) -> list[Message]:
+def trained(directory: Path, script: str, *arguments: str, paths: Sequence[Path] = ()) -> list[Message]:
     """What a script reports, with the reporter; without it, it says the same otherwise."""
     (directory / "train.py").write_text(
         f"import sys\n{script}\nprint('end', sys.warnoptions, flush=True)\nsys.exit(7)\n"
     )
-    result = run(directory, [sys.executable, "train.py", *arguments])
+    result = run(directory, [sys.executable, "train.py", *arguments], *paths)
     assert (result.returncode, b"end []\n" in result.stdout) == (7, True), result.stderr.decode()
     return messages(result)
 
@@ -173,6 +189,14 @@ def check_twelve(reported: list[Message], metric: str) -> None:
     assert (steps[-1], {message.total_steps for message in reported}) == (12, {12})
     names = {name for message in reported for name in (*(message.train_metrics or {}), *(message.eval_metrics or {}))}
     assert metric in names
+
+
+@pytest.mark.parametrize("name", ["tf_keras", "tf.keras"])
+@pytest.mark.skipif(not TF_KERAS.is_dir(), reason="tf-keras is not installed: make e2e installs it")
+@needing("tensorflow")
+def test_keras_2(name: str, tmp_path: Path) -> None:
+    """Keras 2 reports as Keras 3 does, by its own name and by that in TensorFlow."""
+    check_twelve(trained(tmp_path, KERAS_2, name, paths=[TF_KERAS]), "loss")
 
 
 @pytest.mark.parametrize("recipe", TUNE)

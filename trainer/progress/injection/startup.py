@@ -11,6 +11,7 @@ HOOKS = "trainer.progress.injection.hooks"
 SOURCES = {
     "transformers.trainer": "watch_transformers",
     "keras.src.callbacks.callback_list": "watch_keras",
+    "tf_keras.src.callbacks": "watch_keras",
     "xgboost.training": "watch_xgboost",
     "tqdm.std": "watch_tqdm",
 }
