@@ -168,6 +168,8 @@ def complaint_about(command: list[str]) -> str | None:
     match program:
         case "trainer":
             return _wrong_with_trainer(arguments)
+        case "kubectl" if arguments[:1] == ["trainer"]:  # the command as a plugin of kubectl
+            return _wrong_with_trainer([word for word in arguments[1:] if word != "..."])
         case "kubectl":
             return _wrong_with_kubectl(arguments)
         case "make":
