@@ -113,6 +113,21 @@ def test_accepted(schema: Object, value: Any) -> None:
     assert check_value(value, compile_schema(schema)) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        pytest.param(closed(a=TEXT), closed(a=TEXT | {"description": "b"}), True, id="described-otherwise"),
+        pytest.param(closed(a=TEXT), closed(b=TEXT), False, id="another-field"),
+        pytest.param(closed(a=TEXT), closed(a=TEXT) | {"required": ["a"]}, False, id="required"),
+        pytest.param(TEXT, TEXT | {"maxLength": 0}, False, id="bound-of-zero"),
+        pytest.param({"type": "number", "minimum": 1}, {"type": "number", "minimum": 1.0}, False, id="float"),
+    ],
+)
+def test_what_says_the_same_is_compiled_once(one: Object, other: Object, shared: bool) -> None:
+    """Three kinds hold pod templates, whose nodes take a megabyte and a half."""
+    assert (compile_schema(one) is compile_schema(other)) is shared
+
+
 def test_paths() -> None:
     """Fields, items and keys of maps differ in paths."""
     schema = closed(

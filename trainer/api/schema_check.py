@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trainer.api import patterns
@@ -116,9 +117,9 @@ def must_be(path: str, value: object, expected: str) -> FieldError:
     return field_errors.type_invalid(path, _shown(value), f"must be {expected}{remedy}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Node:
-    """A compiled schema; made by `compile_schema` and never changed after."""
+    """A compiled schema; made by `compile_schema` and never changed after, since several schemas may share it."""
 
     kind: str = ""
     """JSON type; `int-or-string`; or "" for any type."""
@@ -264,32 +265,39 @@ def _accept(_value: Any, _path: Path, _errors: Findings) -> None:
 
 def compile_schema(schema: Mapping[str, Any]) -> Node:
     """Compile a structural schema, or any JSON schema without references; unknown keywords are ignored."""
-    properties = {name: compile_schema(child) for name, child in (schema.get("properties") or {}).items()}
+    properties = tuple((name, compile_schema(child)) for name, child in (schema.get("properties") or {}).items())
     additional, items = schema.get("additionalProperties"), schema.get("items")
     least, most = schema.get("minimum"), schema.get("maximum")
     lowest, highest = _RANGES.get(str(schema.get("format")), (None, None))
     item_properties = (items or {}).get("properties") or {}
     kind = "int-or-string" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "")
-    return Node(
-        kind=kind if isinstance(kind, str) else "",
-        properties=properties,
-        values=compile_schema(additional) if isinstance(additional, dict) else None,
-        items=compile_schema(items) if isinstance(items, dict) else None,
-        is_open=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
-        required=tuple(schema.get("required") or ()),
-        list_type=schema.get("x-kubernetes-list-type", ""),
-        keys=tuple(
+    facts = {
+        "kind": kind if isinstance(kind, str) else "",
+        "values": compile_schema(additional) if isinstance(additional, dict) else None,
+        "items": compile_schema(items) if isinstance(items, dict) else None,
+        "is_open": bool(schema.get("x-kubernetes-preserve-unknown-fields")),
+        "required": tuple(schema.get("required") or ()),
+        "list_type": schema.get("x-kubernetes-list-type", ""),
+        "keys": tuple(
             (key, item_properties.get(key, {}).get("default")) for key in schema.get("x-kubernetes-list-map-keys") or ()
         ),
-        enum=tuple(schema.get("enum") or ()),
-        pattern=schema.get("pattern", ""),
-        expression=patterns.compiled(schema["pattern"]) if "pattern" in schema else None,
-        shortest=schema.get("minLength", schema.get("minItems", 0)),
-        longest=schema.get("maxLength", schema.get("maxItems", schema.get("maxProperties"))),
-        least=lowest if least is None else least,
-        most=highest if most is None else most,
-        more_than=schema.get("exclusiveMinimum"),
-    )
+        "enum": tuple(schema.get("enum") or ()),
+        "pattern": schema.get("pattern", ""),
+        "shortest": schema.get("minLength", schema.get("minItems", 0)),
+        "longest": schema.get("maxLength", schema.get("maxItems", schema.get("maxProperties"))),
+        "least": lowest if least is None else least,
+        "most": highest if most is None else most,
+        "more_than": schema.get("exclusiveMinimum"),
+    }
+    return _shared(properties, **{name: fact for name, fact in facts.items() if fact is not None and fact != ""})
+
+
+# 1 and 1.0 are told apart in messages.
+@lru_cache(maxsize=None, typed=True)
+def _shared(properties: tuple[tuple[str, Node], ...], **facts: Any) -> Node:
+    """One node for all schemas that say the same: three kinds hold pod templates, each of hundreds of fields."""
+    pattern = facts.get("pattern")
+    return Node(properties=dict(properties), expression=patterns.compiled(pattern) if pattern else None, **facts)
 
 
 def _too_short(path: str, value: Any, least: int, what: str) -> FieldError:
