@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import uuid
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -55,8 +56,12 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the test that looks back at the end."""
-    items.sort(key=lambda item: item.path.name == LAST)
+    """Put the files that may take longest first, so that no worker is left with one, and the last one at the end."""
+    limits: Counter[Path] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        limits[item.path] += mark.args[0] if mark else int(config.getini("timeout"))
+    items.sort(key=lambda item: (item.path.name == LAST, -limits[item.path], item.path))
     if not config.stash[_LEFT_OUT]:
         config.stash[_PART].modules = {str(item.path) for item in items}
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 POLL_SECONDS = 0.1
+LONGEST_POLL_SECONDS = 0.5
+"""After a wait of some seconds: each poll starts a kubectl, on the cores on which the awaited processes start."""
 
 
 def until(
@@ -26,11 +28,12 @@ def until(
         condition: what is polled.
         what: what is waited for; a function, called after the timeout, where that tells how far it has come.
         timeout: seconds.
-        pause: seconds between two polls.
+        pause: seconds between two polls at first; later a tenth of the time waited, up to LONGEST_POLL_SECONDS.
     """
-    deadline = time.monotonic() + timeout
+    start = time.monotonic()
     while not (result := condition()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - start
+        if waited > timeout:
             raise AssertionError(f"not within {timeout:.0f} s: {what if isinstance(what, str) else what()}")
-        time.sleep(pause)
+        time.sleep(max(pause, min(waited / 10, LONGEST_POLL_SECONDS)))
     return result
