@@ -495,4 +495,4 @@ async def test_no_authority() -> None:
         while not outcome:
             await settle()
             await clock.advance(60)
-    assert str(outcome[0]).endswith("there is no ca.crt beside tls.crt, by which pods could verify it")
+    assert str(outcome[0]).endswith("there is no ca.crt beside tls.crt, by which clients could verify it")

@@ -37,7 +37,6 @@ from trainer.kube.access import BearerGate, bearer_token
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import (
     BadRequestError,
-    ConfigurationError,
     ConflictError,
     InvalidError,
     KubeError,
@@ -164,17 +163,14 @@ class StatusServer:
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._certificates.run, self._tls.install)
-            await self._wait_for_certificate()
+            await self._tls.require_certificate(
+                self._certificates,
+                self._clock,
+                self._options.certificate_timeout,
+                what="certificate for the status server",
+                with_authority=True,
+            )
             await self._server.run(anyio.sleep_forever, grace=_FINISH)
-
-    async def _wait_for_certificate(self) -> None:
-        async with move_on_after(self._clock, self._options.certificate_timeout) as limit:
-            await self._tls.wait_for_certificate()
-            await self._certificates.ca.other_than(b"")  # by which pods verify it
-        if limit.cancelled_caught:
-            waited = f"{self._options.certificate_timeout:g} s"
-            problem = self._certificates.problem or "there is no ca.crt beside tls.crt, by which pods could verify it"
-            raise ConfigurationError(f"no certificate for the status server within {waited}: {problem}")
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         try:

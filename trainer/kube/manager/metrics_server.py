@@ -24,8 +24,6 @@ import structlog
 from aiohttp import web
 
 from trainer.kube.access import BearerGate
-from trainer.kube.clock import move_on_after
-from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.metrics.servers import ExpirySeries
@@ -134,15 +132,10 @@ class MetricsServer:
         async with anyio.create_task_group() as tasks:
             if self._tls is not None:
                 tasks.start_soon(self._certificates.run, self._tls.install)
-                await self._wait_for_certificate(self._tls)
+                await self._tls.require_certificate(
+                    self._certificates, self._clock, self._options.certificate_timeout, what="certificate for metrics"
+                )
             await self._server.run(anyio.sleep_forever, grace=_FINISH)
-
-    async def _wait_for_certificate(self, tls: ServingTls) -> None:
-        async with move_on_after(self._clock, self._options.certificate_timeout) as limit:
-            await tls.wait_for_certificate()
-        if limit.cancelled_caught:
-            waited = f"{self._options.certificate_timeout:g} s"
-            raise ConfigurationError(f"no certificate for metrics within {waited}: {self._certificates.problem}")
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if self._gate is not None:

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 import structlog
 
+from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import expiry_of, load_pair
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.clock import Clock
-    from trainer.kube.serving.certificates import ServingCertificate
+    from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 
 log = structlog.get_logger(__name__)
 
@@ -119,6 +120,29 @@ class ServingTls:
     async def wait_for_certificate(self) -> None:
         """Wait until there is one."""
         await self._installed.wait()
+
+    async def require_certificate(
+        self, source: CertificateSource, clock: Clock, timeout: float, *, what: str, with_authority: bool = False
+    ) -> None:
+        """Wait until there is one, for so many seconds.
+
+        Args:
+            source: which gives it to this server.
+            clock: of the server.
+            timeout: seconds.
+            what: the certificate, as the error calls it.
+            with_authority: whether clients need the CA bundle of the source as well. Default: no.
+
+        Raises:
+            ConfigurationError: there was none in time; says why.
+        """
+        async with move_on_after(clock, timeout) as limit:
+            await self.wait_for_certificate()
+            if with_authority:
+                await source.ca.other_than(b"")
+        if limit.cancelled_caught:
+            problem = source.problem or "there is no ca.crt beside tls.crt, by which clients could verify it"
+            raise ConfigurationError(f"no {what} within {timeout:g} s: {problem}")
 
     async def follow_client_ca(self, clock: Clock) -> None:
         """Read the authorities of clients again when their file changes, until cancelled.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from trainer.kube.clock import move_on_after
-from trainer.kube.errors import ConfigurationError, KubeError
+from trainer.kube.errors import KubeError
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries, WebhookSeries
 from trainer.kube.serving.connection import ConnectionLimits
@@ -193,17 +192,12 @@ class WebhookServer:
             tasks.start_soon(self._certificates.run, self._tls.install)
             tasks.start_soon(self._tls.follow_client_ca, self._clock)
             with self._preparing:
-                await self._wait_for_certificate()
+                await self._tls.require_certificate(
+                    self._certificates, self._clock, self._options.certificate_timeout, what="serving certificate"
+                )
             if not self._stopping.is_set():
                 await self._server.run(self._stopping.wait)
             tasks.cancel_scope.cancel()
-
-    async def _wait_for_certificate(self) -> None:
-        async with move_on_after(self._clock, self._options.certificate_timeout) as limit:
-            await self._tls.wait_for_certificate()
-        if limit.cancelled_caught:
-            waited = f"{self._options.certificate_timeout:g} s"
-            raise ConfigurationError(f"no serving certificate within {waited}: {self._certificates.problem}")
 
     def _make_server(self, manager: Manager) -> HttpServer:
         limits = ConnectionLimits(
