@@ -44,7 +44,7 @@ def main():
     """Train and let rank 0 print the accuracy on digits that were not trained on."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    # Asks MPI for rank and world size, and its rank 0 for the address where all meet; torchrun has told them already.
+    # Asks MPI for rank and world size, and its rank 0 for the address where all meet; they have them from torchrun.
     deepspeed.init_distributed("nccl" if torch.cuda.is_available() else "gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     # In one piece, for mpirun mixes what processes write at the same time.

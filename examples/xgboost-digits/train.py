@@ -26,7 +26,7 @@ PARAMETERS = {
     "max_depth": 4,
     "nthread": 1,  # so little data that more threads only wait for each other; left out, it is all CPUs of the node
 }
-PATIENCE = 300  # seconds for which nodes wait for the first one
+TIMEOUT = 300  # seconds for which nodes wait for the first one
 
 HOST, PORT = os.environ["DMLC_TRACKER_URI"], int(os.environ["DMLC_TRACKER_PORT"])
 NODE = int(os.environ["DMLC_TASK_ID"])
@@ -47,7 +47,7 @@ class Progress(xgb.callback.TrainingCallback):
 
 def resolve(host):
     """The address of a node, which has none before its pod runs."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             return socket.getaddrinfo(host, None)[0][4][0]
@@ -67,7 +67,7 @@ def train(local):
         digits.data, digits.target, test_size=0.2, random_state=0, stratify=digits.target
     )
     task = f"{NODE:06}.{local:03}"  # the tracker numbers the workers in the order of this text
-    # Attempts to reach the tracker are 2, 4, 6, ... seconds apart: 16 of them take about as long as PATIENCE.
+    # Attempts to reach the tracker are 2, 4, 6, ... seconds apart: 16 of them take about as long as TIMEOUT.
     with collective.CommunicatorContext(
         dmlc_tracker_uri=resolve(HOST), dmlc_tracker_port=PORT, dmlc_task_id=task, dmlc_retry=16
     ):

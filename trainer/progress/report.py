@@ -27,11 +27,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import SupportsFloat, TextIO, TypeVar
+    from typing import SupportsFloat, TypeVar
 
     Value = TypeVar("Value")
 
@@ -63,17 +64,10 @@ _RANKS = (
 )
 """Where the rank of a process is found. The first that is set wins: what started the process itself knows better."""
 
-_LIMITS = {
-    "progressPercentage": 100,
-    "estimatedRemainingSeconds": 2**63 - 1,
-    "currentStep": 2**31 - 1,
-    "totalSteps": 2**31 - 1,
-    "currentEpoch": 2**31 - 1,
-    "totalEpochs": 2**31 - 1,
-}
+_COUNTS = ("currentStep", "totalSteps", "currentEpoch", "totalEpochs")
+_LIMITS = {"progressPercentage": 100, "estimatedRemainingSeconds": 2**63 - 1, **dict.fromkeys(_COUNTS, 2**31 - 1)}
 _POSITION = frozenset({"progressPercentage", "currentStep", "currentEpoch"})
-_METRICS_LIMIT = 256
-_TEXT_LIMIT = 64
+_METRICS_LIMIT, _TEXT_LIMIT = 256, 64
 _LINE_LIMIT = 60_000
 """Bytes; longer lines are skipped by those who read them: at 64 KiB, of which a little is theirs."""
 _LINES_AT_THE_END = 10
@@ -122,17 +116,10 @@ def report(
     """
     try:
         if unnamed or unknown:
-            what = ", ".join(sorted(unknown)) or "arguments without a name"
-            _warn_once("arguments", "does not know %.200s", what)
-        given = (
-            progress_percentage,
-            estimated_remaining_seconds,
-            current_step,
-            total_steps,
-            current_epoch,
-            total_epochs,
-        )
-        fields = {name: value for name, value in zip(_LIMITS, given) if value is not None}  # noqa: B905 Python 3.8
+            _warn_once("arguments", "does not know %.200s", ", ".join(sorted(unknown)) or "arguments without a name")
+        counts = (current_step, total_steps, current_epoch, total_epochs)
+        given = zip(_LIMITS, (progress_percentage, estimated_remaining_seconds, *counts))  # noqa: B905 Python 3.8
+        fields = {name: value for name, value in given if value is not None}
         metrics = {"trainMetrics": train_metrics, "evalMetrics": eval_metrics}
         _reporter.take(fields, dict(_mappings(metrics)), force=force)
     except Exception as error:
@@ -216,13 +203,14 @@ class Reporter:
 class Stdout:
     """The stdout that the process was started with, even if a notebook, logger or bar has replaced it."""
 
-    def __init__(self) -> None:
-        self._is_cut = False
+    _is_cut = False  # whether the last line could be written in part only
 
     def write(self, line: bytes) -> bool:
         """Write a line in one piece; returns False when there is no stdout, it is full, or nobody reads it any more."""
         for stream in (sys.stdout, sys.__stdout__):
-            _flush(stream)  # else what was printed before would come later, and perhaps end in the middle of a line
+            # Else what was printed before would come later, and perhaps end in the middle of a line.
+            with suppress(Exception):  # there is none, it is closed, a broken pipe, or not a stream
+                stream.flush()  # type: ignore[union-attr]
         original = sys.__stdout__
         if original is None or original.closed:
             return False
@@ -231,21 +219,12 @@ class Stdout:
         data = b"\n" + line if self._is_cut else line
         sent, deadline = 0, time.monotonic() + _RETRY_SECONDS
         try:
-            while sent < len(data):
-                sent += _write_some(original.fileno(), data[sent:], deadline)
-        except OSError:
-            pass
+            with suppress(OSError):
+                while sent < len(data):
+                    sent += _write_some(original.fileno(), data[sent:], deadline)
         finally:
             self._is_cut = sent < len(data) and (sent > 0 or self._is_cut)
         return sent == len(data)
-
-
-def _flush(stream: TextIO | None) -> None:
-    try:
-        if stream is not None:
-            stream.flush()
-    except Exception:  # noqa: S110 closed, a broken pipe, or not a stream
-        pass
 
 
 def _write_some(fd: int, data: bytes, deadline: float) -> int:
@@ -265,38 +244,25 @@ def rank() -> int | None:
     In an Indexed Job whose pods have several processes each it is counted by pods. Otherwise it is that of PyTorch once
     its processes have met, else that of the environment.
     """
-    in_job = _rank_in_job()
-    if in_job is not None:
-        return in_job
+    index, local = _variable("JOB_COMPLETION_INDEX"), _variable("LOCAL_RANK")
+    if index is not None and local is not None and all(_variable(name) is None for name in _FORWARDED):
+        # The log of the first pod is followed, and an elastic torchrun may make another one rank 0 at each change.
+        return index * (_variable("LOCAL_WORLD_SIZE") or 1) + local
     distributed = sys.modules.get("torch.distributed")
-    try:
+    with suppress(Exception):  # built without it, half imported, being destroyed
         if distributed is not None and distributed.is_initialized() and distributed.get_world_size() > 1:
             return int(distributed.get_rank())
-    except Exception:  # noqa: S110 built without it, half imported, being destroyed
-        pass
     found = (_variable(name) for name in _RANKS)
     return next((number for number in found if number is not None), None)
-
-
-def _rank_in_job() -> int | None:
-    """Counted by pods, since the log of the first one is followed.
-
-    An elastic torchrun may make another pod rank 0 each time that nodes come and go.
-    """
-    index, local = _variable("JOB_COMPLETION_INDEX"), _variable("LOCAL_RANK")
-    if index is None or local is None or any(_variable(name) is not None for name in _FORWARDED):
-        return None
-    return index * (_variable("LOCAL_WORLD_SIZE") or 1) + local
 
 
 def _variable(name: str) -> int | None:
     """The number that a variable of the environment says, if it does."""
     text = os.environ.get(name, "")
-    try:
+    with suppress(ValueError, TypeError, KeyError, AttributeError):
         number = _tensorflow_rank(json.loads(text)) if name == "TF_CONFIG" and text else int(text)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-    return number if number >= 0 else None
+        return number if number >= 0 else None
+    return None
 
 
 def _tensorflow_rank(config: dict[str, dict[str, str]]) -> int:
@@ -309,8 +275,7 @@ def _tensorflow_rank(config: dict[str, dict[str, str]]) -> int:
 
 def encode(fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, object]]) -> bytes | None:
     """The line that says this, without what the controller manager would refuse the line for; None: nothing is left."""
-    wholes = ((name, _whole(name, fields[name])) for name in _LIMITS if name in fields)
-    message = {name: number for name, number in wholes if number is not None}
+    message = dict(_wholes(fields))
     maps = {name: dict(_numbers(name, metrics[name])) for name in ("trainMetrics", "evalMetrics") if name in metrics}
     limit = _METRICS_LIMIT
     while message or any(maps.values()):
@@ -324,13 +289,14 @@ def encode(fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, obje
     return None
 
 
-def _whole(name: str, value: object) -> int | None:
-    """The value without its fraction, if it is in range."""
-    number, limit = _number(value), _LIMITS[name]
-    if number is not None and 0 <= number < limit + 1:
-        return math.floor(number)
-    _warn_once(name, "left out %s=%s: must be a number from 0 to %d", name, _show(value), limit)
-    return None
+def _wholes(fields: Mapping[str, object]) -> Iterator[tuple[str, int]]:
+    """The fields that are in range, without their fractions."""
+    for name in (name for name in _LIMITS if name in fields):
+        number, limit = _number(fields[name]), _LIMITS[name]
+        if number is not None and 0 <= number < limit + 1:
+            yield name, math.floor(number)
+        else:
+            _warn_once(name, "left out %s=%s: must be a number from 0 to %d", name, _show(fields[name]), limit)
 
 
 def _numbers(field: str, metrics: Mapping[str, object]) -> Iterator[tuple[str, float]]:
@@ -354,22 +320,19 @@ def _number(value: object) -> float | None:
     """The number that something is, integers as such; None when it is none, or not finite."""
     if isinstance(value, (str, bytes, bytearray)):
         return None
-    try:
+    with suppress(Exception):
         item = getattr(value, "item", None)  # NumPy, PyTorch, JAX, MLX; TensorFlow and others have __float__
         number = item() if callable(item) else value
         if isinstance(number, int):
             return int(number)
         number = float(number)  # type: ignore[arg-type]  # raises for anything but a number
-    except Exception:
-        return None
-    return number if math.isfinite(number) else None
+        return number if math.isfinite(number) else None
+    return None
 
 
 def _held(value: object) -> object:
     """A copy of a tensor, which the script may change, without its graph and without waiting for the device."""
-    if isinstance(value, (int, float)):
-        return value
-    detach = getattr(value, "detach", None)
+    detach = None if isinstance(value, (int, float)) else getattr(value, "detach", None)
     if not callable(detach):
         return value
     tensor = detach()
@@ -424,12 +387,9 @@ def _warn_once(about: str, text: str, *args: object) -> None:
 
 def _interval() -> float:
     text = os.environ.get(INTERVAL_VARIABLE, "1")
-    try:
-        interval = float(text)
-    except ValueError:
-        interval = math.nan
-    if 0 <= interval < math.inf:
-        return interval
+    with suppress(ValueError):
+        if 0 <= float(text) < math.inf:
+            return float(text)
     _warn_once(INTERVAL_VARIABLE, "takes 1 for %s=%.50r: must be seconds", INTERVAL_VARIABLE, text)
     return 1.0
 
