@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds after which a trial that does not get on is given up."""
 
 
 class Arrivals:
     """Counts what a subject sees; cheap, since it runs once for each event inside of what is measured."""
 
-    def __init__(self, patience: float = PATIENCE) -> None:
-        self._patience = patience
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        self._timeout = timeout
         self.count = 0
         self.newest = 0
         """Highest resource version seen."""
@@ -61,9 +61,9 @@ class Arrivals:
         if is_reached():
             return
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 await self._reached.wait()
         except TimeoutError as error:
             raise TimeoutError(
-                f"waited {self._patience:.0f} s for {what}, saw {self.count}, the newest version {self.newest}"
+                f"waited {self._timeout:.0f} s for {what}, saw {self.count}, the newest version {self.newest}"
             ) from error

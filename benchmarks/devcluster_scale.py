@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 NAMESPACE = "default"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _READY = {"cluster": "cluster ready", "manager": "started manager"}
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 _CREATORS = 8
 _POLL = 1.0
 
@@ -102,7 +102,7 @@ def child(name: str, command: list[str], directory: Path) -> Iterator[Child]:
     with log.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, text=True)
     try:
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _TIMEOUT
         while _READY[name] not in log.read_text():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the {name} did not start:\n{log.read_text()[-2000:]}")

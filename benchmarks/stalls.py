@@ -14,7 +14,7 @@ TICK = 0.001
 
 
 class LoopStalls:
-    """Ticks each millisecond, or as often as told, and remembers the longest gap between two ticks.
+    """Ticks each millisecond, or at another interval, and remembers the longest gap between two ticks.
 
     The wall clock includes what other processes and threads took; the processor time of the loop's thread does not, so
     it tells on a busy machine too how long a callback or a garbage collection ran.

@@ -41,12 +41,12 @@ def identities(cluster: Cluster, kinds: str = "jobsets,jobs,pods") -> dict[str, 
 
 def repeated_events(cluster: Cluster) -> list[str]:
     """Events about TrainJobs of the namespace that tell the same more than once."""
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for event in cluster.list("events"):
         about = event["involvedObject"]
         if about["kind"] == "TrainJob":
-            told[f"{about['name']} {event['reason']}: {event['message']}"] += event.get("count") or 1
-    return [f"{count} x {text}" for text, count in told.items() if count > 1]
+            reported[f"{about['name']} {event['reason']}: {event['message']}"] += event.get("count") or 1
+    return [f"{count} x {text}" for text, count in reported.items() if count > 1]
 
 
 def delete_everything(cluster: Cluster) -> None:

@@ -120,11 +120,11 @@ class Replicas:
         # While its preStop hook runs, API servers learn not to ask it any more.
         self.balancer.out.add(replica.webhooks)
         replica.process.send(signal.SIGTERM)
-        told = time.monotonic()
+        reported = time.monotonic()
         assert replica.process.wait() == 0, replica.process.output()
         replica.is_running = False
         self.balancer.out.discard(replica.webhooks)
-        return told
+        return reported
 
     def restart_api_server(self) -> None:
         """SIGKILL the cluster, and start it again with what it had stored."""

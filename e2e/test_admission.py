@@ -185,7 +185,7 @@ def test_changes_while_suspended(cluster: Cluster) -> None:
 
 
 def test_without_webhooks_the_condition_tells(cluster: Cluster) -> None:
-    """With the webhooks switched off the same mistake is stored, told by the condition, and becomes no JobSet."""
+    """With the webhooks switched off the same mistake is stored, shown by the condition, and becomes no JobSet."""
     saved = [cluster.kubectl("get", name, "-o", "yaml").stdout for name in CONFIGURATIONS]
     cluster.kubectl("delete", *CONFIGURATIONS)
     try:

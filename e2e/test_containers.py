@@ -121,11 +121,11 @@ def test_readiness_over_http(cluster: Cluster) -> None:
 
     cluster.kubectl("wait", "--for=condition=Ready", "pod/server", "--timeout=30s")
 
-    def is_told() -> bool:
-        told = events(cluster, "server")
-        return any(reason == "Unhealthy" and "connection refused" in text for reason, text in told)
+    def is_reported() -> bool:
+        reported = events(cluster, "server")
+        return any(reason == "Unhealthy" and "connection refused" in text for reason, text in reported)
 
-    until(is_told, "an event tells that it was not ready at first")
+    until(is_reported, "an event tells that it was not ready at first")
 
 
 def test_hooks(cluster: Cluster) -> None:

@@ -39,7 +39,7 @@ pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="looks for the processes of a dev cluster of its own"),
 ]
 
-PATIENCE = 90.0
+TIMEOUT = 90.0
 """Seconds for one step: new processes import PyTorch, on as many cores as there are."""
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "torch-elastic" / "trainjob.yaml"
@@ -175,7 +175,7 @@ def wait_for_start(cluster: Cluster, size: int, *, after: int = 0) -> None:
     def started() -> bool:
         return f"rank 0 of {size}" in starts(cluster)[after:]
 
-    until(started, lambda: f"{size} nodes train; so far: {starts(cluster)}", timeout=PATIENCE)
+    until(started, lambda: f"{size} nodes train; so far: {starts(cluster)}", timeout=TIMEOUT)
 
 
 def processes_of(marker: str) -> list[TrainingProcess]:
@@ -199,7 +199,7 @@ def pid_of(marker: str, *, node: str, is_worker: bool) -> int:
         found = [each.pid for each in processes_of(marker) if (each.node, each.is_worker) == (node, is_worker)]
         return found[0] if len(found) == 1 else None
 
-    return until(only, f"node {node} has one process of this kind", timeout=PATIENCE)
+    return until(only, f"node {node} has one process of this kind", timeout=TIMEOUT)
 
 
 def scale(cluster: Cluster, nodes: int) -> None:
@@ -207,7 +207,7 @@ def scale(cluster: Cluster, nodes: int) -> None:
 
 
 def complete(cluster: Cluster) -> None:
-    if cluster.wait_for_state("demo", "Complete", "Failed", timeout=PATIENCE) == "Failed":
+    if cluster.wait_for_state("demo", "Complete", "Failed", timeout=TIMEOUT) == "Failed":
         raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
 
 
@@ -262,7 +262,7 @@ def test_progress_goes_on(cluster: Cluster) -> None:
 
     for nodes in (1, 3, 2):
         cluster.kubectl("scale", f"trainjob/{name}", f"--replicas={nodes}")
-        until(partial(shown, nodes), now, timeout=PATIENCE)
+        until(partial(shown, nodes), now, timeout=TIMEOUT)
         assert f"rank {nodes - 1} of {nodes} goes on" in log()
 
     reported = [json.loads(line.removeprefix(TAG)) for line in log().splitlines() if line.startswith(TAG)]

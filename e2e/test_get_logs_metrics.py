@@ -56,10 +56,10 @@ def test_a_training_that_failed(cluster: Cluster) -> None:
 
     assert cluster.trainer("get", "demo", "-w").returncode == 1
 
-    told = cluster.trainer("get", "demo").stdout
-    assert "Failed (FailedJobs" in told
-    assert "exited with code 3" in told
-    assert "oops" in told
+    reported = cluster.trainer("get", "demo").stdout
+    assert "Failed (FailedJobs" in reported
+    assert "exited with code 3" in reported
+    assert "oops" in reported
     assert cluster.trainer("logs", "demo").stdout == "oops\n"
     metrics = cluster.trainer("metrics", "demo")
     assert (metrics.returncode, metrics.stderr.count("\n")) == (1, 1)

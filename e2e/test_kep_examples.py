@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(300)
 
-PATIENCE = 240.0
+TIMEOUT = 240.0
 """Seconds; everything runs at once, so the first test waits for most of the others."""
 
 
@@ -227,7 +227,7 @@ def namespace(name: str) -> dict[str, Any]:
 def complete(cluster: Cluster, example: str) -> dict[str, Any]:
     """The TrainJob of an example, once it has ended; it must be Complete."""
     name = kep_examples.job_name(example)
-    if cluster.wait_for_state(name, "Complete", "Failed", timeout=PATIENCE) == "Failed":
+    if cluster.wait_for_state(name, "Complete", "Failed", timeout=TIMEOUT) == "Failed":
         raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
     job = cluster.get("trainjob", name)
     assert job is not None

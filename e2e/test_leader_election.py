@@ -38,9 +38,9 @@ class Writer:
 
     def versions(self) -> list[int]:
         """Resource versions of all its writes, also of one that it could not tell of any more."""
-        told = [int(version) for version in re.findall(r"^wrote (\d+)$", self.process.output(), re.MULTILINE)]
+        reported = [int(version) for version in re.findall(r"^wrote (\d+)$", self.process.output(), re.MULTILINE)]
         stored = self.cluster.get("configmap", self.name)
-        return told if stored is None else [*told, int(stored["metadata"]["resourceVersion"])]
+        return reported if stored is None else [*reported, int(stored["metadata"]["resourceVersion"])]
 
     def wait_for_writes(self, count: int) -> None:
         """Wait until it has written so often, and now pauses before its next write."""

@@ -91,7 +91,7 @@ def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
             assert {"ADDED", "MODIFIED", "DELETED"} <= types <= {"ADDED", "MODIFIED", "DELETED"}
 
 
-def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_reported(tmp_path: Path) -> None:
     """A cluster whose files were damaged does not start, and says in one line which file, why, and what to do."""
     with running(tmp_path) as server:
         for name in "abc":

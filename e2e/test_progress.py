@@ -239,7 +239,9 @@ def test_bad_messages(cluster: Cluster) -> None:
 
     wait_for_progress(cluster, "demo", progressPercentage=77)
     found = until(
-        lambda: told if len(told := events(cluster, "TrainerStatusRejected")) == 2 else None, "events", timeout=SECONDS
+        lambda: reported if len(reported := events(cluster, "TrainerStatusRejected")) == 2 else None,
+        "events",
+        timeout=SECONDS,
     )
 
     assert {event["type"] for event in found} == {"Warning"}

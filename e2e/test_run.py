@@ -128,7 +128,7 @@ def test_unknown_runtime(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_several_jobs(cluster: Cluster, tmp_path: Path) -> None:
-    """Several jobs are followed together and told apart; one that fails makes the exit code 1."""
+    """Several jobs are followed together, each with its name; one that fails makes the exit code 1."""
     result = cluster.trainer(
         "run", "-f", write(tmp_path, train_job("good", STEPS), train_job("bad", "raise SystemExit(1)"))
     )

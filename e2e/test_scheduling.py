@@ -162,11 +162,11 @@ def test_gang(cluster: Cluster, scheduler: str) -> None:
     assert {each["status"]["phase"] for each in cluster.list("pod")} == {"Pending"}
     assert not any(each["spec"].get("nodeName") for each in cluster.list("pod"))
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         status = (cluster.get(kind, "demo") or {}).get("status") or {}
         return status.get("phase") in {"Pending", "Scheduling", "Inqueue"}
 
-    until(is_told, "the PodGroup tells that it waits")
+    until(is_reported, "the PodGroup tells that it waits")
     explained = cluster.trainer("explain", "demo")
     assert explained.returncode == 3, explained.stderr
     assert "GangNotScheduled: the gang needs 3 pods at the same time: 3 exist" in explained.stdout

@@ -54,7 +54,7 @@ def with_token(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-def test_a_missing_secret_is_told_and_heals(cluster: Cluster) -> None:
+def test_a_missing_secret_is_reported_and_heals(cluster: Cluster) -> None:
     """The job is Pending, an event names the Secret within seconds, and it runs as soon as the Secret is there."""
     cluster.apply(with_token(train_job("demo", READ_TOKEN, nodes=3)))
     submitted = time.monotonic()
@@ -187,7 +187,7 @@ def test_a_failure_shows_pod_exit_code_and_log(cluster: Cluster) -> None:
     assert "learning rate must be positive" in event["message"]
 
 
-def test_a_restart_is_told(cluster: Cluster) -> None:
+def test_a_restart_is_reported(cluster: Cluster) -> None:
     """A job whose JobSet restarts is Restarting with the cause, and runs again afterwards."""
     name = "restarting"
     runtime = cluster.get("clustertrainingruntime", "plain")

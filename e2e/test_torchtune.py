@@ -42,7 +42,7 @@ CONFIGURATIONS = {
     if variant.devices is Devices.ONE or model.gpus > 2
 }
 """The configurations of the runtimes, each with its model; those for several devices have the same models."""
-PATIENCE = 180.0
+TIMEOUT = 180.0
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/dataset/.cache", "OMP_NUM_THREADS": "1"}
 
 
@@ -212,7 +212,7 @@ def run(
     }
     cluster.apply(with_stand_ins(name))
     cluster.apply(job)
-    if cluster.wait_for_state("tune", "Complete", "Failed", timeout=PATIENCE) == "Failed":
+    if cluster.wait_for_state("tune", "Complete", "Failed", timeout=TIMEOUT) == "Failed":
         logs = cluster.kubectl("logs", "job/tune-node-0", "--all-containers", check=False).stdout
         raise AssertionError(logs + cluster.kubectl("describe", "trainjob,pod").stdout)
 

@@ -107,14 +107,14 @@ def test_up_run_down(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("half", ["cluster", "manager"])
-def test_crash_is_told_and_repaired(home: Home, half: str) -> None:
+def test_crash_is_reported_and_repaired(home: Home, half: str) -> None:
     """`status` reports a half that was killed, and `up` starts it again."""
     assert home.trainer("up").returncode == 0
     pids = home.pids()
     os.kill(pids[half], signal.SIGKILL)
     until(lambda: not running(pids[half]), f"the {half} is dead")
 
-    status = until_told(home, half)
+    status = until_reported(home, half)
     assert status.returncode == 1
     up = home.trainer("up")
 
@@ -125,16 +125,16 @@ def test_crash_is_told_and_repaired(home: Home, half: str) -> None:
     assert repaired[half] != pids[half]
 
 
-def until_told(home: Home, half: str) -> subprocess.CompletedProcess[str]:
+def until_reported(home: Home, half: str) -> subprocess.CompletedProcess[str]:
     """`trainer status` once the record tells the end; the supervisor may need a moment to write it."""
 
-    def told() -> subprocess.CompletedProcess[str] | None:
+    def reported() -> subprocess.CompletedProcess[str] | None:
         status = home.trainer("status")
         return (
             status if re.search(rf"^{half} +was ended by SIGKILL; its log is ", status.stdout, re.MULTILINE) else None
         )
 
-    return until(told, "status tells the crash")
+    return until(reported, "status tells the crash")
 
 
 def test_two_at_once(home: Home) -> None:
@@ -151,7 +151,7 @@ def test_two_at_once(home: Home) -> None:
     assert pids[0] == pids[1]
 
 
-def test_port_in_use_is_told(home: Home) -> None:
+def test_port_in_use_is_reported(home: Home) -> None:
     """A cluster that cannot start is reported with the end of its log, and nothing is left running."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         up = home.trainer("up", "--port", str(taken.getsockname()[1]))

@@ -23,7 +23,7 @@ class Converged(msgspec.Struct, frozen=True):
 
     times: Times
     api_server_cpu_seconds: float | None
-    """What the API server has taken meanwhile; None where it cannot be told."""
+    """What the API server has taken meanwhile; None where it cannot be known."""
 
 
 class NullController(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.resource import Resource
 
-PATIENCE = 900.0
+TIMEOUT = 900.0
 """Seconds after which a run that does not get on is given up."""
 _LONGER_THAN_A_RUN = 3600
 
@@ -52,8 +52,8 @@ class Sightings:
         self.appeared: dict[str, float] = {}
         self.ended: dict[str, float] = {}
         """Those with a condition Complete or Completed that is true."""
-        self.appearances = Arrivals(PATIENCE)
-        self.ends = Arrivals(PATIENCE)
+        self.appearances = Arrivals(TIMEOUT)
+        self.ends = Arrivals(TIMEOUT)
 
     def note(self, raw: bytes) -> None:
         """An object is as this says."""

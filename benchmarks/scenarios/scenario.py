@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WARM_UP_OBJECTS = 10
 QUIET_TASKS = 50
-QUIET_PATIENCE = 15.0
+QUIET_TIMEOUT = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Trial:
 
 async def wait_until_quiet() -> None:
     """Wait until the tasks are gone that the subject runs for single objects for a while."""
-    async with asyncio.timeout(QUIET_PATIENCE):
+    async with asyncio.timeout(QUIET_TIMEOUT):
         while len(asyncio.all_tasks()) > QUIET_TASKS:  # noqa: ASYNC110 - other libraries' tasks set no event of ours
             await asyncio.sleep(0.05)
 

@@ -108,7 +108,7 @@ def test_port_in_use(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_life_of_the_process(number: signal.Signals, tmp_path: Path) -> None:
-    """It prints exactly one line when it is ready, writes a private kubeconfig, and ends with 0 when told to stop."""
+    """It prints exactly one line when it is ready, writes a private kubeconfig, and ends with 0 at SIGTERM."""
     kubeconfig = tmp_path / "config" / "kubeconfig"
     command = [*COMMAND, "--data-dir", str(tmp_path / "data"), "--kubeconfig", str(kubeconfig)]
     with (tmp_path / "stderr").open("w") as errors:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 JOBS = 500
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds, mostly of computing: a minute on two idle cores, several when others compute as well."""
 
 
@@ -26,7 +26,7 @@ def test_many_at_once(replicas: Replicas) -> None:
     submitted = submit(replicas.cluster, [fake_job(f"job-{number}", BRIEF) for number in range(JOBS)], at_once=32)
     assert not submitted.refused
     assert len(submitted.accepted) == JOBS
-    replicas.wait_for_state("Complete", submitted.accepted, timeout=PATIENCE)
+    replicas.wait_for_state("Complete", submitted.accepted, timeout=TIMEOUT)
     assert replicas.creations() == dict.fromkeys(submitted.accepted, 1)
     assert len(identities(replicas.cluster, "jobsets")) == JOBS
     assert failed_reconciles(replicas) == before

@@ -66,9 +66,9 @@ def test_manager_upgraded(replicas: Replicas) -> None:
     with submitting(cluster, lambda number: fake_job(f"brief-{number}", BRIEF), pause=0.5) as brief:
         replicas.stop(old_standby)
         old_standby.start("--build", "later")
-        told = replicas.stop(old_leader)
+        reported = replicas.stop(old_leader)
         assert replicas.leader is old_standby
-        assert time.monotonic() - told < HAND_OVER_SECONDS
+        assert time.monotonic() - reported < HAND_OVER_SECONDS
         assert "released lease" in old_leader.process.output()
         old_leader.start("--build", "later")
         first_of_new = len(brief.accepted)
@@ -122,8 +122,8 @@ def test_clocks_differ(replicas: Replicas) -> None:
     assert cluster.state("kept") == "Complete", "its time to live is not over by either clock"
     for job in cluster.list("trainjobs"):
         for condition in job["status"]["conditions"]:
-            told = parse_timestamp(condition["lastTransitionTime"])
-            assert began - timedelta(seconds=SKEW + 60) < told < datetime.now(UTC) + timedelta(seconds=SKEW + 60)
+            reported = parse_timestamp(condition["lastTransitionTime"])
+            assert began - timedelta(seconds=SKEW + 60) < reported < datetime.now(UTC) + timedelta(seconds=SKEW + 60)
     shown = cluster.trainer("get", "brief")
     assert shown.returncode == 0, shown.stderr
     replicas.finish_pods()

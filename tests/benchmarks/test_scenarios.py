@@ -42,7 +42,7 @@ def test_each_scenario_measures_each_subject(server: str, scenario: Scenario, su
         assert found.value >= 0 or "RSS" in found.name
 
 
-def test_what_a_subject_lacks_is_told_with_the_reason(server: str) -> None:
+def test_what_a_subject_lacks_is_reported_with_the_reason(server: str) -> None:
     """A variant that a subject cannot do is not run, and the result says why."""
     [scenario] = [scenario for scenario in SCENARIOS if scenario.name == "reconciles"]
     [subject] = [subject for subject in SUBJECTS if subject.name == "kopf"]
@@ -51,7 +51,7 @@ def test_what_a_subject_lacks_is_told_with_the_reason(server: str) -> None:
     assert result.measurements == []
 
 
-def test_a_trial_that_fails_is_told_with_its_last_words() -> None:
+def test_a_trial_that_fails_is_reported_with_its_last_words() -> None:
     """Without an API server a trial yields an error, not an exception."""
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == "latency")
     result = run_one(TINY, "http://127.0.0.1:1", scenario, scenario.variants[0], SUBJECTS[0])

@@ -175,7 +175,7 @@ def test_down_twice(home: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "manager was not running\ncluster was not running\n")
 
 
-def test_crash_is_told(home: Path) -> None:
+def test_crash_is_reported(home: Path) -> None:
     """A half that has ended by itself is reported with the way it ended and its log; `down` forgets it."""
     state = StateDirectory(home / "state" / "trainer")
     state.create()
@@ -185,11 +185,11 @@ def test_crash_is_told(home: Path) -> None:
     RunRecord(gone, datetime.now(UTC), exit_status=3).write(state.record("manager"))
     RunRecord(gone, datetime.now(UTC), exit_status=-signal.SIGKILL).write(state.record("cluster"))
 
-    told = CliRunner().invoke(app, "status")
+    reported = CliRunner().invoke(app, "status")
     CliRunner().invoke(app, "down")
     forgotten = CliRunner().invoke(app, "status")
 
-    assert told.exit_code == 1
-    assert f"was ended by SIGKILL; its log is {state.log('cluster')}" in told.stdout
-    assert f"exited with code 3; its log is {state.log('manager')}" in told.stdout
+    assert reported.exit_code == 1
+    assert f"was ended by SIGKILL; its log is {state.log('cluster')}" in reported.stdout
+    assert f"exited with code 3; its log is {state.log('manager')}" in reported.stdout
     assert "exited" not in forgotten.stdout

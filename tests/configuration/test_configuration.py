@@ -489,7 +489,7 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
         load_configuration(file, {"AllAlpha": False})
 
 
-def test_a_wrong_file_is_told_though_the_command_line_names_gates(tmp_path: Path) -> None:
+def test_a_wrong_file_is_reported_though_the_command_line_names_gates(tmp_path: Path) -> None:
     """Gates of the command line hide no mistake of the file."""
     file = write(tmp_path / "manager.yaml", "featureGates: [TrainJobProgress]")
 

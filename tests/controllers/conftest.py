@@ -72,7 +72,7 @@ class Cluster:
         await self.client.update(self.train_jobs, obj | {"spec": obj["spec"] | spec})
         await settle()
 
-    async def look_again(self) -> None:
+    async def resync(self) -> None:
         """Make the manager reconcile the TrainJob although nothing has changed."""
         obj = self.train_job
         generation = obj["metadata"]["generation"] + 1

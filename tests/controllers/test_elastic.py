@@ -76,7 +76,7 @@ async def test_scaling(cluster: Cluster) -> None:
         await cluster.change(cluster.train_job, trainer={"numNodes": 2})
         assert sizes(cluster.jobset) == (2, 2)
         cluster.client.requests.clear()
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.client.requests == []
         await cluster.run_jobset("Completed", succeeded=1)
         assert cluster.train_job["status"]["scale"] == scale | {"nodes": 2}
@@ -90,15 +90,15 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
         await cluster.change(cluster.train_job, trainer={"numNodes": 2})
         assert sizes(cluster.jobset) == (1, 1)
         assert cluster.train_job["status"]["scale"]["nodes"] == 1
-        told = (
+        reported = (
             f"Succeeded to create Jobs; the cluster has rejected a change: JobSet: {DENIED} (JobSet lets nodes come "
             "and go only where its feature gate ElasticJobSet is on)"
         )
-        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", told)
-        assert cluster.events[-1] == ("Warning", "ChangesNotApplied", told)
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", reported)
+        assert cluster.events[-1] == ("Warning", "ChangesNotApplied", reported)
 
         cluster.client.requests.clear()
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.client.requests == [], "the cluster has just been asked"
 
         gate(cluster, is_on=True)
@@ -138,5 +138,5 @@ async def test_the_autoscaler_lives_as_long_as_the_training(cluster: Cluster) ->
         assert len(cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS)) == 1
         await cluster.run_jobset("Completed", succeeded=1)
         assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []

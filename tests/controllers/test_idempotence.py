@@ -79,7 +79,7 @@ async def scenario(spec: Mapping[str, Any], steps: list[tuple[str, Any]]) -> Non
             await play(cluster, step, value)
             await cluster.clock.advance(10)
             cluster.forget_requests()
-            await cluster.look_again()
+            await cluster.resync()
             assert cluster.writes == [], step
     cluster.forget_requests()
     async with cluster.managed():

@@ -115,7 +115,7 @@ async def test_a_deadline_passes(cluster: Cluster) -> None:
         assert cluster.jobsets == []
         (counts,) = cluster.train_job["status"]["jobsStatus"]
         assert (counts["active"], counts["ready"]) == (0, 0)
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.jobsets == []
 
 

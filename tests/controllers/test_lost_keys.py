@@ -64,7 +64,7 @@ async def test_a_key_that_is_lost_while_suspended(cluster: Cluster, restarts: bo
         await cluster.put(train_job_object(suspend=True))
         assert key(cluster) is not None
         cluster.client.remove(SECRETS, NAME, "default")
-        await cluster.look_again()
+        await cluster.resync()
         assert key(cluster) is None
         if not restarts:
             await resume(cluster)
@@ -81,7 +81,7 @@ async def resume(cluster: Cluster) -> None:
     await cluster.change(cluster.train_job, suspend=False)
     check_order(cluster)
     cluster.forget_requests()
-    await cluster.look_again()
+    await cluster.resync()
     assert cluster.writes == []
 
 
@@ -118,7 +118,7 @@ async def test_a_key_that_no_pod_could_mount(cluster: Cluster) -> None:
         await cluster.clock.advance(1)  # events of the pods of a job are waited for
         assert key(cluster) is not None
         for _ in range(3):
-            await cluster.look_again()
+            await cluster.resync()
         assert len(cluster.client.requests_of("create")) == 1
 
 
@@ -133,7 +133,7 @@ async def test_a_key_that_some_pods_have_mounted(cluster: Cluster) -> None:
         await settle()
         await cluster.put(failed_mount("a"))
         await cluster.clock.advance(1)  # events of the pods of a job are waited for
-        await cluster.look_again()
+        await cluster.resync()
         await cluster.clock.advance(2)
         assert key(cluster) is None
         pending = cluster.condition("Pending")

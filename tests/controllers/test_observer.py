@@ -83,8 +83,8 @@ async def test_the_log_of_a_failure() -> None:
 
 async def test_a_failure_without_pods_remembers_the_last_restart() -> None:
     """The condition Restarting keeps its message."""
-    told = "RestartingJobSet: restart 1: pod a: container trainer exited with code 3"
-    job = train_job(status={"conditions": [condition("Restarting", "False", "RestartEnded", told)]})
+    reported = "RestartingJobSet: restart 1: pod a: container trainer exited with code 3"
+    job = train_job(status={"conditions": [condition("Restarting", "False", "RestartEnded", reported)]})
     outcome = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", jobs=Selection("default"))
     seen = await observe(job, Everything(), outcome=outcome)
     assert seen.outcome is not None
@@ -128,7 +128,7 @@ async def test_a_new_reason_has_to_last(clock: ManualClock) -> None:
 
 
 async def test_what_is_over_begins_anew(clock: ManualClock) -> None:
-    """A reason that goes away at once is never told."""
+    """A reason that goes away at once is never reported."""
     debounce, job = Debounce(clock), train_job()
     debounce.filter(job, [pending()])
     await clock.advance(SECONDS)
@@ -137,17 +137,17 @@ async def test_what_is_over_begins_anew(clock: ManualClock) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         pytest.param("1 pod cannot start: x", id="reason-of-the-condition"),
         pytest.param("ImagePullBackOff: 1 pod cannot start: x", id="written-by-an-earlier-version"),
     ],
 )
-def test_what_was_told_is_not_held_back(clock: ManualClock, told: str) -> None:
+def test_what_was_reported_is_not_held_back(clock: ManualClock, reported: str) -> None:
     """After a restart of the manager the condition shows it; restarts are reported at once."""
-    job = train_job(status={"conditions": [condition("Pending", "True", "ImagePullBackOff", told)]})
+    job = train_job(status={"conditions": [condition("Pending", "True", "ImagePullBackOff", reported)]})
     assert Debounce(clock).filter(job, [pending(), restarting()])[1] is None
-    over = train_job(status={"conditions": [condition("Pending", "False", "NoPodWaits", told)]})
+    over = train_job(status={"conditions": [condition("Pending", "False", "NoPodWaits", reported)]})
     (passed, seconds) = Debounce(clock).filter(over, [pending(), restarting()])
     assert [each.reason for each in passed] == ["RestartingJobSet"]
     assert seconds == SECONDS

@@ -48,7 +48,7 @@ async def test_one_pass(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> No
         await cluster.put(train_job_object())
         await cluster.run_jobset(active=1, ready=1)
         calls.clear()
-        await cluster.look_again()
+        await cluster.resync()
     assert calls == {
         "reads": 1,
         "semantic errors": 1,

@@ -48,7 +48,7 @@ class Crowd(Cluster):
         return obj
 
     def outcome(self) -> Any:
-        """What holds of `demo`; who was never told that it was suspended is not told that it is no more."""
+        """What holds of `demo`; one that never showed that it was suspended does not show that it is no more."""
         train_job, jobset = self.find(TRAIN_JOBS), self.find(JOBSETS)
         status = (train_job or {}).get("status") or {}
         present = [each for each in status.get("conditions") or [] if each["status"] == "True"]
@@ -122,7 +122,7 @@ async def played(
         await settle()
         hold.release(1)
         await settle()
-        is_told = "status" in cluster.train_job
+        is_reported = "status" in cluster.train_job
         if not is_quiet:
             await happening(cluster)
             await settle()
@@ -135,7 +135,7 @@ async def played(
             await settle()
     async with cluster.managed():
         await settle()
-    assert is_told is (is_quiet or "activeDeadlineSeconds" in spec)
+    assert is_reported is (is_quiet or "activeDeadlineSeconds" in spec)
     # Nothing is left to do that only a look at it would find.
     cluster.forget_requests()
     async with cluster.managed():

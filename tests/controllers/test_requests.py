@@ -106,10 +106,10 @@ async def test_calls_of_a_reconcile(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.put(train_job_object())
         await cluster.run_jobset(active=1, ready=1)
-        await cluster.look_again()
+        await cluster.resync()
         sys.setprofile(count)
         try:
-            await cluster.look_again()
+            await cluster.resync()
         finally:
             sys.setprofile(None)
     assert calls["controllers/trainjob.py:reconcile"] == 1

@@ -49,7 +49,7 @@ async def test_the_jobset_is_created_again(cluster: Cluster, suspend: bool) -> N
         digest = cluster.train_job["status"]["runtimeDigest"]
         await resize(cluster, 3, suspend=suspend)
         assert size(cluster.jobset) == 2
-        await cluster.look_again()
+        await cluster.resync()
         assert deletions(cluster) == 1
         await cluster.collect()
         assert size(cluster.jobset) == 3
@@ -58,7 +58,7 @@ async def test_the_jobset_is_created_again(cluster: Cluster, suspend: bool) -> N
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
         assert cluster.train_job["status"]["runtimeDigest"] == digest
         cluster.forget_requests()
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.writes == []
 
 
@@ -140,12 +140,12 @@ async def test_what_a_webhook_changes_is_no_reason(cluster: Cluster) -> None:
     cluster.client.send = mirrored  # type: ignore[method-assign]
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
-        await cluster.look_again()
+        await cluster.resync()
         assert deletions(cluster) == 0
         await resize(cluster, 3)
         for _ in range(3):
             await cluster.collect()
-            await cluster.look_again()
+            await cluster.resync()
         assert size(cluster.jobset) == 3
         assert deletions(cluster) == 1
 

@@ -67,7 +67,7 @@ async def test_a_jobset_of_an_older_manager_lives_on(cluster: Cluster, records: 
         assert "ttlSecondsAfterFinished" not in cluster.jobset["spec"]
         assert cluster.train_job["status"]["state"] == "Running"
         cluster.forget_requests()
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.writes == []
     await cluster.run_jobset("Completed", succeeded=1)
     async with cluster.managed():

@@ -185,19 +185,19 @@ async def test_another_runtime_while_nothing_is_built(cluster: Cluster) -> None:
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
 
 
-@pytest.mark.parametrize("told", [pytest.param(True, id="told"), pytest.param(False, id="untold")])
-async def test_another_runtime_when_the_jobs_exist(cluster: Cluster, told: bool) -> None:
+@pytest.mark.parametrize("reported", [pytest.param(True, id="reported"), pytest.param(False, id="untold")])
+async def test_another_runtime_when_the_jobs_exist(cluster: Cluster, reported: bool) -> None:
     """A change that the API server let through, since it did not know of the Jobs yet, changes nothing of them."""
     cluster.client.add(other_runtime())
     async with cluster.managed():
         await cluster.put(train_job_object())
     before, changed = cluster.jobset["spec"], cluster.train_job
     changed["spec"]["runtimeRef"] = {"name": "other"}
-    if not told:
+    if not reported:
         del changed["status"]
     cluster.client.add(changed)
     async with cluster.managed():
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.jobset["spec"] == before
         assert cluster.condition("Created") == (
             "True",

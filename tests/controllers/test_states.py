@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SECRET = 'secret "token" not found'
 
 
-def told(cluster: Cluster) -> list[tuple[str, str]]:
+def reported(cluster: Cluster) -> list[tuple[str, str]]:
     """Reason and message of the Warning events."""
     return [(reason, message) for kind, reason, message in cluster.events if kind == "Warning"]
 
@@ -37,7 +37,7 @@ async def test_pending_until_pods_start(cluster: Cluster) -> None:
         assert cluster.train_job["status"]["state"] == "Pending"
         message = f"1 pod cannot start: pod demo-node-0-0-a: container trainer: {SECRET}"
         assert cluster.condition("Pending") == ("True", "CreateContainerConfigError", message)
-        assert told(cluster) == [("CreateContainerConfigError", message)]
+        assert reported(cluster) == [("CreateContainerConfigError", message)]
 
         await cluster.put(pod(phase="Running", containerStatuses=[{"name": "trainer", "state": {"running": {}}}]))
         await cluster.run_jobset(active=1, ready=1)
@@ -55,13 +55,13 @@ async def test_a_thousand_pods_are_one_event(cluster: Cluster) -> None:
         for index in range(1000):
             cluster.client.add(waiting("ErrImagePull", "not found", f"demo-node-0-{index}-x"))
         await cluster.clock.advance(5)
-        ((reason, message),) = told(cluster)
+        ((reason, message),) = reported(cluster)
         assert reason == "ImagePullBackOff"
         assert message.startswith("at least 512 pods cannot start: for example pod demo-node-0-")
         for index in range(1000):
             cluster.client.add(waiting("ImagePullBackOff", "again", f"demo-node-0-{index}-x"))
         await cluster.clock.advance(5)
-        assert len(told(cluster)) == 1
+        assert len(reported(cluster)) == 1
         assert len([write for write in cluster.writes if write.resource == TRAIN_JOBS]) <= 3
 
 
@@ -75,7 +75,7 @@ async def test_trouble_that_is_over_at_once(cluster: Cluster) -> None:
         await cluster.clock.advance(60)
         assert cluster.train_job["status"]["state"] == "Created"
         assert cluster.condition("Pending") is None
-        assert told(cluster) == []
+        assert reported(cluster) == []
 
 
 async def test_restarting_until_ready(cluster: Cluster) -> None:
@@ -88,7 +88,7 @@ async def test_restarting_until_ready(cluster: Cluster) -> None:
         jobset = cluster.jobset
         await cluster.put(jobset | {"status": jobset["status"] | {"restarts": 1}})
         assert cluster.train_job["status"]["state"] == "Restarting"
-        assert ("RestartingJobSet", f"restart 1: {SAID}") in told(cluster)
+        assert ("RestartingJobSet", f"restart 1: {SAID}") in reported(cluster)
 
         await cluster.client.delete(PODS, "demo-node-0-0-y", "default")
         await cluster.run_jobset("", READY, active=1, ready=1)
@@ -112,12 +112,12 @@ async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:
             "FailedJobs",
             f"a job failed; {SAID}\nlast lines of its log:\nTraceback\nValueError: lr",
         )
-        assert told(cluster) == [
+        assert reported(cluster) == [
             ("FailedJobs", f"a job failed; {SAID}"),
             ("LastLogLines", "pod demo-node-0-0-y, container trainer:\nTraceback\nValueError: lr"),
         ]
         cluster.forget_requests()
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.client.requests == [], "it is not read twice"
 
 
@@ -140,7 +140,7 @@ async def test_looking_again_in_trouble_sends_nothing(cluster: Cluster) -> None:
         await cluster.clock.advance(2)
         assert cluster.train_job["status"]["state"] == "Pending"
         cluster.forget_requests()
-        await cluster.look_again()
+        await cluster.resync()
         await cluster.put(waiting("ImagePullBackOff", "back-off"))
         await cluster.clock.advance(2)
         assert cluster.client.requests == []

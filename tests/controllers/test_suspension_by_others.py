@@ -37,7 +37,7 @@ async def patch(cluster: Cluster, *, suspend: bool, selector: Any = None) -> Non
 
 async def look_twice(cluster: Cluster) -> None:
     """News is held back for a second."""
-    await cluster.look_again()
+    await cluster.resync()
     await cluster.clock.advance(2)
 
 

@@ -138,7 +138,7 @@ async def test_what_runs(cluster: Cluster, runtime: Object, is_edited: bool) -> 
     if is_edited:
         cluster.client.add(EDITED)
     async with cluster.managed():
-        await cluster.look_again()
+        await cluster.resync()
         assert (specs(cluster), present(cluster)) == (before, children)
         assert [*cluster.jobset["metadata"]["annotations"]] == [ADOPTED_DIGEST]
         assert cluster.train_job["status"].get("conditions", []) == []
@@ -148,7 +148,7 @@ async def test_what_runs(cluster: Cluster, runtime: Object, is_edited: bool) -> 
         assert cluster.counted() == {"created": 0, "completed": 0, "failed": 0}
         assert cluster.timed() == 0
         cluster.forget_requests()
-        await cluster.look_again()
+        await cluster.resync()
         assert {request.resource for request in cluster.client.requests} <= {SERVED[TRAIN_JOBS]}
     assert [event for event in cluster.events if event[0] != "Normal"] == []
 

@@ -126,7 +126,7 @@ async def test_a_second_reconcile_sends_nothing(cluster: Cluster) -> None:
         for stage in stages:
             await stage()
             cluster.forget_requests()
-            await cluster.look_again()
+            await cluster.resync()
             await cluster.put(cluster.jobset)
             assert cluster.client.requests == []
 
@@ -155,7 +155,7 @@ async def test_a_running_jobset_is_never_rebuilt(cluster: Cluster) -> None:
         assert cluster.train_job["status"]["observedGeneration"] == cluster.train_job["metadata"]["generation"]
 
 
-async def test_changes_that_come_too_late_are_told(cluster: Cluster) -> None:
+async def test_changes_that_come_too_late_are_reported(cluster: Cluster) -> None:
     """While suspended, labels change; an image cannot, and the condition says so."""
     async with cluster.managed():
         await cluster.put(train_job_object())
@@ -230,7 +230,7 @@ async def test_a_runtime_that_was_stored_before_the_bounds(cluster: Cluster) -> 
         assert cluster.jobsets == []
 
 
-async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> None:
+async def test_a_missing_runtime_is_reported_and_waited_for(cluster: Cluster) -> None:
     """The TrainJob says what is missing, asks for nothing meanwhile, and starts when the runtime appears."""
     message = (
         'Failed to build Jobs: spec.runtimeRef.name: Not found: "other": there is no ClusterTrainingRuntime of this '
@@ -245,7 +245,7 @@ async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> Non
 
         cluster.forget_requests()
         await cluster.clock.advance(120)
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.writes == []
 
         other = runtime_object()
@@ -299,7 +299,7 @@ async def test_training_runtimes_are_of_the_same_namespace(cluster: Cluster, nam
         ),
     ],
 )
-async def test_a_mistyped_runtime_is_told_with_what_exists(cluster: Cluster, ref: Object, hint: str) -> None:
+async def test_a_mistyped_runtime_is_reported_with_what_exists(cluster: Cluster, ref: Object, hint: str) -> None:
     """Condition and event name the runtime that was meant and what there is; naming it is enough."""
     local = runtime_object() | {"kind": "TrainingRuntime"}
     for name, namespace in (("mine", "default"), ("yours", "default"), ("theirs", "other")):
@@ -347,7 +347,7 @@ async def test_a_runtime_that_changes_never_reaches_what_was_built(cluster: Clus
             assert cluster.jobset["spec"] == before | {"suspend": suspend}
             assert cluster.condition("Created") == CREATED
             cluster.forget_requests()
-            await cluster.look_again()
+            await cluster.resync()
             assert cluster.writes == []
         await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
         assert cluster.train_job["status"]["state"] == "Complete"
@@ -391,7 +391,7 @@ async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: C
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         pytest.param(InvalidError(422, "spec.x: Invalid value"), "spec.x: Invalid value", id="invalid"),
         pytest.param(ForbiddenError(403, "quota exceeded"), "quota exceeded", id="forbidden"),
@@ -403,12 +403,12 @@ async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: C
         ),
     ],
 )
-async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError, told: str) -> None:
+async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError, reported: str) -> None:
     """The user gets the answer of the API server, and the request is retried."""
     async with cluster.managed():
         cluster.client.faults.fail(error, verb="apply", resource=JOBSETS)
         await cluster.put(train_job_object())
-        message = f"Failed to create Jobs: {told}"
+        message = f"Failed to create Jobs: {reported}"
         assert cluster.condition("Created") == ("False", "JobsCreationFailed", message)
         assert cluster.events == [("Warning", "JobsCreationFailed", message)]
         await cluster.clock.advance(1)
@@ -451,7 +451,7 @@ async def test_a_runtime_that_cannot_be_read(cluster: Cluster) -> None:
         pytest.param(TransportError("connection reset"), id="no-answer"),
     ],
 )
-async def test_hiccups_of_the_cluster_are_not_told(cluster: Cluster, error: Exception) -> None:
+async def test_hiccups_of_the_cluster_are_not_reported(cluster: Cluster, error: Exception) -> None:
     """What a retry fixes does not reach the user."""
     async with cluster.managed():
         cluster.client.faults.fail(error, verb="apply", resource=JOBSETS)
@@ -595,7 +595,7 @@ async def test_one_status_write_per_change(cluster: Cluster) -> None:
     assert cluster.writes[2].field_manager == "trainer"
 
 
-async def test_pods_start_before_people_are_told(cluster: Cluster) -> None:
+async def test_pods_start_before_people_are_reported(cluster: Cluster) -> None:
     """Of many TrainJobs that come at once, the JobSets of all are created before the status of any is written."""
     names = [f"demo-{index}" for index in range(30)]
     async with cluster.managed():
@@ -675,7 +675,7 @@ async def test_status_and_metadata_do_not_wake_the_controller(cluster: Cluster) 
         del obj["status"]["state"]
         await cluster.put(obj)
         assert "state" not in cluster.train_job["status"]
-        await cluster.look_again()
+        await cluster.resync()
         assert cluster.train_job["status"]["state"] == "Created"
 
 

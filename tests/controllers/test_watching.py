@@ -94,21 +94,22 @@ async def test_kind_that_is_installed_while_the_manager_runs(cluster: Cluster) -
 
 
 @pytest.mark.parametrize(
-    "is_told", [pytest.param(False, id="objects-vanish-with-it"), pytest.param(True, id="objects-are-deleted-before")]
+    "is_reported",
+    [pytest.param(False, id="objects-vanish-with-it"), pytest.param(True, id="objects-are-deleted-before")],
 )
-async def test_kind_that_goes_away_and_comes_back(cluster: Cluster, is_told: bool) -> None:
+async def test_kind_that_goes_away_and_comes_back(cluster: Cluster, is_reported: bool) -> None:
     """What runs goes on, and the condition tells; when the kind is back, so are its objects."""
     cluster.client.serve(GANGS)
     async with cluster.managed(plugins()):
         await cluster.put(train_job_object())
         before = cluster.jobset
-        if not is_told:
+        if not is_reported:
             cluster.client.faults.hold_watches(GANGS)
         with capture_logs() as logs:
             cluster.client.withdraw(GANGS)
             await cluster.clock.advance(40)
-        told = [entry for entry in logs if entry.get("resource") == "gangs.gang.example.com"]
-        assert [entry["event"] for entry in told] == ["kind is no longer served, waits for it"]
+        reported = [entry for entry in logs if entry.get("resource") == "gangs.gang.example.com"]
+        assert [entry["event"] for entry in reported] == ["kind is no longer served, waits for it"]
         created = cluster.condition("Created")
         assert created is not None
         assert created[:2] == ("True", "JobsCreationSucceeded")
@@ -123,14 +124,14 @@ async def test_kind_that_goes_away_and_comes_back(cluster: Cluster, is_told: boo
         assert cluster.jobset == before
 
 
-async def test_missing_kind_is_told_once(cluster: Cluster) -> None:
+async def test_missing_kind_is_reported_once(cluster: Cluster) -> None:
     """The manager starts, is well, says in one line what it waits for, and sends no request to find it for long."""
     with capture_logs() as logs:
         async with cluster.managed(plugins()):
             await cluster.clock.advance(600)
-    [told] = [entry for entry in logs if entry.get("resource") == "gangs.gang.example.com"]
-    assert (told["event"], told["log_level"]) == ("waits for kind", "info")
-    assert told["remedy"] == "gangs.gang.example.com is not served by the API server: install the Gang CRD"
+    [reported] = [entry for entry in logs if entry.get("resource") == "gangs.gang.example.com"]
+    assert (reported["event"], reported["log_level"]) == ("waits for kind", "info")
+    assert reported["remedy"] == "gangs.gang.example.com is not served by the API server: install the Gang CRD"
     asked = [request for request in cluster.client.requests if request.resource == GANGS]
     assert 15 <= len(asked) <= 30
     assert {request.verb for request in asked} == {"watch"}

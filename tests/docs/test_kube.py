@@ -167,21 +167,23 @@ async def test_errors_in_a_log() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
     client = FakeClient(pod, clock=clock)
     log = client.log("p", "ns", "c")
-    told: list[str] = []
+    reported: list[str] = []
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(load_example("log_errors").tell_errors, client, ObjectKey("ns", "p"), "c", told.append, clock)
+        tasks.start_soon(
+            load_example("log_errors").tell_errors, client, ObjectKey("ns", "p"), "c", reported.append, clock
+        )
         await settle()
         log.write(b"starting\nERROR: no disk\nstill ")
-        await eventually(lambda: len(told) == 1, clock=clock, within=60)
+        await eventually(lambda: len(reported) == 1, clock=clock, within=60)
         client.faults.drop_logs()
         log.write(b"here\nERROR: no power\n")
-        await eventually(lambda: len(told) == 2, clock=clock, within=60)
+        await eventually(lambda: len(reported) == 2, clock=clock, within=60)
         log.write(b"ERROR: good bye")
         log.end()
         client.add(pod | {"status": {"phase": "Failed"}})
-        await eventually(lambda: len(told) == 3, clock=clock, within=60)
-    assert [line.partition(" ")[2] for line in told] == ["ERROR: no disk", "ERROR: no power", "ERROR: good bye"]
+        await eventually(lambda: len(reported) == 3, clock=clock, within=60)
+    assert [line.partition(" ")[2] for line in reported] == ["ERROR: no disk", "ERROR: no power", "ERROR: good bye"]
 
 
 async def ask(port: int, trusted: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def test_every_row_says_something(name: str) -> None:
     assert [row for row in mute if not row.startswith(("| `apiVersion`", "| `kind`"))] == []
 
 
-def test_feature_gates_are_told() -> None:
+def test_feature_gates_are_reported() -> None:
     """With stage and default."""
     page = (REFERENCE / "configuration.md").read_text()
     assert [gate.name for gate in KNOWN_GATES if f"| `{gate.name}` | {gate.stage} | " not in page] == []

@@ -35,7 +35,7 @@ def read(path: Path, *events: dict[str, Any], end: str = "\n") -> list[audit.Req
 
 
 @pytest.mark.parametrize(
-    ("told", "count"),
+    ("reported", "count"),
     [
         pytest.param(event(), 1, id="answered"),
         pytest.param(event(stage="RequestReceived", responseStatus=None), 0, id="not-answered-yet"),
@@ -45,9 +45,9 @@ def read(path: Path, *events: dict[str, Any], end: str = "\n") -> list[audit.Req
         pytest.param(event(objectRef=None, requestURI="/version"), 1, id="for-no-resource"),
     ],
 )
-def test_requests(tmp_path: Path, told: dict[str, Any], count: int) -> None:
+def test_requests(tmp_path: Path, reported: dict[str, Any], count: int) -> None:
     """Those that the manager sent and that have been answered, for resources and for paths."""
-    assert len(read(tmp_path / "log", told)) == count
+    assert len(read(tmp_path / "log", reported)) == count
 
 
 def test_a_line_that_is_still_written(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_line_that_is_still_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("reported", "expected"),
     [
         pytest.param(event(), False, id="allowed"),
         pytest.param(
@@ -73,9 +73,9 @@ def test_a_line_that_is_still_written(tmp_path: Path) -> None:
         pytest.param(event(responseStatus=refusal('"a" cannot list resource "b"', 404)), False, id="not-found"),
     ],
 )
-def test_refusals(tmp_path: Path, told: dict[str, Any], expected: bool) -> None:
+def test_refusals(tmp_path: Path, reported: dict[str, Any], expected: bool) -> None:
     """For want of a right, and for nothing else."""
-    [request] = read(tmp_path / "log", told)
+    [request] = read(tmp_path / "log", reported)
     assert request.is_refused is expected
 
 

@@ -119,7 +119,7 @@ async def test_expired_versions_heal(client: FakeClient, clock: ManualClock, bac
 
 
 def test_cache_is_small() -> None:
-    """4. A pod of 8 KB, nearly half of it managed fields, takes less than 6 KiB, all told."""
+    """4. A pod of 8 KB, nearly half of it managed fields, takes less than 6 KiB in all."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -209,7 +209,7 @@ async def test_expired_token_is_read_anew(tmp_path: Path) -> None:
     assert [authorization for authorization, _ in server.seen] == ["Bearer old", "Bearer old", "Bearer new"]
 
 
-async def test_blocked_event_loop_is_told(background: Background) -> None:
+async def test_blocked_event_loop_is_reported(background: Background) -> None:
     """8. A reconcile that blocks the event loop is named in a warning, with the place where it hangs."""
     watch = LoopLagWatch(LoopLagOptions(interval=0.02, warn_after=0.05), metrics=Metrics())
     with capture_logs() as logs:

@@ -105,7 +105,7 @@ def verdict(process: int, code: int) -> str:
         pytest.param(Split(2, 4), 0, [["0", "0,1,2,3"], ["1", "4,5,6,7"]], id="four-gpus-each"),
     ],
 )
-def test_each_process_is_told_apart(
+def test_each_process_is_reported_apart(
     shell: list[str], split: Split, node: int, expected: list[list[str | None]]
 ) -> None:
     """Numbers count over all nodes, GPUs within the node, and without GPUs JAX gets none."""

@@ -237,7 +237,7 @@ def test_what_may_change_while_suspended() -> None:
     assert change.refused == ()
 
 
-def test_what_may_not_change_is_told() -> None:
+def test_what_may_not_change_is_reported() -> None:
     """Fields that came too late are named, and the stored ones stay."""
     before = train_job(suspend=True, trainer={"image": "old"})
     after = train_job(suspend=True, trainer={"image": "new", "numNodes": 2})

@@ -216,7 +216,7 @@ REFUSED = 'job "demo-node-1" creation failed with error: jobs.batch "demo-node-1
 
 
 @pytest.mark.parametrize(
-    ("reason", "jobs", "seen", "told"),
+    ("reason", "jobs", "seen", "reported"),
     [
         pytest.param("JobCreationFailed", [job()], "2026-01-01T00:00:10Z", True, id="a-job"),
         pytest.param("HeadlessServiceCreationFailed", [], "2026-01-01T00:00:10Z", True, id="the-service"),
@@ -239,10 +239,10 @@ REFUSED = 'job "demo-node-1" creation failed with error: jobs.batch "demo-node-1
         ),
     ],
 )
-def test_jobs_that_are_refused(reason: str, jobs: list[Object], seen: str, told: bool) -> None:
+def test_jobs_that_are_refused(reason: str, jobs: list[Object], seen: str, reported: bool) -> None:
     """The event of the JobSet says why, as long as Jobs are missing."""
     complaint = event("JobSet", "demo", reason, REFUSED, uid="uid-of-jobset", seen=seen)
-    expected = [f"{reason}: Jobs cannot be created: JobSet demo: {REFUSED}"] if told else []
+    expected = [f"{reason}: Jobs cannot be created: JobSet demo: {REFUSED}"] if reported else []
     assert lines(jobset(replicas=2), *jobs, complaint) == expected
     of_another = complaint | {"involvedObject": complaint["involvedObject"] | {"uid": "earlier"}}
     assert lines(jobset(replicas=2), *jobs, of_another) == []
@@ -332,8 +332,8 @@ UNSCHEDULABLE = "Unschedulable: 1 pod cannot start: "
 )
 def test_claims_that_are_not_bound(objects: list[Object], spec: Any, said: str) -> None:
     """Pods without a node wait for their claims, and the event of the claim says why."""
-    told = [line for line in lines(*objects, **spec) if not line.startswith(UNSCHEDULABLE)]
-    assert told == [f"ProvisioningFailed: a volume claim is not bound: {said}"]
+    reported = [line for line in lines(*objects, **spec) if not line.startswith(UNSCHEDULABLE)]
+    assert reported == [f"ProvisioningFailed: a volume claim is not bound: {said}"]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_the_uid_tells_jobsets_of_one_name_apart() -> None:
     own = waiting("InvalidImageName", name="b", uid="new")
     jobset = owned_jobset()
     jobset["metadata"]["uid"] = "new"
-    assert told(jobset, old, own) == [
+    assert reported(jobset, old, own) == [
         ("Pending", "InvalidImageName", "1 pod cannot start", "pod b: container trainer: InvalidImageName")
     ]
 
@@ -113,7 +113,7 @@ def test_pods_belong_to_the_train_job_of_their_jobset() -> None:
     assert jobset_keys(CachedObject.of({"metadata": {"name": "p", "namespace": "default"}})) == ()
 
 
-def told(*objects: Object) -> list[tuple[str, str, str, str]]:
+def reported(*objects: Object) -> list[tuple[str, str, str, str]]:
     """Type, reason, headline and details of the problems."""
     found = JobSetPlugin(static_reader(*objects)).train_job_status(train_job()).problems
     return [(str(each.type), each.reason, each.headline, each.details()) for each in found]
@@ -141,10 +141,10 @@ def jobset(
     }
 
 
-def test_each_reason_is_told_with_a_number_and_an_example() -> None:
+def test_each_reason_is_reported_with_a_number_and_an_example() -> None:
     """However many pods wait, there is one problem for each reason; those that may pass come last."""
     pods = [waiting("ErrImagePull", "not found", f"demo-node-0-{index}-x") for index in range(5)]
-    assert told(jobset(), unscheduled(), *pods) == [
+    assert reported(jobset(), unscheduled(), *pods) == [
         (
             "Pending",
             "ImagePullBackOff",
@@ -332,7 +332,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
 )
 def test_problems(objects: list[Object], problems: list[tuple[str, ...]]) -> None:
     """Restarts are reported with their cause while they last."""
-    assert told(*objects) == problems
+    assert reported(*objects) == problems
 
 
 def crashed(name: str, code: int, at: int, *, attempt: int = 0, uid: str = "") -> Object:

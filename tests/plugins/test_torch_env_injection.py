@@ -29,7 +29,7 @@ def blueprint(*targets: Any, elastic: bool = False) -> ClusterTrainingRuntime:
     )
 
 
-def told(*targets: Any, elastic: bool = False) -> dict[str, dict[str, Any]]:
+def reported(*targets: Any, elastic: bool = False) -> dict[str, dict[str, Any]]:
     """The variables of all containers that have some of torchrun's, by `<replicated Job>/<container>`."""
     job = train_job()
     info = extract(job, blueprint(*targets, elastic=elastic))
@@ -57,7 +57,7 @@ def told(*targets: Any, elastic: bool = False) -> dict[str, dict[str, Any]]:
 )
 def test_targets(targets: Any, expected: set[str]) -> None:
     """The containers that the runtime names have torchrun's variables of the one that trains, and no rank of theirs."""
-    env = told(*targets)
+    env = reported(*targets)
     for variable in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"):
         del env["node/trainer"][variable]
     assert set(env) == {"node/trainer"} | expected
@@ -67,7 +67,7 @@ def test_targets(targets: Any, expected: set[str]) -> None:
 
 def test_advice_may_be_overridden() -> None:
     """A container that has timeouts of its own keeps them."""
-    env = told({"jobName": "node", "containerNames": ["check", "sidecar"]}, elastic=True)
+    env = reported({"jobName": "node", "containerNames": ["check", "sidecar"]}, elastic=True)
     assert env["node/check"]["PET_RDZV_CONF"] == "mine"
     assert env["node/check"]["PET_RDZV_ID"] == env["node/trainer"]["PET_RDZV_ID"]
     assert env["node/sidecar"] == env["node/trainer"]

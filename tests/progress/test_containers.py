@@ -94,7 +94,7 @@ def test_started_containers(status: dict[str, Any], started: bool) -> None:
     assert [container.container for container in containers] == (["trainer"] if started else [])
 
 
-def test_containers_of_a_pod_with_several_are_told_apart() -> None:
+def test_containers_of_a_pod_with_several_are_reported_apart() -> None:
     """With several containers in a pod, init containers included, the container's name is part of the source."""
     several = pod(
         {JOB: "node", INDEX: "0"},

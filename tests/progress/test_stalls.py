@@ -51,7 +51,7 @@ def bench() -> Bench:
     return Bench()
 
 
-async def test_stall_is_told_once(bench: Bench) -> None:
+async def test_stall_is_reported_once(bench: Bench) -> None:
     """When the time is over there is one complaint, until the training has got on and stalls again."""
     bench.watch.watch(JOB, "run", TIMEOUT)
     bench.report(Message(current_step=4500, total_steps=10000))
@@ -117,7 +117,7 @@ async def test_what_counts_as_progress(bench: Bench, before: Message, repeated: 
     ],
 )
 async def test_complaint_tells_how_far_it_was(bench: Bench, message: Message, last: str) -> None:
-    """As exactly as the training has told, with the time by its node's clock."""
+    """As exactly as the training has reported, with the time by its node's clock."""
     bench.watch.watch(JOB, "run", 2)
     bench.report(message)
     assert await bench.after(2) == f"no progress for 2 seconds (last: {last} at 10:30:45 UTC)"
@@ -237,9 +237,9 @@ async def test_what_another_manager_has_seen_is_no_progress(bench: Bench) -> Non
 
 @pytest.mark.parametrize("status", [pytest.param(SHOWN, id="progress"), pytest.param(None, id="nothing-reported")])
 async def test_a_stall_of_another_manager_goes_on(bench: Bench, status: TrainerStatus | None) -> None:
-    """It is counted as stalled, neither told nor counted as a stall again, and over with the first progress."""
-    bench.watch.watch(JOB, "run", TIMEOUT, is_expected_to_report=True, before=Before(status, "told"))
-    assert bench.watch.stall_of(JOB) == "told"
+    """It is counted as stalled, neither reported nor counted as a stall again, and over with the first progress."""
+    bench.watch.watch(JOB, "run", TIMEOUT, is_expected_to_report=True, before=Before(status, "reported"))
+    assert bench.watch.stall_of(JOB) == "reported"
     assert bench.watch.check(JOB) is None
     assert bench.counts() == (0, 1)
     assert bench.report(Message(current_step=5))
@@ -249,6 +249,6 @@ async def test_a_stall_of_another_manager_goes_on(bench: Bench, status: TrainerS
 async def test_what_was_before_counts_once(bench: Bench) -> None:
     """A run that this manager has seen begin has nothing before it."""
     bench.watch.watch(JOB, "run", TIMEOUT)
-    bench.watch.watch(JOB, "another run", TIMEOUT, before=Before(SHOWN, "told"))
+    bench.watch.watch(JOB, "another run", TIMEOUT, before=Before(SHOWN, "reported"))
     assert bench.watch.stall_of(JOB) is None
     assert bench.watch.next_check(JOB) is None

@@ -458,8 +458,8 @@ def test_posts(make: Callable[[int], object]) -> None:
 def test_texts_of_logs_and_events(text: str) -> None:
     """What is logged or becomes an event costs linear work, whatever its text and however many members it has."""
 
-    def told(size: int) -> None:
+    def reported(size: int) -> None:
         redact(None, "info", {"event": text * size, "error": {f"{text}{index}": text for index in range(size)}})
         cut_message(text * size)
 
-    assert is_linear(told)
+    assert is_linear(reported)

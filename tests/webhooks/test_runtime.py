@@ -85,7 +85,7 @@ async def test_accepted(obj: Object) -> None:
     ],
 )
 async def test_accepted_with_a_warning(obj: Object, warning: str) -> None:
-    """What works, but perhaps not as meant, is accepted and told."""
+    """What works, but perhaps not as meant, is accepted with a warning."""
     response = await admit(obj)
 
     assert (response.allowed, response.warnings) == (True, (warning,))
@@ -204,7 +204,7 @@ async def test_a_launcher_waits_for_nodes_of_any_name() -> None:
 
 
 async def test_a_plugin_that_cannot_go_on_after_an_error() -> None:
-    """What a plugin raises on a runtime that was refused already is not told, and not counted as its defect."""
+    """What a plugin raises on a runtime that was refused already is not reported, and not counted as its defect."""
 
     class Sure:
         name = "sure"

@@ -102,7 +102,7 @@ async def test_accepted(obj: Object) -> None:
     ],
 )
 async def test_accepted_with_a_warning(obj: Object, warning: str) -> None:
-    """What works, but perhaps not as meant, is accepted and told."""
+    """What works, but perhaps not as meant, is accepted with a warning."""
     old = blueprint(name="old")
     old["metadata"]["labels"] = {"trainer.kubeflow.org/support": "deprecated"}
 

@@ -33,6 +33,7 @@ from trainer_devcluster.apiserver.storage.data_directory import write_private
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.kubelet import fake
 from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR
+from trainer_devcluster.kubelet.volumes import without_number
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -282,15 +283,8 @@ def _complain(group: BaseExceptionGroup[Exception], code: int) -> int:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    sys.stderr.write(f"{_PROGRAM}: {' '.join(_told(error).split())}\n")
+    sys.stderr.write(f"{_PROGRAM}: {' '.join(without_number(error).split())}\n")
     return code
-
-
-def _told(error: BaseException) -> str:
-    """The error without its number."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
 
 
 def _pod_network_mode(text: str) -> kubelet.PodNetworkMode:

@@ -150,7 +150,7 @@ async def test_outcomes(tmp_path: Path, request_line: str, headers: dict[str, st
     assert {name: event.get(name) for name in expected} == expected
 
 
-async def test_watches_are_told_at_their_end(tmp_path: Path) -> None:
+async def test_watches_are_reported_at_their_end(tmp_path: Path) -> None:
     """A watch is reported when it times out, when its client leaves, and when the server stops."""
     async with AsyncExitStack() as stays, serve(options(tmp_path)) as server:
         api = await stays.enter_async_context(api_for(server))
@@ -162,10 +162,10 @@ async def test_watches_are_told_at_their_end(tmp_path: Path) -> None:
         await wait_for_events(tmp_path, 2)
         await stays.enter_async_context(api.session.get(f"{watch}=stopped", headers=headers))
         assert len(events(tmp_path)) == 2
-    told = [
+    reported = [
         (event["requestURI"].rpartition("=")[2], event["verb"], event["responseStatus"]) for event in events(tmp_path)
     ]
-    assert told == [(way, "watch", {"metadata": {}, "code": 200}) for way in ("timeout", "left", "stopped")]
+    assert reported == [(way, "watch", {"metadata": {}, "code": 200}) for way in ("timeout", "left", "stopped")]
 
 
 async def test_without_an_audit_log(tmp_path: Path) -> None:

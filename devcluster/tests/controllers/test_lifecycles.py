@@ -280,14 +280,14 @@ async def test_life(
     events: set[str],
     tmp_path: Path,
 ) -> None:
-    """After each step the controllers come to what is expected, and in the end they have told of it."""
+    """After each step the controllers come to what is expected, and in the end they have written events about it."""
     async with dev_cluster(tmp_path, GATES) as cluster, cluster.controllers():
         await cluster.create(*made)
         await cluster.until(lambda: _is_reconciled(cluster, made))
         for step, expected in steps:
             await step(cluster)
             await expect(cluster, expected)
-        await cluster.until(lambda: _are_told(cluster, events))
+        await cluster.until(lambda: _are_reported(cluster, events))
 
 
 async def _is_reconciled(cluster: Cluster, made: tuple[Resource, Object]) -> bool:
@@ -295,14 +295,14 @@ async def _is_reconciled(cluster: Cluster, made: tuple[Resource, Object]) -> boo
     jobs = await cluster.all(JOBS)
     is_complete = all((job.get("status") or {}).get("active") or job["spec"].get("suspend") for job in jobs)
     wanted = sum(entry["replicas"] for entry in made[1]["spec"].get("replicatedJobs") or [{"replicas": 1}])
-    return (is_complete and len(jobs) == wanted) or bool(await _told(cluster, "Warning"))
+    return (is_complete and len(jobs) == wanted) or bool(await _reported(cluster, "Warning"))
 
 
-async def _are_told(cluster: Cluster, events: set[str]) -> bool:
-    return events <= await _told(cluster)
+async def _are_reported(cluster: Cluster, events: set[str]) -> bool:
+    return events <= await _reported(cluster)
 
 
-async def _told(cluster: Cluster, kind: str = "") -> set[str]:
+async def _reported(cluster: Cluster, kind: str = "") -> set[str]:
     return {
         f"{event['involvedObject']['kind']} {event['type']} {event['reason']} {event['message']}"
         for event in await cluster.all(EVENTS)

@@ -14,15 +14,15 @@ HELD = {"metadata": {"name": "a", "finalizers": [TRACKING_FINALIZER]}}
 FREE = {"metadata": {"name": "b"}}
 
 
-def told(status: Object) -> dict[str, tuple[str, str, str]]:
+def reported(status: Object) -> dict[str, tuple[str, str, str]]:
     return {entry["type"]: (entry["status"], entry["reason"], entry["message"]) for entry in status["conditions"]}
 
 
-def test_what_is_left_is_told() -> None:
+def test_what_is_left_is_reported() -> None:
     """By resource, and the finalizers that hold it."""
     status = with_conditions({"phase": "Terminating"}, {PODS: [HELD, FREE], JOBS: [HELD]}, NOW)
     assert status["phase"] == "Terminating"
-    assert told(status) == {
+    assert reported(status) == {
         "NamespaceDeletionDiscoveryFailure": (
             "False",
             "ResourcesDiscovered",
@@ -55,12 +55,12 @@ def test_an_empty_namespace() -> None:
     """Nothing is in the way any more; only what has changed has a new time."""
     before = with_conditions({}, {PODS: [FREE]}, NOW)
     status = with_conditions(before, {PODS: []}, LATER)
-    assert told(status)["NamespaceContentRemaining"] == (
+    assert reported(status)["NamespaceContentRemaining"] == (
         "False",
         "ContentRemoved",
         "All content successfully removed",
     )
-    assert told(status)["NamespaceFinalizersRemaining"] == (
+    assert reported(status)["NamespaceFinalizersRemaining"] == (
         "False",
         "ContentHasNoFinalizers",
         "All content-preserving finalizers finished",

@@ -67,11 +67,11 @@ async def test_pod_is_bound_and_run(tmp_path: Path) -> None:
         assert pod["spec"]["nodeName"] == "laptop"
         assert terminated(pod["status"])["exitCode"] == 3
 
-        def told() -> set[tuple[str, str]]:
+        def reported() -> set[tuple[str, str]]:
             return {(event["source"]["component"], event["reason"]) for event in client.objects(EVENTS)}
 
         expected = {("default-scheduler", "Scheduled"), ("kubelet", "Created"), ("kubelet", "Started")}
-        await eventually(lambda: expected <= told())
+        await eventually(lambda: expected <= reported())
 
 
 async def test_node_tells_the_pod_network(tmp_path: Path) -> None:

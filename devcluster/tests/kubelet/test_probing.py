@@ -86,7 +86,7 @@ async def watched(script: str, kind: ProbeKind, *, late: float = 0.0, **fields: 
 
     Each letter is a probe, `s`, `f` or `e` (cannot be carried out); `t` is a second.
     """
-    told: list[str] = []
+    reported: list[str] = []
     container, clock = Patient(), ManualClock()
     probe = Probe.of({kind: {**ACTION, "periodSeconds": 5, **fields}}, kind, ADDRESS)
     assert probe is not None
@@ -96,8 +96,8 @@ async def watched(script: str, kind: ProbeKind, *, late: float = 0.0, **fields: 
             container,
             clock,
             since=clock.monotonic() - late,
-            on_change=lambda found: told.append("yes" if found else "no"),
-            on_failure=told.append,
+            on_change=lambda found: reported.append("yes" if found else "no"),
+            on_failure=reported.append,
         )
 
     async with anyio.create_task_group() as tasks:
@@ -109,7 +109,7 @@ async def watched(script: str, kind: ProbeKind, *, late: float = 0.0, **fields: 
             await clock.advance(1 if letter == "t" else 5)
             await settle()
         tasks.cancel_scope.cancel()
-    return told, container
+    return reported, container
 
 
 UNREADY = "Readiness probe failed: refused"
@@ -168,8 +168,8 @@ async def test_startup(script: str, expected: list[str]) -> None:
 
 async def test_delay_counts_from_the_start() -> None:
     """A probe that begins late, because another had to succeed first, does not wait for what has passed already."""
-    told, _ = await watched("tt", "readinessProbe", late=9, initialDelaySeconds=10)
-    assert told == [UNREADY]
+    reported, _ = await watched("tt", "readinessProbe", late=9, initialDelaySeconds=10)
+    assert reported == [UNREADY]
 
 
 async def test_probes_are_a_period_apart() -> None:

@@ -246,7 +246,7 @@ def test_missing_program(program: str, remedy: str) -> None:
 
 
 def test_other_problems() -> None:
-    """They are as the shim has told them."""
+    """They are as the shim has reported them."""
     problem = 'exec: "/bin/x": permission denied'
     assert explained(problem, "/bin/x", {"PATH": "/venv/bin"}) == problem
 

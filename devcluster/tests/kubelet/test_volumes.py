@@ -218,12 +218,12 @@ async def test_files_follow_their_objects(tmp_path: Path) -> None:
     made = await volumes.build()
     async with keeping_current(volumes):
         reader.add("ConfigMap", "config", data={"a": "new", "c": "3"})
-        volumes.look_again({**pod, "metadata": {**pod["metadata"], "labels": {"now": "there"}}})
+        volumes.mark_outdated({**pod, "metadata": {**pod["metadata"], "labels": {"now": "there"}}})
         await eventually(lambda: content(made["d"].source) == {"labels": b'now="there"'})
         assert content(made["c"].source) == {"a": b"new", "c": b"3"}
         del reader.objects["ConfigMap", "config"]
         reader.add("ConfigMap", "other")
-        volumes.look_again(pod)
+        volumes.mark_outdated(pod)
         await eventually(lambda: content(made["d"].source) == {"labels": b""})
         assert content(made["c"].source) == {"a": b"new", "c": b"3"}
 

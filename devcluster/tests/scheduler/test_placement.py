@@ -190,7 +190,7 @@ def test_gang_whose_others_have_succeeded() -> None:
 
 
 def test_gang_whose_others_cannot_be_scheduled() -> None:
-    """What fits is neither bound nor told anything while the others may still come."""
+    """What fits is neither bound nor gets an event while the others may still come."""
     placement = Placement(Room(make_node(), []), lambda _: gang(3, 3))
     placement.place(members(2))
     assert (placement.bound, placement.held) == ([], {})

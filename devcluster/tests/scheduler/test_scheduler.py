@@ -138,7 +138,7 @@ async def test_gated_pod() -> None:
 
 
 async def test_scheduler_that_does_not_exist() -> None:
-    """A pod of another scheduler is left to it, and told that there is none here."""
+    """A pod of another scheduler is left to it, and an event says that there is none here."""
     clock = ManualClock()
     client = FakeClient(make_node(), make_pod(schedulerName="mine"), clock=clock)
     async with scheduling(client, clock):

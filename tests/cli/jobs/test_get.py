@@ -615,7 +615,7 @@ async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualCloc
 
 
 @pytest.mark.parametrize(
-    ("suspend", "told", "line"),
+    ("suspend", "status_shown", "line"),
     [
         pytest.param(False, ("Created", "True", "Succeeded to create Jobs"), "", id="created"),
         pytest.param(
@@ -634,10 +634,10 @@ async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualCloc
     ],
 )
 async def test_conditions_that_are_news(
-    client: FakeClient, clock: ManualClock, suspend: bool, told: tuple[str, str, str], line: str
+    client: FakeClient, clock: ManualClock, suspend: bool, status_shown: tuple[str, str, str], line: str
 ) -> None:
     """Where the Jobs are not as the TrainJob asks for, its condition is shown."""
-    kind, status, message = told
+    kind, status, message = status_shown
     condition = {"type": kind, "status": status, "reason": "Because", "message": message}
     job = train_job("demo", state="Running", conditions=[condition])
     client.add(job | {"spec": job["spec"] | {"suspend": suspend}})

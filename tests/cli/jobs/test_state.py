@@ -161,7 +161,7 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             {"state": "Running", "conditions": [CREATED, condition("Pending", "False", "NoPodWaits", "ErrX: x")]},
             JobState("Running"),
             "Running",
-            id="what is over is not told",
+            id="what is over is not reported",
         ),
         pytest.param(
             {"state": "Failed", "conditions": [condition("Failed", "True", "R", "exit 3\nlast lines of its log:\nx")]},
@@ -211,7 +211,7 @@ LATE = TrainingProgress(percentage=20, updated=datetime(2026, 1, 2, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
-    ("told", "logged", "shown"),
+    ("reported", "logged", "shown"),
     [
         pytest.param(TrainingProgress(), EARLY, EARLY, id="only the log tells"),
         pytest.param(EARLY, TrainingProgress(), EARLY, id="only the status tells"),
@@ -220,9 +220,9 @@ LATE = TrainingProgress(percentage=20, updated=datetime(2026, 1, 2, tzinfo=UTC))
         pytest.param(replace(EARLY, percentage=9), EARLY, EARLY, id="in the same second the log is ahead"),
     ],
 )
-def test_progress_from_the_log(told: TrainingProgress, logged: TrainingProgress, shown: TrainingProgress) -> None:
+def test_progress_from_the_log(reported: TrainingProgress, logged: TrainingProgress, shown: TrainingProgress) -> None:
     """Of what the status and the log tell of the progress, the newer counts."""
-    assert JobState("Running", told).with_progress(logged) == JobState("Running", shown)
+    assert JobState("Running", reported).with_progress(logged) == JobState("Running", shown)
 
 
 def test_explanation_cannot_command_the_terminal() -> None:

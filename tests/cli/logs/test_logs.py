@@ -487,8 +487,8 @@ async def test_follow_tells_what_keeps_it(
             await clock.advance(1)
         client.add(train_job(**finished("Complete", "Done", "")))
 
-    told = capsys.readouterr().err.splitlines()
-    assert told[1:] == ["warning: its pods cannot be watched, trying again: pods is forbidden: cannot watch"]
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[1:] == ["warning: its pods cannot be watched, trying again: pods is forbidden: cannot watch"]
 
 
 async def test_follow_a_job_that_was_just_deleted(

@@ -75,9 +75,9 @@ def test_what_is_generated_is_not_printed(tmp_path: Path, options: str) -> None:
     result = render(tmp_path, JOB.replace("torch-distributed", "mpi-openmpi"), options=options)
 
     name = "demo-mpi-ssh-auth-0000000000"
-    told = f"note: the manager generates the content of Secret {name} when it creates it, and the end of its name\n"
+    reported = f"note: the manager generates the content of Secret {name} when it creates it, and the end of its name\n"
     assert result.exit_code == 0
-    assert told in result.stderr
+    assert reported in result.stderr
     (secret,) = [obj for obj in yaml.safe_load_all(result.stdout) if obj["kind"] == "Secret"]
     assert secret.keys() == {"apiVersion", "kind", "metadata", "type", "immutable"}
     assert "PRIVATE KEY" not in result.output

@@ -70,8 +70,8 @@ async def test_a_cluster_that_is_not_ready(
 
     assert set(outcomes.values()) == {Installed.APPLIED}
     assert len(client.objects(CLUSTER_TRAINING_RUNTIMES)) == len(outcomes)
-    told = capsys.readouterr().err.splitlines()
-    assert told == [f"note: not ready yet: {reason}" for reason in dict.fromkeys(map(str, errors))]
+    reported = capsys.readouterr().err.splitlines()
+    assert reported == [f"note: not ready yet: {reason}" for reason in dict.fromkeys(map(str, errors))]
 
 
 async def test_a_cluster_that_is_never_ready(client: FakeClient, clock: ManualClock) -> None:

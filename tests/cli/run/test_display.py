@@ -59,7 +59,7 @@ async def test_plain_lines_without_a_terminal(clock: ManualClock) -> None:
     ]
 
 
-def test_several_jobs_are_told_apart(clock: ManualClock) -> None:
+def test_several_jobs_are_reported_apart(clock: ManualClock) -> None:
     """With several jobs, logs and warnings name the job; with several namespaces the job's namespace as well."""
     console = screen()
     with JobDisplay(console, [A, B], clock) as display:

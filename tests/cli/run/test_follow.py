@@ -265,10 +265,10 @@ async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisp
         client.add(event("4", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="Invalid"))
         client.add(event("5", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, kind="Normal"))
         client.add(event("6", {"kind": "JobSet", "name": "demo", "uid": "never seen"}))
-        told_by_condition = event(
+        reported_by_condition = event(
             "7", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="JobsBuildFailed"
         )
-        client.add(told_by_condition | {"reportingComponent": "trainer"})
+        client.add(reported_by_condition | {"reportingComponent": "trainer"})
         await clock.advance(1)
         assert len(display.warnings) == 2
         pod = node_pod("demo", 0, phase="Succeeded")

@@ -88,7 +88,7 @@ async def test_a_life_is_counted_once(cluster: Cluster, state: str) -> None:
         assert population(cluster) == {("default", "blueprint", "torch", "Running"): 1}
         await cluster.clock.advance(100)
         await end(cluster, state)
-        await cluster.look_again()
+        await cluster.resync()
         assert times(cluster, "run", result=state) == (1, 100)
         assert population(cluster) == {("default", "blueprint", "torch", state): 1}
         assert counter(cluster, "completed") == (state == "Complete")
@@ -137,7 +137,7 @@ async def test_a_restart_counts_nothing_again(cluster: Cluster) -> None:
         await end(cluster, "Complete")
         assert counter(cluster, "completed") == 1
     async with cluster.managed():
-        await cluster.look_again()
+        await cluster.resync()
         assert population(cluster) == {("default", "blueprint", "torch", "Complete"): 1}
         assert (counter(cluster, "created"), counter(cluster, "completed")) == (0, 0)
 

@@ -55,7 +55,7 @@ def test_none_at_all() -> None:
             [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}],
             [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 53}],
             [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}],
-            id="unnamed-ports-are-told-apart-by-number-and-protocol",
+            id="unnamed-ports-differ-by-number-and-protocol",
         ),
     ],
 )

@@ -390,7 +390,7 @@ def test_an_end_keeps_its_generation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "seen", "message"),
+    ("reported", "seen", "message"),
     [
         pytest.param("", (pending(),), "1 pod cannot start: x", id="new"),
         pytest.param(
@@ -414,10 +414,10 @@ def test_an_end_keeps_its_generation() -> None:
         pytest.param("", (pending(details="y" * 9000),), f"1 pod cannot start: {'y' * 500}", id="long"),
     ],
 )
-def test_the_message_remembers_what_was_told(told: str, seen: tuple[PodProblem, ...], message: str) -> None:
+def test_the_message_remembers_what_was_reported(reported: str, seen: tuple[PodProblem, ...], message: str) -> None:
     """Only a new headline changes the line of a problem; the first one's reason is that of the condition."""
-    reason, _, message_before = told.partition(": ")
-    before = {"conditions": [condition("Pending", "True", reason, message_before)]} if told else None
+    reason, _, message_before = reported.partition(": ")
+    before = {"conditions": [condition("Pending", "True", reason, message_before)]} if reported else None
     status = next_status(train_job(status=before), Observation(CREATED, pod_problems=seen), NOW)
     (found,) = [c for c in status.conditions or [] if c.type == "Pending"]
     assert found.message == message
@@ -426,11 +426,11 @@ def test_the_message_remembers_what_was_told(told: str, seen: tuple[PodProblem, 
 
 def test_the_cause_of_a_restart_stays() -> None:
     """When pods of a later failure are gone, the last restart still tells what happened then."""
-    told = "RestartingJobSet: restart 1: pod a failed"
-    before = {"conditions": [condition("Restarting", "True", "RestartingJobSet", told)], "state": "Restarting"}
+    reported = "RestartingJobSet: restart 1: pod a failed"
+    before = {"conditions": [condition("Restarting", "True", "RestartingJobSet", reported)], "state": "Restarting"}
     status = next_status(train_job(status=before), Observation(CREATED, jobs=jobs(ready=1)), NOW)
     (found,) = [c for c in status.conditions or [] if c.type == "Restarting"]
-    assert (found.status, found.message) == ("False", told)
+    assert (found.status, found.message) == ("False", reported)
 
 
 def test_a_failure_tells_the_culprit_and_its_log() -> None:

@@ -155,7 +155,7 @@ async def test_own_write_that_ends_while_no_watch_is_open(
     assert (shown is not None and uid_of(shown) != uid_of(answer)) is is_replaced
 
 
-async def test_late_handler_is_told_what_is_known(
+async def test_late_handler_is_reported_what_is_known(
     informer: Informer, handler: RecordingHandler, client: FakeClient
 ) -> None:
     """A handler added after the sync gets all objects as initial adds, then changes; others notice nothing."""
@@ -171,7 +171,7 @@ async def test_late_handler_is_told_what_is_known(
     assert handler.take() == ["add d"]
 
 
-async def test_changes_while_a_late_handler_is_told_come_after(informer: Informer) -> None:
+async def test_changes_while_a_late_handler_is_reported_come_after(informer: Informer) -> None:
     """A late handler never sees a change before the add of its object."""
 
     class Changing(RecordingHandler):
@@ -185,7 +185,7 @@ async def test_changes_while_a_late_handler_is_told_come_after(informer: Informe
     assert late.calls == ["initial add a", "initial add b", "initial add c", "delete c"]
 
 
-async def test_handler_added_while_the_first_list_is_told_misses_nothing(
+async def test_handler_added_while_the_first_list_is_reported_misses_nothing(
     client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
     """It gets all objects, also those that others got before it was added."""
@@ -212,7 +212,7 @@ def sliced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sliced")
-async def test_handler_that_comes_while_a_later_list_is_told(informer: Informer) -> None:
+async def test_handler_that_comes_while_a_later_list_is_reported(informer: Informer) -> None:
     """It gets what is on the list once, and nothing that the list shows to be gone."""
     late = RecordingHandler()
 
@@ -264,8 +264,8 @@ async def test_replacement_gives_way_to_other_tasks(informer: Informer) -> None:
     assert sizes.count(50) >= 50
 
 
-async def test_handler_may_leave_while_it_is_told_what_is_known(informer: Informer) -> None:
-    """It is not told the rest."""
+async def test_handler_may_leave_while_it_is_reported_what_is_known(informer: Informer) -> None:
+    """It does not get the rest."""
 
     class Leaving(RecordingHandler):
         def on_add(self, obj: CachedObject, *, initial: bool) -> None:
@@ -278,7 +278,7 @@ async def test_handler_may_leave_while_it_is_told_what_is_known(informer: Inform
     assert leaving.calls == ["initial add a"]
 
 
-async def test_handler_removed_by_another_is_not_told_of_the_same_change(
+async def test_handler_removed_by_another_is_not_reported_of_the_same_change(
     informer: Informer, client: FakeClient
 ) -> None:
     """Once `remove_handler` has returned, the handler is never called."""
@@ -298,7 +298,7 @@ async def test_handler_removed_by_another_is_not_told_of_the_same_change(
     assert leaving.take() == []
 
 
-async def test_removed_handler_is_told_nothing_more(informer: Informer, client: FakeClient) -> None:
+async def test_removed_handler_is_reported_nothing_more(informer: Informer, client: FakeClient) -> None:
     """A handler that is gone costs nothing."""
     leaving = RecordingHandler()
     registration = informer.add_handler(leaving)
@@ -494,7 +494,7 @@ class Server:
         self.informer.add_index("app", lambda obj: [obj.labels.get("app", "")])
         self.informer.add_handler(handler)
         self.informer.add_listener(self._tell)
-        self.told: list[bool] = []
+        self.reported: list[bool] = []
         background(self.informer.run())
 
     async def install(self) -> None:
@@ -507,7 +507,7 @@ class Server:
         await self.clock.advance(40)
 
     def _tell(self) -> None:
-        self.told.append(self.informer.is_served)
+        self.reported.append(self.informer.is_served)
 
 
 @pytest.fixture
@@ -524,7 +524,7 @@ async def test_missing_optional_kind_is_no_problem(server: Server, clock: Manual
     await clock.advance(3600)
     assert (informer.is_served, informer.problem) == (False, None)
     assert 100 <= len(server.client.requests) <= 150
-    assert server.told == []
+    assert server.reported == []
 
 
 async def test_optional_kind_that_is_installed_and_removed_and_installed(
@@ -545,7 +545,7 @@ async def test_optional_kind_that_is_installed_and_removed_and_installed(
         assert sorted(handler.take()) == ["delete a", "delete b"]
         assert (informer.is_served, informer.problem) == (False, None)
         assert informer.lister.keys_by_index("app", "x") == set()
-    assert server.told == [True, False, True, False]
+    assert server.reported == [True, False, True, False]
 
 
 async def test_objects_that_vanish_with_their_kind(server: Server, handler: RecordingHandler) -> None:
@@ -568,7 +568,7 @@ async def test_listener_may_leave(server: Server) -> None:
     server.informer.remove_listener(server._tell)
     await server.install()
     assert server.informer.is_served
-    assert server.told == []
+    assert server.reported == []
 
 
 @pytest.mark.parametrize(

@@ -180,9 +180,9 @@ async def test_what_is_wrong_is_said_once(
     with capture_logs() as logs:
         background(reflector.run())
         await clock.advance(1.6 + 3.2 + 6.4 + 5 * 10)
-    told = [(entry["log_level"], entry.get("error")) for entry in logs if entry["log_level"] != "debug"]
+    reported = [(entry["log_level"], entry.get("error")) for entry in logs if entry["log_level"] != "debug"]
     remedy = "pods is not served by the API server: install the Pod CRD"
-    assert told == [("warning", remedy), ("info", None)]
+    assert reported == [("warning", remedy), ("info", None)]
 
 
 @pytest.mark.parametrize(

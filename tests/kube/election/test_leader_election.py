@@ -379,7 +379,7 @@ async def test_damaged_lease_is_mended(
     assert stored(server)["spec"]["leaseDurationSeconds"] == DURATION
 
 
-async def test_release_without_answer_is_told(a: Candidate, clock: ManualClock, background: Background) -> None:
+async def test_release_without_answer_is_reported(a: Candidate, clock: ManualClock, background: Background) -> None:
     """The log says why the next leader has to wait."""
     running = background(a.run())
     await a.elector.wait_for_leadership()
@@ -582,7 +582,7 @@ async def test_a_process_that_slept_does_not_write(
 async def test_write_under_way_is_broken_off(
     server: FakeClient, a: Candidate, clock: ManualClock, background: Background
 ) -> None:
-    """A request that hangs when the leader steps down is cancelled, and its caller told why."""
+    """A request that hangs when the leader steps down is cancelled, and its caller gets the reason."""
     outcome: list[Exception] = []
 
     async def write() -> None:
@@ -646,8 +646,10 @@ async def test_events(a: Candidate, clock: ManualClock, background: Background) 
     await a.elector.wait_for_leadership()
     running.cancel()
     await settle()
-    told = [(occurrence.reason, occurrence.regarding.kind, occurrence.message) for occurrence in a.events.occurrences]
-    assert told == [
+    reported = [
+        (occurrence.reason, occurrence.regarding.kind, occurrence.message) for occurrence in a.events.occurrences
+    ]
+    assert reported == [
         ("LeaderElection", "Lease", "a became leader"),
         ("LeaderElection", "Lease", "a stopped leading"),
     ]
@@ -665,7 +667,7 @@ async def test_health_check(a: Candidate, clock: ManualClock, background: Backgr
         await a.elector.check()
 
 
-async def test_forbidden_lease_is_told_once_with_the_remedy(
+async def test_forbidden_lease_is_reported_once_with_the_remedy(
     a: Candidate, clock: ManualClock, background: Background
 ) -> None:
     """A candidate goes on trying, since the permission may still be given."""

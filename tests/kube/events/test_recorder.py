@@ -67,7 +67,7 @@ async def test_events_of_cluster_scoped_objects_are_in_default(clock: ManualCloc
     assert event["involvedObject"]["namespace"] == ""
 
 
-def test_host_is_told_where_it_matters() -> None:
+def test_host_is_reported_where_it_matters() -> None:
     """A component of one node says on which one it runs."""
     events = RecordedEvents()
     EventRecorder(events, "kubelet", host="laptop").record(JOB, type="Normal", reason="Started", message="m")

@@ -62,7 +62,7 @@ def test_nobody_reads(pipe: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "made-non-blocking"])
-def test_slow_reader_loses_lines_and_is_told(pipe: tuple[int, int], blocking: bool) -> None:
+def test_slow_reader_loses_lines_and_is_reported(pipe: tuple[int, int], blocking: bool) -> None:
     """What found no room is counted, and logged when there is room; all that was written is whole."""
     os.set_blocking(pipe[1], blocking)
     lines = LineWriter(pipe[1], lines=10)

@@ -54,7 +54,7 @@ async def test_lag_is_measured(metrics: Metrics, background: Background) -> None
     await until(lambda: value(metrics, "lag_seconds_sum") > before + 0.15)
 
 
-async def test_standstill_is_told_with_its_place(metrics: Metrics, background: Background) -> None:
+async def test_standstill_is_reported_with_its_place(metrics: Metrics, background: Background) -> None:
     """While the loop hangs the log names function, line and task; afterwards it tells how long it took."""
     background(LoopLagWatch(QUICK, metrics=metrics).run())
     await until(lambda: value(metrics, "lag_seconds_count") >= 1)

@@ -91,7 +91,7 @@ WRITES: list[Any] = [
 
 
 @pytest.mark.parametrize(("write", "calls"), WRITES)
-async def test_writes_pass_the_fence_and_are_told(
+async def test_writes_pass_the_fence_and_are_reported(
     client: ManagedClient,
     fence: RecordingFence,
     observer: RecordingObserver,
@@ -146,7 +146,7 @@ async def test_uid_of_the_precondition_counts(client: ManagedClient, observer: R
         pytest.param(lambda client: client.delete(PODS, "a", "ns"), id="delete"),
     ],
 )
-async def test_objects_that_the_server_does_not_find_are_told(
+async def test_objects_that_the_server_does_not_find_are_reported(
     client: ManagedClient,
     server: FakeClient,
     observer: RecordingObserver,
@@ -171,7 +171,7 @@ async def test_objects_that_the_server_does_not_find_are_told(
         pytest.param(ConflictError(409, "changed"), id="conflict"),
     ],
 )
-async def test_failed_writes_are_not_told(
+async def test_failed_writes_are_not_reported(
     client: ManagedClient, server: FakeClient, observer: RecordingObserver, error: ApiError
 ) -> None:
     """Only what the server has accepted, or says of this very object, shows in the cache."""

@@ -221,7 +221,7 @@ def fail(client: FakeClient, error: KubeError) -> None:
 @pytest.mark.parametrize(
     "error", [statuses.failure(401, "Unauthorized", "no"), statuses.failure(403, "Forbidden", "no")]
 )
-async def test_refusals_are_told(error: ApiError, log: FakeLog, reader: Reader) -> None:
+async def test_refusals_are_reported(error: ApiError, log: FakeLog, reader: Reader) -> None:
     """A log that may not be read is not asked for again; once it may be read, another call goes on."""
     log.write(b"one\n", at(0.25))
     reader.client.faults.fail(error, skip=1, verb="log")

@@ -153,7 +153,7 @@ async def test_valid_token_survives_a_plugin_that_fails(clock: ManualClock) -> N
         await credentials.current()
 
 
-async def test_plugin_that_hangs_is_told(clock: ManualClock) -> None:
+async def test_plugin_that_hangs_is_reported(clock: ManualClock) -> None:
     """Nobody has to guess why nothing happens; a line comes every fifteen seconds, and the last one with the end."""
     answer = anyio.Event()
 

@@ -500,12 +500,12 @@ async def test_warnings_of_the_server_are_logged(client: HttpClient, api: ApiSer
 
 async def test_warnings_for_a_screen(connect_to: Connect, api: ApiServer) -> None:
     """Whoever has a screen gets the warnings instead of the log; codes other than 299 are not for people."""
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
     api.answers = [json_answer({}, Warning='199 - "stale", 299 - "old version", 299 - "unknown field"')]
-    client = await connect_to(warn=lambda path, warning: told.append((path, warning)))
+    client = await connect_to(warn=lambda path, warning: reported.append((path, warning)))
     with capture_logs() as logs:
         await client.create(NODES, {})
-    assert told == [("/api/v1/nodes", "old version"), ("/api/v1/nodes", "unknown field")]
+    assert reported == [("/api/v1/nodes", "old version"), ("/api/v1/nodes", "unknown field")]
     assert not logs
 
 

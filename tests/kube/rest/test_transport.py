@@ -225,7 +225,7 @@ async def test_credentials_that_fit_no_header(server: Server, clock: ManualClock
 @pytest.mark.parametrize(
     ("retry_after", "level"), [pytest.param("1", "debug", id="short"), pytest.param("30", "info", id="long")]
 )
-async def test_long_pauses_are_told(server: Server, retry_after: str, level: str) -> None:
+async def test_long_pauses_are_reported(server: Server, retry_after: str, level: str) -> None:
     """Whoever wonders why nothing happens sees what the server said, and for how long it is left alone."""
     server.codes, server.retry_after = [429, 200], retry_after
     with capture_logs() as logs:

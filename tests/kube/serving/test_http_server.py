@@ -436,7 +436,7 @@ async def test_tls_connection_weighs_little(monkeypatch: pytest.MonkeyPatch) -> 
         pytest.param(b"\x16\x03\x01", b"Server: trainer.kube", id="no-http"),
     ],
 )
-async def test_versions_are_not_told(request_line: bytes, server: bytes) -> None:
+async def test_versions_are_not_reported(request_line: bytes, server: bytes) -> None:
     """Neither answers of handlers nor those to malformed requests say which library in which version reads them."""
     async with serving() as served, connected(served, request_line + b"\r\nHost: h\r\n\r\n") as peer:
         with anyio.fail_after(10):

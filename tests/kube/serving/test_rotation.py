@@ -373,7 +373,7 @@ async def test_secret_of_another_is_left_alone(
         ),
     ],
 )
-async def test_failures_are_told_and_retried(
+async def test_failures_are_reported_and_retried(
     client: FakeClient, clock: Calendar, replica: Replica, background: Background, fault: Exception, problem: str
 ) -> None:
     """Said once, tried again after a second or two, then less often."""

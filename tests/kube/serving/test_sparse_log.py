@@ -40,11 +40,11 @@ async def test_peers_do_not_fill_the_log() -> None:
                 async with connected(served, b"GET / HTTP/9.9\r\n\r\n") as peer:
                     assert await peer.status() == 400
             assert served.dropped == {"malformed": 4}
-    told = [entry for entry in logs if entry["event"] == "trouble with connections"]
-    assert [(entry["server"], entry["times"]) for entry in told] == [("test", 1), ("test", 3)]
+    reported = [entry for entry in logs if entry["event"] == "trouble with connections"]
+    assert [(entry["server"], entry["times"]) for entry in reported] == [("test", 1), ("test", 3)]
 
 
-def test_what_they_sent_is_not_told_at_length() -> None:
+def test_what_they_sent_is_not_reported_at_length() -> None:
     """A parser quotes it."""
     with capture_logs() as logs:
         PeerLog("test", clock=ManualClock(), malformed=lambda: None).exception(
@@ -53,7 +53,7 @@ def test_what_they_sent_is_not_told_at_length() -> None:
     assert logs[0]["problem"] == f"from x: {'y' * 192}"
 
 
-def test_what_is_usual_is_not_told() -> None:
+def test_what_is_usual_is_not_reported() -> None:
     """aiohttp logs peers that go away, too."""
     with capture_logs() as logs:
         PeerLog("test", clock=ManualClock(), malformed=lambda: None).debug("Ignored premature client disconnection")

@@ -58,7 +58,7 @@ async def test_writes_fail_before_and_after_they_are_carried_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mishap", "told", "has_ended", "error"),
+    ("mishap", "reported", "has_ended", "error"),
     [
         pytest.param(Mishap.CLOSE, [], True, None, id="close"),
         pytest.param(Mishap.BREAK, [], True, TransportError, id="break"),
@@ -71,7 +71,7 @@ async def test_writes_fail_before_and_after_they_are_carried_out() -> None:
 async def test_mishaps_of_watches(
     follow: Follow,
     mishap: Mishap,
-    told: list[str],
+    reported: list[str],
     has_ended: bool,
     error: type[KubeError] | None,
     version: str,
@@ -86,7 +86,7 @@ async def test_mishaps_of_watches(
     if version:
         client.add(pod("a"))
         await settle()
-    assert watch.seen == told
+    assert watch.seen == reported
     assert watch.has_ended == has_ended
     assert type(watch.error) is (error or type(None))
 

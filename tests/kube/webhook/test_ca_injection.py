@@ -234,7 +234,9 @@ async def test_other_order_is_noticed(client: FakeClient, clock: ManualClock, ba
     assert [entry for entry in logs if entry["log_level"] == "warning"] == []
 
 
-async def test_failures_are_told_and_retried(client: FakeClient, clock: ManualClock, background: Background) -> None:
+async def test_failures_are_reported_and_retried(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
     """With the rights that are missing; once, and others get their bundle meanwhile."""
     client.add(configuration(VALIDATING, None))
     client.add(configuration(MUTATING, None))

@@ -73,7 +73,7 @@ async def test_only_clients_of_the_authority_may_ask(tmp_path: Path, version: ss
 
 
 async def test_without_an_authority_everybody_may_ask() -> None:
-    """Which is how an API server asks that was not told to show a certificate."""
+    """As an API server asks that is not configured to show a certificate."""
     async with serving(allow) as webhook:
         assert await ask(webhook, None) == 200
         assert await ask(webhook, API_SERVER) == 200
@@ -102,16 +102,16 @@ async def test_the_authority_is_replaced(tmp_path: Path) -> None:
     async with guarded(tmp_path, clock) as webhook:
         with capture_logs() as logs:
 
-            def told(event: str) -> bool:
+            def reported(event: str) -> bool:
                 return any(entry["event"] == event for entry in logs)
 
             file.write_text("nonsense")
             await clock.advance(POLL_SECONDS)
-            await eventually(lambda: told("could not use client authorities"), within=10, what="a warning")
+            await eventually(lambda: reported("could not use client authorities"), within=10, what="a warning")
             assert await ask(webhook, API_SERVER) == 200
             file.write_bytes(OTHERS.pem)
             await clock.advance(POLL_SECONDS)
-            await eventually(lambda: told("read client authorities"), within=10, what="the new authority")
+            await eventually(lambda: reported("read client authorities"), within=10, what="the new authority")
         assert await ask(webhook, theirs) == 200
         with pytest.raises(NO_ANSWER):
             await ask(webhook, API_SERVER)

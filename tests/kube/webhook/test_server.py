@@ -386,8 +386,11 @@ async def test_refusals_do_not_fill_the_log(clock: ManualClock) -> None:
             await clock.advance(10)
             await webhook.post(b"nonsense")
             assert webhook.sample("requests_total", webhook=PATH, code="400") == 21
-    told = [entry for entry in logs if entry["event"] == "refused webhook request"]
-    assert [(entry["webhook"], entry["code"], entry["times"]) for entry in told] == [(NAME, 400, 1), (NAME, 400, 20)]
+    reported = [entry for entry in logs if entry["event"] == "refused webhook request"]
+    assert [(entry["webhook"], entry["code"], entry["times"]) for entry in reported] == [
+        (NAME, 400, 1),
+        (NAME, 400, 20),
+    ]
 
 
 async def test_a_review_that_is_too_heavy() -> None:
@@ -482,8 +485,8 @@ async def test_malformed_http_is_refused(data: bytes, code: int) -> None:
                 await peer.send(data)
                 assert f" {code} ".encode() in await peer.reader.readline()
             assert (await webhook.review())["allowed"]
-    told = [entry for entry in logs if "exc_info" in entry or entry["log_level"] in {"warning", "error"}]
-    assert [entry["event"] for entry in told] in ([], ["trouble with connections"])
+    reported = [entry for entry in logs if "exc_info" in entry or entry["log_level"] in {"warning", "error"}]
+    assert [entry["event"] for entry in reported] in ([], ["trouble with connections"])
 
 
 async def test_silent_connection_is_closed(clock: ManualClock) -> None:

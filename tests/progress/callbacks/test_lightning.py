@@ -130,7 +130,7 @@ def test_validation_only(callback: Any, reports: Reports) -> None:
         pytest.param(Trainer(max_epochs=-1), MANUAL, (20, None), id="optimizers-of-its-own-for-ever"),
         pytest.param(Trainer(estimated_stepping_batches=float("inf")), AUTOMATIC, (40, None), id="for-ever"),
         pytest.param(Trainer(estimated_stepping_batches=-1), AUTOMATIC, (40, None), id="data-without-length"),
-        pytest.param(Unknowable(), AUTOMATIC, (40, None), id="not-to-be-told"),
+        pytest.param(Unknowable(), AUTOMATIC, (40, None), id="unknowable"),
     ],
 )
 def test_steps(

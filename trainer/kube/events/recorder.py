@@ -38,7 +38,7 @@ class EventRecorder:
     Args:
         sink: where events go.
         component: name of the controller that reports, `From` in `kubectl describe`.
-        host: node on which the component runs, if that matters to readers; default: not told.
+        host: node on which the component runs, if that matters to readers. Default: none.
     """
 
     def __init__(self, sink: EventSink, component: str, *, host: str = "") -> None:

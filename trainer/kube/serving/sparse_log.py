@@ -31,17 +31,17 @@ class SparseLog:
         self._event = event
         self._clock = clock
         self._fields = fields
-        self._untold = 0
-        self._told = clock.monotonic() - SPARSE
+        self._unwritten = 0
+        self._written_at = clock.monotonic() - SPARSE
 
     def warning(self, **fields: str | int) -> None:
         """Write a line with these fields, or count it for the next one."""
-        self._untold += 1
+        self._unwritten += 1
         now = self._clock.monotonic()
-        if now - self._told >= SPARSE:
+        if now - self._written_at >= SPARSE:
             cut = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in fields.items()}
-            log.warning(self._event, **self._fields, **cut, times=self._untold)
-            self._told, self._untold = now, 0
+            log.warning(self._event, **self._fields, **cut, times=self._unwritten)
+            self._written_at, self._unwritten = now, 0
 
 
 class PeerLog(logging.LoggerAdapter[logging.Logger]):

@@ -37,7 +37,7 @@ class ControllerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class StatusEvent:
     """An event about the reconciled object."""
 
     type: EventType

@@ -85,7 +85,7 @@ class PodWorker:
     def refresh_volumes(self) -> None:
         """Something that the files of its volumes come from may have changed."""
         if self._volumes is not None:
-            self._volumes.look_again(self._pod)
+            self._volumes.mark_outdated(self._pod)
 
     def forget(self) -> None:
         """The object is gone: end at once."""

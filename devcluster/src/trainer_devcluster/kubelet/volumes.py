@@ -83,17 +83,19 @@ class PodVolumes:
                 volumes[volume["name"]] = await self._make(volume)
             except (VolumeError, ValueError, OSError) as error:
                 kind = UnsupportedVolumeError if isinstance(error, UnsupportedVolumeError) else VolumeError
-                raise kind(f'MountVolume.SetUp failed for volume "{volume["name"]}" : {_told(error)}') from error
+                raise kind(
+                    f'MountVolume.SetUp failed for volume "{volume["name"]}" : {without_number(error)}'
+                ) from error
         return volumes
 
-    def look_again(self, pod: Object | None = None) -> None:
-        """Say that something that files are made from may have changed: the pod itself, or an object it refers to."""
+    def mark_outdated(self, pod: Object | None = None) -> None:
+        """Mark the files as outdated: the pod itself may have changed, or an object that it refers to."""
         if pod is not None:
             self._content = replace(self._content, pod=pod)
         self._is_outdated.set()
 
     async def keep_current(self) -> None:
-        """Bring files up to date when `look_again` says so and when a token is due, until cancelled."""
+        """Bring files up to date when they are marked as outdated and when a token is due, until cancelled."""
         while True:
             async with move_on_after(self._tokens.clock, self._tokens.seconds_to_renewal()):
                 await self._is_outdated.wait()
@@ -176,7 +178,7 @@ def _make_directory(path: Path, mode: int) -> None:
     path.chmod(mode)
 
 
-def _told(error: Exception) -> str:
+def without_number(error: BaseException) -> str:
     """The error without its number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

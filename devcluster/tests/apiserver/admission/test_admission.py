@@ -229,7 +229,7 @@ async def test_a_deletion_cannot_be_changed(api: Api, tmp_path: Path) -> None:
 
 
 async def test_dry_run(api: Api, tmp_path: Path) -> None:
-    """Webhooks without side effects are asked and told; nothing is stored."""
+    """Webhooks without side effects are called and notified; nothing is stored."""
     async with webhook_server(tmp_path) as server:
         await configure(api, MUTATING, webhook(server=server, sideEffects="NoneOnDryRun"))
         server.answers["/check"] = patching(add("/data/b", "3"))

@@ -12,7 +12,7 @@ from trainer_devcluster.apiserver.tables.table import IncludeObject
 from trainer_devcluster.apiserver.wire.headers import answer_format
 
 
-def test_age_in_a_watched_table_is_told_when_the_row_is_written() -> None:
+def test_age_in_a_watched_table_is_reported_when_the_row_is_written() -> None:
     """A row that a long watch sends late shows the object's age then, not at the start of the watch."""
     clock = ManualClock()
     wanted = answer_format("application/json;as=Table;v=v1;g=meta.k8s.io")

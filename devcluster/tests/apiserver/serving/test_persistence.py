@@ -80,7 +80,7 @@ async def test_custom_resources_are_served_from_the_first_request_on(tmp_path: P
 
 @pytest.mark.parametrize("persistent", [True, False])
 async def test_without_persistence_nothing_is_kept(tmp_path: Path, persistent: bool) -> None:
-    """A server that is not told to keep objects forgets them, and clients of the old one notice."""
+    """A server without a data directory forgets its objects, and clients of the old one notice."""
     async with served(tmp_path, persistent=persistent) as api:
         created = await api("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
     async with served(tmp_path, persistent=persistent) as api:

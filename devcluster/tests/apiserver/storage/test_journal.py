@@ -67,7 +67,7 @@ async def test_everything_published_survives(tmp_path: Path) -> None:
             storage.changes_since(PARTITION, FIRST - 1)
 
 
-async def test_nothing_is_told_before_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_reported_before_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Watchers and those who wait see a change after it is written; writers see it at once; many share one write."""
     storage, journal = await beside_loop(opened, tmp_path)
     published: list[int] = []
@@ -134,7 +134,7 @@ async def test_compaction_counts_what_former_servers_have_written(tmp_path: Path
     assert (await beside_loop((tmp_path / FILE).stat)).st_size < 6 * limit
 
 
-async def test_a_killed_server_loses_nothing_that_was_told(tmp_path: Path) -> None:
+async def test_a_killed_server_loses_nothing_that_was_reported(tmp_path: Path) -> None:
     """What was published is there in a copy of the files made at that moment, whatever was being written next."""
     async with running(tmp_path / "first") as storage:
         for value in range(3):
@@ -184,7 +184,7 @@ async def test_damage_is_refused(tmp_path: Path, damage: Callable[[Path], None],
 
 
 async def test_a_disk_that_cannot_be_written_stops_the_journal(tmp_path: Path) -> None:
-    """What cannot be written is never told, and the error names the file."""
+    """What cannot be written is never sent to watchers, and the error names the file."""
     storage, journal = await beside_loop(opened, tmp_path)
     put(storage, "a")
     with contextlib.closing(await beside_loop(other_writer, tmp_path / FILE)):

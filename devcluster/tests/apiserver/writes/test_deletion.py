@@ -89,7 +89,7 @@ def test_finalizers_hold_an_object(backend: Backend, clock: ManualClock) -> None
         pytest.param(CONFIG_MAPS, ["a.b/c", "orphan"], Propagation.BACKGROUND, ["a.b/c"], id="background"),
         pytest.param(CONFIG_MAPS, ["orphan"], None, ["orphan"], id="unset keeps what is there"),
         pytest.param(JOBS, [], None, ["orphan"], id="jobs orphan by default"),
-        pytest.param(JOBS, [], Propagation.FOREGROUND, ["foregroundDeletion"], id="jobs otherwise as told"),
+        pytest.param(JOBS, [], Propagation.FOREGROUND, ["foregroundDeletion"], id="jobs otherwise as asked for"),
     ],
 )
 def test_propagation_becomes_finalizers(

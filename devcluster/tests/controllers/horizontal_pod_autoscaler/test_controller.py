@@ -116,11 +116,11 @@ async def test_scaling(tmp_path: Path) -> None:
             assert await condition(cluster, "AbleToScale") == ("True", "SucceededRescale")
             assert await condition(cluster, "ScalingLimited") == ("False", "DesiredWithinRange")
 
-            async def told() -> bool:
+            async def reported() -> bool:
                 events = [event for event in await cluster.all(EVENTS) if event["reason"] == "SuccessfulRescale"]
                 return [event["message"] for event in events] == ["New size: 4; reason: pods metric queue above target"]
 
-            await cluster.until(told)
+            await cluster.until(reported)
 
 
 async def test_bounds(tmp_path: Path) -> None:

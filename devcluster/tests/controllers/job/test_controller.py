@@ -149,7 +149,7 @@ async def test_job_completes_and_tells_so() -> None:
         assert ("Completed", "Job completed") in world.events()
 
 
-async def test_refused_pod_is_told_and_retried() -> None:
+async def test_refused_pod_is_reported_and_retried() -> None:
     """The event has the server's message; the error goes to the work queue, which repeats the reconcile."""
     async with one_job(make_job()) as world:
         world.server.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=PODS)

@@ -417,7 +417,7 @@ def test_ignored_failures_are_replaced_after_a_pause(pod: Object, delay: float) 
     ("status", "pod"),
     [
         pytest.param({}, make_pod("d", "Running", index=0, tracked=False, deleting=True, finished=ago(1)), id="going"),
-        pytest.param({}, failed(1), id="ended by the signal that told it to go"),
+        pytest.param({}, failed(1), id="ended by the signal that asked it to end"),
         pytest.param({"failed": 1}, make_pod("d", "Failed", index=2, tracked=False), id="index that is gone"),
     ],
 )

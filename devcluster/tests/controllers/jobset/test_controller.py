@@ -150,7 +150,7 @@ async def test_restart_replaces_the_jobs() -> None:
         assert world.events() == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]
 
 
-async def test_name_taken_by_a_strange_job_is_told() -> None:
+async def test_name_taken_by_a_strange_job_is_reported() -> None:
     """The user sees why nothing happens; the work queue tries again."""
     async with one_jobset(make_jobset()) as world:
         stranger = make_job(make_jobset())
@@ -161,7 +161,7 @@ async def test_name_taken_by_a_strange_job_is_told() -> None:
         assert world.events() == ["JobCreationFailed"]
 
 
-async def test_refusal_is_told_and_retried() -> None:
+async def test_refusal_is_reported_and_retried() -> None:
     """The event has the server's message; the error goes to the work queue, which repeats the reconcile."""
     async with one_jobset(make_jobset()) as world:
         world.server.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=SERVICES)
@@ -211,7 +211,7 @@ async def test_claim_that_is_there_is_used() -> None:
         assert world.events() == []
 
 
-async def test_refused_claim_is_told_and_no_job_is_made() -> None:
+async def test_refused_claim_is_reported_and_no_job_is_made() -> None:
     """Its pods could not start; the work queue tries again."""
     async with one_jobset(make_jobset(volumeClaimPolicies=[POLICY])) as world:
         refusal = ForbiddenError(403, "exceeded quota")

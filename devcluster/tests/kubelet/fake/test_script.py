@@ -19,7 +19,7 @@ from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR, Script
     ],
 )
 def test_script(annotations: dict[str, str], policy: str, script: Script) -> None:
-    """Containers end at once with 0 unless told otherwise; those that would be started again run on."""
+    """Containers end at once with 0 unless annotated otherwise; those that would be started again run on."""
     assert Script.of({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": policy}}) == script
 
 

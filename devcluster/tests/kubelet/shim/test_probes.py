@@ -87,8 +87,8 @@ async def test_http_status(open_runner: OpenRunner, mode: str) -> None:
     """A server that answers with an error is not ready."""
     pod = make_pod("pod", shell(serving(29473), env=[ADDRESS], **probing(29473, http={"path": "/other"})))
     async with open_runner(mode) as runner, runner.run(pod):
-        told = "Readiness probe failed: HTTP probe failed with statuscode: 503"
-        await runner.api.wait_until(lambda: told in complaints(runner))
+        reported = "Readiness probe failed: HTTP probe failed with statuscode: 503"
+        await runner.api.wait_until(lambda: reported in complaints(runner))
 
 
 SECURE_SERVER = """
@@ -134,8 +134,8 @@ async def test_http_of_something_else(open_runner: OpenRunner, mode: str) -> Non
     pod = make_pod("pod", shell(f"exec python -c '{script}'", **probing(29474, http={})))
     async with open_runner(mode) as runner, runner.run(pod):
         problem = 'net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0"'
-        told = f'Readiness probe failed: Get "http://127.0.0.1:29474/": {problem}'
-        await runner.api.wait_until(lambda: told in complaints(runner))
+        reported = f'Readiness probe failed: Get "http://127.0.0.1:29474/": {problem}'
+        await runner.api.wait_until(lambda: reported in complaints(runner))
 
 
 def commanding(script: str, **fields: Any) -> Object:
@@ -180,8 +180,8 @@ async def test_exec_that_hangs(open_runner: OpenRunner, mode: str) -> None:
     """It is killed when its time is over."""
     pod = make_pod("pod", shell("sleep 60", **commanding("sleep 60", timeoutSeconds=0.1)))
     async with open_runner(mode) as runner, runner.run(pod):
-        told = 'Readiness probe failed: command timed out: "sh -c sleep 60" timed out after 0.1s'
-        await runner.api.wait_until(lambda: told in complaints(runner))
+        reported = 'Readiness probe failed: command timed out: "sh -c sleep 60" timed out after 0.1s'
+        await runner.api.wait_until(lambda: reported in complaints(runner))
 
 
 @simplest_mode
@@ -190,8 +190,8 @@ async def test_exec_of_nothing(open_runner: OpenRunner, mode: str) -> None:
     probe = {"exec": {"command": ["no-such-program"]}, "periodSeconds": 0.05}
     async with open_runner(mode) as runner, runner.run(make_pod("pod", shell("sleep 60", livenessProbe=probe))):
         problem = 'exec: "no-such-program": executable file not found in $PATH'
-        told = f"Liveness probe errored and resulted in unknown state: {problem}"
-        await runner.api.wait_until(lambda: complaints(runner).count(told) > 3)
+        reported = f"Liveness probe errored and resulted in unknown state: {problem}"
+        await runner.api.wait_until(lambda: complaints(runner).count(reported) > 3)
         assert runner.api.status("pod")["phase"] == "Running"
 
 
@@ -209,5 +209,5 @@ async def test_unreachable_port(open_runner: OpenRunner) -> None:
     """A connection that nobody answers counts as failed when its time is over."""
     probe = {"tcpSocket": {"port": 1, "host": "10.88.255.254"}, "timeoutSeconds": 0.1, "periodSeconds": 0.05}
     async with open_runner("netns") as runner, runner.run(make_pod("pod", shell("sleep 60", readinessProbe=probe))):
-        told = "Readiness probe failed: dial tcp 10.88.255.254:1: i/o timeout"
-        await runner.api.wait_until(lambda: told in complaints(runner))
+        reported = "Readiness probe failed: dial tcp 10.88.255.254:1: i/o timeout"
+        await runner.api.wait_until(lambda: reported in complaints(runner))

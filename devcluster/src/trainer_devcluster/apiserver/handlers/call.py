@@ -53,7 +53,7 @@ class Call:
     access: Access
     """Who says who others are, and what they may do."""
     record: Record
-    """Told what the audit log says about the request."""
+    """What the audit log says about the request."""
     warnings: Warnings = field(default_factory=Warnings)
     """What the answer, whatever it is, says beside its body."""
 

@@ -68,7 +68,7 @@ def propose(metric: Object, situation: Situation) -> Proposal:
     try:
         return _of_resource(source, situation) if kind == "Resource" else _of_pods(source, situation)
     except MetricError as error:
-        raise MetricFailure(f"FailedGet{kind}Metric", f"failed to get {_told(kind, source)}: {error}") from error
+        raise MetricFailure(f"FailedGet{kind}Metric", f"failed to get {_described(kind, source)}: {error}") from error
 
 
 def _of_resource(source: Object, situation: Situation) -> Proposal:
@@ -150,7 +150,7 @@ def _entry(kind: str, labels: Object, current: Object) -> Object:
     return {"type": kind, kind.lower(): labels | {"current": current}}
 
 
-def _told(kind: str, source: Object) -> str:
+def _described(kind: str, source: Object) -> str:
     """The metric, in the words of the failure."""
     if kind == "Pods":
         return "pods metric value"

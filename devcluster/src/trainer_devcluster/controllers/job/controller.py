@@ -17,7 +17,7 @@ from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.plan import plan_job
 from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, build_pod, without_containers
 from trainer_devcluster.controllers.job.spec import JobState, is_managed_here
-from trainer_devcluster.controllers.job.status import announcements
+from trainer_devcluster.controllers.job.status import status_events
 
 if TYPE_CHECKING:
     from trainer.kube.cache.store import Lister
@@ -136,7 +136,7 @@ class JobReconciler:
 
     async def _store_status(self, job: Object, status: Object) -> None:
         await self._client.update(JOBS, {**job, "status": status}, subresource="status")
-        for event in announcements(job, status):
+        for event in status_events(job, status):
             self._recorder.record(job, type=event.type, reason=event.reason, message=event.message)
 
     async def _release(self, pods: tuple[Object, ...]) -> None:

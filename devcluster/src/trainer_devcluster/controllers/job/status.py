@@ -9,7 +9,7 @@ from trainer.kube.clock import timestamp
 from trainer.kube.objects import find_condition, is_condition_true
 from trainer_devcluster.controllers.job.pods import format_indexes, is_ready, is_terminating
 from trainer_devcluster.controllers.job.verdict import TERMINAL_CONDITION, Verdict
-from trainer_devcluster.controllers.options import Announcement
+from trainer_devcluster.controllers.options import StatusEvent
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.controllers.job.spec import JobState
 
 _SUSPENDED: Object = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
-_TOO_MANY = Announcement(
+_TOO_MANY = StatusEvent(
     "Warning", "TooManySucceededPods", "Too many succeeded pods running after completion count reached"
 )
 _RESUMED: Object = {"type": "Suspended", "status": "False", "reason": "JobResumed", "message": "Job resumed"}
@@ -41,28 +41,28 @@ def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -
     return status
 
 
-def announcements(job: Object, new: Object) -> tuple[Announcement, ...]:
+def status_events(job: Object, new: Object) -> tuple[StatusEvent, ...]:
     """What a new status of the Job is worth telling: suspended, resumed, completed, failed."""
-    events: list[Announcement] = []
+    events: list[StatusEvent] = []
     for condition in new.get("conditions") or []:
         before = find_condition(job, condition["type"])
         if before is None or before["status"] != condition["status"]:
-            events += _announcements(job, new, condition)
+            events += _status_events(job, new, condition)
     return tuple(events)
 
 
-def _announcements(job: Object, status: Object, condition: Object) -> list[Announcement]:
+def _status_events(job: Object, status: Object, condition: Object) -> list[StatusEvent]:
     match condition["type"], condition["status"]:
         case "Suspended", "True":
-            return [Announcement("Normal", "Suspended", condition["message"])]
+            return [StatusEvent("Normal", "Suspended", condition["message"])]
         case "Suspended", "False":
-            return [Announcement("Normal", "Resumed", condition["message"])]
+            return [StatusEvent("Normal", "Resumed", condition["message"])]
         case "Complete", "True":
             completions, succeeded = job["spec"].get("completions"), status.get("succeeded") or 0
             too_many = completions is not None and succeeded > completions
-            return [*([_TOO_MANY] if too_many else ()), Announcement("Normal", "Completed", "Job completed")]
+            return [*([_TOO_MANY] if too_many else ()), StatusEvent("Normal", "Completed", "Job completed")]
         case "Failed", "True":
-            return [Announcement("Warning", condition["reason"], condition["message"])]
+            return [StatusEvent("Warning", condition["reason"], condition["message"])]
         case _:
             return []
 

@@ -21,7 +21,7 @@ RESTART_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
 
 
 @dataclass(frozen=True, slots=True)
-class _Ruling:
+class _AppliedRule:
     """The action to take, the Job that caused it, and the name of the rule; "" when none matches."""
 
     action: str
@@ -36,21 +36,21 @@ def apply_failure_policy(draft: StatusDraft, jobset: Object, failed: Iterable[Ob
     if policy is None:
         _fail(draft, "FailedJobs", _blame("jobset failed due to one or more job failures", by_age[0]))
         return
-    ruling = _rule_on(policy, by_age)
-    if ruling.action == FAIL:
-        _fail(draft, "FailJobSetFailurePolicyAction", _blame("applying FailJobSet failure policy action", ruling.job))
-    elif ruling.action == RESTART and _is_exhausted(draft, policy):
-        _fail(draft, "ReachedMaxRestarts", _blame("jobset failed due to reaching max number of restarts", ruling.job))
+    applied = _rule_for(policy, by_age)
+    if applied.action == FAIL:
+        _fail(draft, "FailJobSetFailurePolicyAction", _blame("applying FailJobSet failure policy action", applied.job))
+    elif applied.action == RESTART and _is_exhausted(draft, policy):
+        _fail(draft, "ReachedMaxRestarts", _blame("jobset failed due to reaching max number of restarts", applied.job))
     else:
-        _restart(draft, ruling)
+        _restart(draft, applied)
 
 
-def _rule_on(policy: Object, by_age: list[Object]) -> _Ruling:
+def _rule_for(policy: Object, by_age: list[Object]) -> _AppliedRule:
     for rule in policy.get("rules") or []:
         matching = next((job for job in by_age if _matches(rule, job)), None)
         if matching is not None:
-            return _Ruling(rule["action"], matching, rule["name"])
-    return _Ruling(RESTART, by_age[0])
+            return _AppliedRule(rule["action"], matching, rule["name"])
+    return _AppliedRule(RESTART, by_age[0])
 
 
 def _matches(rule: Object, job: Object) -> bool:
@@ -70,14 +70,14 @@ def _is_exhausted(draft: StatusDraft, policy: Object) -> bool:
     return counted >= (policy.get("maxRestarts") or 0)
 
 
-def _restart(draft: StatusDraft, ruling: _Ruling) -> None:
+def _restart(draft: StatusDraft, applied: _AppliedRule) -> None:
     draft.status["restarts"] += 1
-    if ruling.action == RESTART:
+    if applied.action == RESTART:
         draft.status["restartsCountTowardsMax"] = (draft.status.get("restartsCountTowardsMax") or 0) + 1
-    message = _blame(f"applying {ruling.action} failure policy action", ruling.job)
-    reason = f"FailurePolicy_{ruling.rule}" if ruling.rule else "DefaultFailurePolicy"
+    message = _blame(f"applying {applied.action} failure policy action", applied.job)
+    reason = f"FailurePolicy_{applied.rule}" if applied.rule else "DefaultFailurePolicy"
     draft.set_true("RestartingJobSet", reason, message, "Warning")
-    draft.announce("Warning", f"{ruling.action}FailurePolicyAction", message)
+    draft.announce("Warning", f"{applied.action}FailurePolicyAction", message)
 
 
 def _fail(draft: StatusDraft, reason: str, message: str) -> None:

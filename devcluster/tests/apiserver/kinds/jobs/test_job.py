@@ -209,16 +209,16 @@ def test_an_update_is_checked_as_a_whole() -> None:
 )
 def test_names_that_are_no_labels_are_warned_of(name: str, warnings: int) -> None:
     """The names of pods and their hosts are made from that of their Job."""
-    told: list[str] = []
+    reported: list[str] = []
     job = make_job()
     job["metadata"]["name"] = name
-    context = replace(make_context(), warn=told.append)
+    context = replace(make_context(), warn=reported.append)
     STRATEGY.default(job, context)
     STRATEGY.prepare_for_create(job, context)
     assert STRATEGY.validate(job, context) == []
-    assert len(told) == warnings
+    assert len(reported) == warnings
     start = "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior"
-    assert all(text.startswith(start) for text in told)
+    assert all(text.startswith(start) for text in reported)
 
 
 def test_a_selector_of_ones_own_is_refused() -> None:

@@ -131,7 +131,7 @@ def test_refusals_are_those_of_a_webhook() -> None:
     }
 
 
-def test_several_refusals_are_told_together() -> None:
+def test_several_refusals_are_reported_together() -> None:
     """In brackets, as all lists of field errors."""
     error = refusal(make_jobset(network={"subdomain": "1"}, managedBy="me"))
     assert error.message.partition(" is invalid: ")[2].startswith("[spec.network.subdomain: Invalid value")
