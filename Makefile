@@ -41,10 +41,11 @@ test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
 e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk $(VENV)/.tf-keras
 	$(E2E)
 
-# Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
+# Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts. Tests wait for
+# pods most of the time, so three workers get along with two cores.
 define E2E
 @set -e; E2E_RUN=$$(mktemp -d); export E2E_RUN; trap 'rm -r "$$E2E_RUN"' EXIT; set -x; \
-$(BIN)/pytest e2e -n 2 --dist loadfile --no-loadscope-reorder --ignore e2e/dashboard --ignore e2e/failures --ignore e2e/test_rbac.py; \
+$(BIN)/pytest e2e -n 3 --dist loadfile --no-loadscope-reorder --ignore e2e/dashboard --ignore e2e/failures --ignore e2e/test_rbac.py; \
 $(BIN)/pytest e2e/failures e2e/test_rbac.py
 endef
 

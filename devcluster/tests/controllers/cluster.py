@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trainer.kube.rest.http import HttpClient
 
 NAMESPACE = "n"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 """Seconds until a test gives up waiting; everything awaited here takes a fraction of one."""
 
 
@@ -61,7 +61,7 @@ class Cluster:
 
     async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition holds."""
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT):
             while not await condition():  # noqa: ASYNC110 - the server tells by being asked
                 await anyio.sleep(0.01)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from devcluster.tests.controllers.cluster import NAMESPACE, PATIENCE, dev_cluster
+from devcluster.tests.controllers.cluster import NAMESPACE, TIMEOUT, dev_cluster
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import own_key
 from trainer.kube.manager.manager import Manager
@@ -45,7 +45,7 @@ async def test_definition_that_is_installed_and_deleted_while_a_manager_runs(tmp
         seen.append(key)
 
     async def until(condition: Callable[[], bool]) -> None:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT):
             while not condition():
                 assert manager.cache.problem is None
                 await clock.advance(5)
