@@ -52,6 +52,26 @@ def end(code: int, second: int, **fields: Any) -> Object:
             id="a-program-that-could-not-be-started-has-no-log",
         ),
         pytest.param(
+            [
+                pod(
+                    "a",
+                    end(2, 1, reason="Error", message="model: the bucket is \x1b[31min\tanother region: set REGION\n"),
+                )
+            ],
+            "pod a: container trainer exited with code 2: model: the bucket is [31min another region: set REGION",
+            id="what-a-program-says-in-a-line",
+        ),
+        pytest.param(
+            [pod("a", end(1, 1, reason="Error", message="x" * 4000))],
+            f"pod a: container trainer exited with code 1: {'x' * 1024}",
+            id="a-long-line",
+        ),
+        pytest.param(
+            [pod("a", end(1, 1, reason="Error", message="Traceback:\nValueError"))],
+            "pod a: container trainer exited with code 1",
+            id="the-end-of-a-log",
+        ),
+        pytest.param(
             [pod("a", reason="Evicted", message="node is full")], "pod a failed: Evicted: node is full", id="evicted"
         ),
         pytest.param([pod("a")], "pod a failed", id="says-nothing"),

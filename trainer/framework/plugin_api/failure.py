@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _UNKNOWN_TIME = "unknown"
 """Sorts after all timestamps."""
 _MESSAGE_LIMIT = 300
+"""Characters of what a container runtime says about an end."""
+_LINE_LIMIT = 1024
+"""Characters of what a program says about its end, such as an initializer, whose remedy comes last."""
 _NAMED = re.compile(r"\bpod ([a-z0-9][a-z0-9.-]{0,252})(?:: container ([a-z0-9-]{1,63}) exited| failed)")
 
 
@@ -89,13 +92,15 @@ def _failures(pod: Object) -> Iterator[tuple[str, FailedContainer]]:
 
 
 def _exit(container: str, end: Object) -> str:
-    return f"container {container} exited with code {end['exitCode']}{_hint(end)}"
-
-
-def _hint(end: Object) -> str:
-    """Why, unless the program itself ended with an error: then its log says more than its termination message."""
-    reason = end.get("reason") or ""
+    text = f"container {container} exited with code {end['exitCode']}"
+    reason, message = end.get("reason") or "", (end.get("message") or "").strip()
     if reason in {"", "Error"}:
-        return ""
-    message = " ".join((end.get("message") or "").split())[:_MESSAGE_LIMIT]
-    return f" ({reason}{': ' + message if message else ''})"
+        # The program has ended by itself: several lines are the end of its log, which is told beside this.
+        said = message if len(message.splitlines()) == 1 else ""
+        return f"{text}: {_plain(said, _LINE_LIMIT)}" if said else text
+    return f"{text} ({reason}{': ' if message else ''}{_plain(message, _MESSAGE_LIMIT)})"
+
+
+def _plain(message: str, limit: int) -> str:
+    line = " ".join(message.split())[:limit]
+    return "".join(char for char in line if char.isprintable())
