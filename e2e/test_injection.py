@@ -286,3 +286,24 @@ def test_on_a_cluster(cluster: Cluster) -> None:
     cluster.apply(job)
     wait_for_progress(cluster, "demo", progressPercentage=100, currentStep=20)
     cluster.wait_for_condition("demo", "Complete")
+
+
+@needing("tqdm")
+@needing("torch")
+@pytest.mark.usefixtures("manager")
+@pytest.mark.parametrize("image", [None, "example.com/mine:1"])
+def test_shipped_runtime(cluster: Cluster, image: str | None) -> None:
+    """A script on a shipped runtime shows its progress without being asked to, unless it brings its own image."""
+    if not cluster.is_local:
+        pytest.skip("needs an image with tqdm")
+    job = train_job("demo", LOOP, runtime="torch-distributed")
+    del job["spec"]["trainer"]["image"]
+    if image is not None:
+        job["spec"]["trainer"]["image"] = image
+    cluster.apply(job)
+    if image is None:
+        wait_for_progress(cluster, "demo", progressPercentage=100, currentStep=20)
+    cluster.wait_for_condition("demo", "Complete")
+    train = cluster.get("trainjob", "demo")
+    assert train is not None
+    assert ("trainerStatus" in train["status"]) is (image is None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from e2e.cluster import IMAGE, Cluster
+from e2e.cluster import Cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports
 from e2e.kubectl import BIN
@@ -210,6 +210,9 @@ def test_one_apply_installs_everything(
         team.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(CONFIG / "samples"))
     team.apply(TRAIN_JOB | {"apiVersion": installed.api_version})
     team.wait_for_condition("short", "Complete")
+    deployment = system.get("deployment", installed.manager)
+    assert deployment is not None
+    assert images_of(reporters_of(team)) == images_of(deployment["spec"]["template"]["spec"]["containers"])
     assert leader(system) == holder
     refused = team.kubectl("patch", "trainjob", "short", "--type=merge", "-p", PATCH, check=False)
     assert "runtimeRef" in refused.stderr
@@ -217,6 +220,20 @@ def test_one_apply_installs_everything(
     empty.kubectl("delete", "namespace", team.namespace, "--timeout=60s")
     replica.stop()
     delete(empty, before, installed.overlay)
+
+
+def images_of(containers: list[dict[str, Any]]) -> list[str]:
+    """The image of each container."""
+    return [container["image"] for container in containers]
+
+
+def reporters_of(cluster: Cluster) -> list[dict[str, Any]]:
+    """The init containers of the TrainJob's nodes."""
+    jobset = cluster.get("jobset", "short")
+    assert jobset is not None
+    (job,) = jobset["spec"]["replicatedJobs"]
+    found: list[dict[str, Any]] = job["template"]["spec"]["template"]["spec"]["initContainers"]
+    return found
 
 
 def leader(cluster: Cluster) -> str:
@@ -230,7 +247,7 @@ TRAIN_JOB = {
     "metadata": {"name": "short"},
     "spec": {
         "runtimeRef": {"name": "torch-distributed"},
-        "trainer": {"image": IMAGE, "numNodes": 1, "command": ["python", "-c", "pass"]},
+        "trainer": {"numNodes": 1, "command": ["python", "-c", "pass"]},
     },
 }
 PATCH = '{"spec": {"runtimeRef": {"name": "jax-distributed"}}}'

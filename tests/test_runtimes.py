@@ -166,3 +166,25 @@ def test_initializers_and_exporter(file: Path) -> None:
         assert container["command"] == ["python", "-m", "trainer.initializers", STEPS[container["name"]]]
         assert (pod["restartPolicy"], pod["securityContext"]) == ("Never", {"fsGroup": 65532})
         assert job["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"] == [2]
+
+
+WITHOUT_REPORTER = {"flux", "jax", "mpi", "paddle", None}
+"""Policy sources of runtimes that do not have it: docs/progress.md says why."""
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, id=f"{file.parts[-3]}-{file.stem}")
+        for folder in (FOLDER, RELEASED)
+        for file in sorted(folder.glob("*.yaml"))
+        if file.stem != "kustomization"
+    ],
+)
+def test_reporter(file: Path) -> None:
+    """Trainings show their progress without code, where that can do no harm."""
+    (runtime,) = (each for each in yaml.safe_load_all(file.read_text()) if each["kind"] == "ClusterTrainingRuntime")
+    policy = (runtime["spec"].get("mlPolicy") or {}).keys() - {"numNodes"}
+    annotations = runtime["spec"]["template"].get("metadata", {}).get("annotations", {})
+    is_on = not WITHOUT_REPORTER & (policy or {None})
+    assert annotations == ({"trainer.kubeflow.org/trainer-status-reporter": "true"} if is_on else {})

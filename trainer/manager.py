@@ -16,6 +16,7 @@ from trainer import __version__
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
+from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
 from trainer.controllers.released_finalizer import register_finalizer_removal
 from trainer.controllers.trainjob import TrainJobController
@@ -180,7 +181,8 @@ async def run_manager(
         ShutdownError: reconciles did not end within the grace period.
     """
     limit_tls_buffers()
-    plugins = await run_sync(enabled_plugins, configuration.plugins)
+    own_pod = ObjectKey(namespace, os.environ.get("POD_NAME", ""))
+    plugins = await run_sync(enabled_plugins, await with_own_image(client, configuration.plugins, own_pod))
     if configuration.webhook.enabled:
         await run_sync(Admission.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])

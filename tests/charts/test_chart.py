@@ -162,7 +162,7 @@ def case(value: str, given: object, path: str, expected: object = None, kind: st
         case("manager.nodeSelector", {"a": "b"}, f"{POD}.nodeSelector"),
         case("manager.tolerations", [{"operator": "Exists"}], f"{POD}.tolerations"),
         case("manager.affinity", {"nodeAffinity": {}}, f"{POD}.affinity"),
-        case("manager.env", [{"name": "A", "value": "1"}], f"{CONTAINER}.env.1.name", "A"),
+        case("manager.env", [{"name": "A", "value": "1"}], f"{CONTAINER}.env.2.name", "A"),
         case("manager.envFrom", [{"secretRef": {"name": "s"}}], f"{CONTAINER}.envFrom"),
         case("manager.volumes", [{"name": "x", "emptyDir": {}}], f"{POD}.volumes.2.name", "x"),
         case("manager.volumeMounts", [{"name": "x", "mountPath": "/x"}], f"{CONTAINER}.volumeMounts.2.name", "x"),

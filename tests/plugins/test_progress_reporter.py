@@ -120,6 +120,25 @@ def test_who_asks_for_it(annotation: str | None, of_jobset: str | None, of_runti
 
 
 @pytest.mark.parametrize(
+    ("annotation", "env", "trainer", "is_there"),
+    [
+        pytest.param(None, [], {}, True, id="of-the-runtime"),
+        pytest.param(None, [], {"image": "i"}, True, id="the-same"),
+        pytest.param(None, [], {"image": "mine"}, False, id="of-the-trainjob"),
+        pytest.param("true", [], {"image": "mine"}, True, id="of-the-trainjob-that-asks"),
+        pytest.param(None, [{"name": "PYTHONPATH", "value": "/a"}], {"image": "mine"}, True, id="path-of-the-runtime"),
+        pytest.param(
+            None, [], {"image": "mine", "env": [{"name": "PYTHONPATH", "value": "/a"}]}, True, id="path-of-the-trainjob"
+        ),
+    ],
+)
+def test_images_with_a_path(annotation: str | None, env: list[Object], trainer: Object, is_there: bool) -> None:
+    """A runtime does not hide the PYTHONPATH that the image of a TrainJob may have."""
+    spec = pod_spec(train_job(annotation, trainer=trainer), container={"env": env}, annotations={REPORTER: "true"})
+    assert ("initContainers" in spec) is is_there
+
+
+@pytest.mark.parametrize(
     ("options", "container"),
     [
         pytest.param({"reporter": plugin(image="")}, None, id="no-image"),
@@ -197,3 +216,12 @@ def test_warnings(image: str, policy: Object | None, warning: str) -> None:
     found = [str(each) for each in plugin(image=image).validate(info, None, job)]
     assert len(found) == bool(warning)
     assert all(warning in each for each in found)
+
+
+def test_no_warning_for_a_runtime() -> None:
+    """Nobody is warned of what only the runtime asks for."""
+    obj = runtime_object(replicated_job("node"))
+    obj["spec"]["template"]["metadata"] = {"annotations": {REPORTER: "true"}}
+    job = train_job(None)
+    info = extract(job, ClusterTrainingRuntime.from_object(obj))
+    assert list(plugin(image="").validate(info, None, job)) == []

@@ -43,8 +43,8 @@ class ReporterSettings(ApiModel):
     """Settings of the plugin progress-reporter."""
 
     image: Annotated[str, Field(max_length=1024)] = ""
-    """The image that has the reporter: that of the manager, which every node of a training pulls once. Defaults to "",
-    without which nothing is injected."""
+    """The image that has the reporter: one of the manager, which every node of a training pulls once. Defaults to that
+    of the pod in which the manager runs, unless pulling it takes Secrets. With "", nothing is injected."""
 
 
 class ProgressReporter:
@@ -62,7 +62,7 @@ class ProgressReporter:
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Warn where the reporter is asked for and cannot be had."""
-        if not _is_wanted(info, new) or old is not None:
+        if _stated(info, new) != "true" or old is not None:
             return
         field = f"metadata.annotations[{REPORTER}]"
         if not self._image:
@@ -119,9 +119,25 @@ class ProgressReporter:
 
 
 def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
-    """What the first annotation that there is says: of the TrainJob, for its JobSet, of the runtime."""
-    stated = (train_job.metadata.annotations or {}, info.train_job_annotations, info.annotations)
-    return next((each[REPORTER] for each in stated if REPORTER in each), "") == "true"
+    """What the TrainJob says, else the runtime for its own image, or where PYTHONPATH is stated in any case."""
+    stated = _stated(info, train_job)
+    if stated is not None:
+        return stated == "true"
+    return info.annotations.get(REPORTER) == "true" and (
+        _has_image_of_runtime(info) or bool(_value(info.main_container, _PATH))
+    )
+
+
+def _stated(info: RuntimeInfo, train_job: TrainJob) -> str | None:
+    """The annotation of the TrainJob, or of what it says about its JobSet."""
+    stated = (train_job.metadata.annotations or {}, info.train_job_annotations)
+    return next((each[REPORTER] for each in stated if REPORTER in each), None)
+
+
+def _has_image_of_runtime(info: RuntimeInfo) -> bool:
+    main = info.main_container
+    template = pod_spec_of(info.job_of(info.trainer)).get("containers") or []
+    return any(each["name"] == main.name and each.get("image") == main.image for each in template)
 
 
 def _reporting(info: RuntimeInfo) -> PodSet:
