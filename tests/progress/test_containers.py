@@ -94,16 +94,26 @@ def test_started_containers(status: dict[str, Any], started: bool) -> None:
     assert [container.container for container in containers] == (["trainer"] if started else [])
 
 
-def test_containers_of_a_pod_with_several_are_reported_apart() -> None:
-    """With several containers in a pod, init containers included, the container's name is part of the source."""
+@pytest.mark.parametrize(
+    ("name", "sources"),
+    [
+        pytest.param("fetch", ["node-0/fetch", "node-0/trainer"], id="several"),
+        pytest.param("trainer-reporter", ["node-0/trainer-reporter", "node-0"], id="reporter"),
+    ],
+)
+def test_containers_of_a_pod_with_several_are_reported_apart(name: str, sources: list[str]) -> None:
+    """With several containers in a pod, init containers included, the container's name is part of the source.
+
+    That which puts the reporter beside a training changes nothing for the training.
+    """
     several = pod(
         {JOB: "node", INDEX: "0"},
-        initContainerStatuses=[{"name": "fetch", "state": {"terminated": {"exitCode": 0}}}],
+        initContainerStatuses=[{"name": name, "state": {"terminated": {"exitCode": 0}}}],
         containerStatuses=[{"name": "trainer", "state": {"running": {}}}],
     )
-    several["spec"]["initContainers"] = [{"name": "fetch"}]
+    several["spec"]["initContainers"] = [{"name": name}]
 
-    assert [container.source for container in started_containers(several)] == ["node-0/fetch", "node-0/trainer"]
+    assert [container.source for container in started_containers(several)] == sources
 
 
 LABELLED = {"metadata": {"labels": {ANCESTOR_LABEL: "trainer"}}}

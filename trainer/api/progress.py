@@ -29,6 +29,10 @@ REPORTER = "trainer.kubeflow.org/trainer-status-reporter"
 """On a TrainJob, or on the JobSet by a runtime: `"true"` has a reporter put beside a training that does not report."""
 
 
+REPORTER_CONTAINER = "trainer-reporter"
+"""Name of the init container that puts the reporter beside a training."""
+
+
 def status_path(namespace: str, name: str) -> str:
     """The path to which the pods of a TrainJob post their progress, in whichever version TrainJobs are served."""
     return f"/apis/{status_audience(namespace, name)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from trainer.api.model import ApiModel
-from trainer.api.progress import PRIMARY_POD, REPORTER
+from trainer.api.progress import PRIMARY_POD, REPORTER, REPORTER_CONTAINER
 from trainer.framework import AdmissionWarning, Container, Watch, by_name, pod_spec_of, upsert
 from trainer.kube.objects import ObjectKey
 from trainer.workloads import JOBSETS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trainer.framework import Finding, PluginContext, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
-NAME: Final = "trainer-reporter"
+NAME: Final = REPORTER_CONTAINER
 """Name of the init container and of the volume."""
 DIRECTORY: Final = "/opt/trainer-reporter"
 FILTER: Final = "ignore::trainer_reporter.Never"
@@ -124,7 +124,7 @@ def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
     if stated is not None:
         return stated == "true"
     return info.annotations.get(REPORTER) == "true" and (
-        _has_image_of_runtime(info) or bool(_value(info.main_container, _PATH))
+        _has_image_of_runtime(info) or bool(_value(_reporting(info).main_container, _PATH))
     )
 
 
@@ -135,8 +135,9 @@ def _stated(info: RuntimeInfo, train_job: TrainJob) -> str | None:
 
 
 def _has_image_of_runtime(info: RuntimeInfo) -> bool:
-    main = info.main_container
-    template = pod_spec_of(info.job_of(info.trainer)).get("containers") or []
+    pods = _reporting(info)
+    main = pods.main_container
+    template = pod_spec_of(info.job_of(pods)).get("containers") or []
     return any(each["name"] == main.name and each.get("image") == main.image for each in template)
 
 

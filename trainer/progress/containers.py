@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_UID, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
+from trainer.api.progress import REPORTER_CONTAINER
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
@@ -65,13 +66,13 @@ class StartedContainer:
 
 def started_containers(pod: Object) -> Iterator[StartedContainer]:
     """The containers that run or have run, init containers included."""
-    several = len(containers_of(pod)) > 1
+    several = len({*containers_of(pod)} - {REPORTER_CONTAINER}) > 1
     for status in container_statuses(pod):
         state = status.get("state") or {}
         if not ("running" in state or "terminated" in state or status.get("restartCount")):
             continue
         name = status["name"]
-        source = f"{node_name(pod)}/{name}" if several else node_name(pod)
+        source = f"{node_name(pod)}/{name}" if several or name == REPORTER_CONTAINER else node_name(pod)
         yield StartedContainer(uid_of(pod), namespace_of(pod), name_of(pod), name, source)
 
 

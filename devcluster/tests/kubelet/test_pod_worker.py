@@ -24,6 +24,7 @@ from devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, s
 from trainer.kube.errors import TransportError
 from trainer.kube.testing import ManualClock
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
+from trainer_devcluster.kubelet.pod_spec import ignored_fields
 from trainer_devcluster.kubelet.shim.spec import LogLimits
 
 if TYPE_CHECKING:
@@ -491,6 +492,20 @@ async def test_ignored_fields(open_runner: OpenRunner) -> None:
     )
     async with open_runner("plain") as runner, runner.run(pod):
         await runner.api.wait_until(lambda: ("Warning", "Ignored", message) in runner.api.events)
+
+
+@pytest.mark.parametrize(
+    ("context", "ignored"),
+    [
+        pytest.param({"fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}}, 0, id="group-of-volumes"),
+        pytest.param({"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}, 0, id="restrictions"),
+        pytest.param({"capabilities": {"add": ["NET_ADMIN"]}}, 1, id="capability"),
+        pytest.param({"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}, 1, id="read-only"),
+    ],
+)
+def test_security_contexts(context: dict[str, object], ignored: int) -> None:
+    """What only forbids something is not worth an event."""
+    assert len(ignored_fields(make_pod("pod", shell("true"), securityContext=context))) == ignored
 
 
 async def test_crash_is_contained(open_runner: OpenRunner, monkeypatch: pytest.MonkeyPatch) -> None:

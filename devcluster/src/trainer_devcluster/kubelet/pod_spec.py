@@ -66,6 +66,8 @@ _CONTAINER_FIELDS = {
     "volumeDevices": "there are no block devices",
 }
 _OWN_USER = "containers run as the user of the dev cluster"
+_RESTRICTIONS = {"allowPrivilegeEscalation", "capabilities", "fsGroup", "fsGroupChangePolicy", "seccompProfile"}
+"""Fields of security contexts that forbid something, or that grant what the user of the dev cluster has."""
 _NO_LIMIT = "volumes share the space of the machine"
 _HOOKS = ("postStart", "preStop")
 
@@ -114,9 +116,8 @@ def ignored_fields(pod: Object) -> list[str]:
     """Fields that have no effect here but do not keep the pod from doing its work, each with the reason."""
     spec = pod["spec"]
     owners = [("spec", spec), *_containers(spec)]
-    ignored = [
-        f"{path}.securityContext ({_OWN_USER})" for path, owner in owners if _gives(owner.get("securityContext"))
-    ]
+    contexts = ((path, owner.get("securityContext") or {}) for path, owner in owners)
+    ignored = [f"{path}.securityContext ({_OWN_USER})" for path, context in contexts if _is_missed(context)]
     return ignored + [
         f"spec.volumes[{index}].emptyDir.sizeLimit ({_NO_LIMIT})"
         for index, volume in enumerate(spec.get("volumes") or [])
@@ -124,10 +125,10 @@ def ignored_fields(pod: Object) -> list[str]:
     ]
 
 
-def _gives(context: Mapping[str, Any] | None) -> bool:
-    """Whether a security context does more than to take rights away, which most programs do not notice."""
-    capabilities = (context or {}).get("capabilities") or {}
-    return bool((context or {}).keys() - {"allowPrivilegeEscalation", "capabilities"} or capabilities.get("add"))
+def _is_missed(context: Mapping[str, Any]) -> bool:
+    """Whether a program may notice that a security context has no effect, other than by being allowed more."""
+    added = (context.get("capabilities") or {}).get("add")
+    return bool(added) or bool(context.keys() - _RESTRICTIONS)
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
