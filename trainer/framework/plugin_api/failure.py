@@ -95,7 +95,7 @@ def _exit(container: str, end: Object) -> str:
     text = f"container {container} exited with code {end['exitCode']}"
     reason, message = end.get("reason") or "", (end.get("message") or "").strip()
     if reason in {"", "Error"}:
-        # The program has ended by itself: several lines are the end of its log, which is told beside this.
+        # The program has ended by itself: several lines are the end of its log, which stands below.
         said = message if len(message.splitlines()) == 1 else ""
         return f"{text}: {_plain(said, _LINE_LIMIT)}" if said else text
     return f"{text} ({reason}{': ' if message else ''}{_plain(message, _MESSAGE_LIMIT)})"
