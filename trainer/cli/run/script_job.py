@@ -17,6 +17,7 @@ from trainer.cli.run.variables import literal
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
     from trainer.cli.run.code_source import GitCode
+    from trainer.cli.run.code_store import StoredCode
     from trainer.cli.run.frameworks import ChosenRuntime
     from trainer.kube.objects import Object
 
@@ -70,7 +71,13 @@ def job_name(name: str | None, script: str) -> str:
 
 
 def train_job(
-    settings: JobSettings, runtime: ChosenRuntime, config_map: str, namespace: str, *, git: GitCode | None = None
+    settings: JobSettings,
+    runtime: ChosenRuntime,
+    config_map: str,
+    namespace: str,
+    *,
+    git: GitCode | None = None,
+    stored: StoredCode | None = None,
 ) -> Object:
     """The TrainJob, of v2alpha1."""
     trainer: Object = {
@@ -78,7 +85,7 @@ def train_job(
         "numNodes": settings.nodes,
         "numProcPerNode": settings.processes,
         "resourcesPerNode": settings.resources,
-        "command": command(settings, runtime, git),
+        "command": command(settings, runtime, git, stored),
         "env": list(settings.environment),
     }
     jobs = runtime.training_containers()
@@ -91,14 +98,16 @@ def train_job(
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
             **({"suspend": True} if settings.suspend else {}),
             "trainer": {name: value for name, value in trainer.items() if value not in (None, [], {})},
-            "podSpecOverrides": [_override(jobs, container, config_map) for container in _containers(jobs)],
+            "podSpecOverrides": [_override(jobs, container, config_map, stored) for container in _containers(jobs)],
         },
     }
 
 
-def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None) -> list[str]:
+def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None, stored: StoredCode | None) -> list[str]:
     """What a node runs, or with MPI the launcher: the program that prepares the node, and behind it the training."""
-    source = ["--git", literal(git.url), git.commit] if git else []
+    source = [literal(word) for word in stored.options] if stored else []
+    if git:
+        source = ["--git", literal(git.url), git.commit]
     start = ["python3", f"{SOURCE}/{START}", *source, "--"]
     path = f"./{settings.script}" if settings.script.startswith("-") else settings.script  # no option of python3
     script = [literal(word) for word in (path, *settings.arguments)]
@@ -128,7 +137,8 @@ def _containers(jobs: list[tuple[str, str]]) -> list[str]:
     return list(dict.fromkeys(container for _, container in jobs))
 
 
-def _override(jobs: list[tuple[str, str]], container: str, config_map: str) -> Object:
+def _override(jobs: list[tuple[str, str]], container: str, config_map: str, stored: StoredCode | None) -> Object:
+    volumes, mounts = ([stored.volume], [stored.mount]) if stored and stored.volume else ([], [])
     return {
         "manager": _AUTHOR,
         "targetJobs": [{"name": name} for name, own in jobs if own == container],
@@ -138,11 +148,13 @@ def _override(jobs: list[tuple[str, str]], container: str, config_map: str) -> O
                 "volumeMounts": [
                     {"name": _SOURCE_VOLUME, "mountPath": SOURCE, "readOnly": True},
                     {"name": _WORK_VOLUME, "mountPath": WORK},
+                    *mounts,
                 ],
             }
         ],
         "volumes": [
             {"name": _SOURCE_VOLUME, "configMap": {"name": config_map}},
             {"name": _WORK_VOLUME, "emptyDir": {}},
+            *volumes,
         ],
     }

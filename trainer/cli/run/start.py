@@ -1,16 +1,18 @@
 """Unpacks the code of `trainer run SCRIPT` in a container, installs its requirements, and becomes the training.
 
-It travels in a ConfigMap beside the code, and needs nothing but Python 3.8. Every process of a training may call it:
+It travels in a ConfigMap, with the code or with what fetches it, and needs nothing but Python 3.8 (from a bucket 3.11
+and obstore, which it installs). Every process of a training may call it:
 the first one on a node does the work, the others wait for it. What goes wrong is the last line of the log, and the
 termination message of the container.
 
-    python3 start.py [--git URL COMMIT] -- COMMAND ...
+    python3 start.py [--git URL COMMIT | --archive FILE SHA256 | --fetch URI SHA256] -- COMMAND ...
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -27,6 +29,14 @@ WORK = Path(os.environ.get("TRAINER_CODE_DIRECTORY", "/mnt/trainer/work"))
 """A volume of the pod, which all processes of a node share and which outlives a container that starts again."""
 CODE = WORK / "code"
 PACKAGES = WORK / "packages"
+TOOLS = WORK / "tools"
+"""An installation of what fetches the code, which the training does not see."""
+FETCHED = WORK / "fetched"
+INITIALIZERS = SOURCE / "initializers.tar.xz"
+SECRET = SOURCE.parent / "secret"
+"""Has a file for each key of the Secret with which the code is fetched."""
+CLIENT, CLIENT_REQUIREMENT = "obstore", "obstore>=0.12"
+"""The only library that fetching needs."""
 REQUIREMENTS = "requirements.txt"
 MESSAGE = Path("/dev/termination-log")
 PIP_SETTINGS = ("PIP_CONFIG_FILE", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX")
@@ -89,23 +99,56 @@ def prepare_once(options: list[str], began: float) -> None:
 
 def prepare(options: list[str]) -> None:
     """Fetch the code, and install what it requires."""
-    for leftover in (CODE, PACKAGES):
+    for leftover in (CODE, PACKAGES, TOOLS):
         shutil.rmtree(leftover, ignore_errors=True)
     if options[:1] == ["--git"]:
         clone(*options[1:3])
+    elif options[:1] == ["--archive"]:
+        unpack(verified(Path(options[1]), options[2]), CODE)
+    elif options[:1] == ["--fetch"]:
+        unpack(verified(fetch(options[1]), options[2]), CODE)
     else:
-        unpack()
+        unpack(ARCHIVE, CODE)
     if (CODE / REQUIREMENTS).exists():
-        install()
+        install(PACKAGES, ["-r", REQUIREMENTS], REQUIREMENTS, CODE)
 
 
-def unpack() -> None:
-    """Extract the archive."""
-    with tarfile.open(ARCHIVE) as archive:
+def unpack(file: Path, directory: Path) -> None:
+    """Extract an archive."""
+    with tarfile.open(file) as archive:
         if hasattr(tarfile, "data_filter"):
-            archive.extractall(CODE, filter="data")
+            archive.extractall(directory, filter="data")
         else:  # Python before the security releases of 2023; the archive is the author's own
-            archive.extractall(CODE)  # noqa: S202
+            archive.extractall(directory)  # noqa: S202
+
+
+def verified(file: Path, digest: str) -> Path:
+    """The file, if it is the one that was submitted."""
+    found = hashlib.sha256()
+    with file.open("rb") as opened:
+        for piece in iter(lambda: opened.read(1 << 20), b""):
+            found.update(piece)
+    if found.hexdigest() != digest:
+        raise StartError(f"{file} is not the code that was submitted: its SHA-256 is {found.hexdigest()}, not {digest}")
+    return file
+
+
+def fetch(uri: str) -> Path:
+    """Fetch the archive below a URI of a bucket, with the initializers that travel beside this program."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - of the image
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise StartError(f"cannot fetch {uri}: the image has Python {version}: take one with 3.11, or a claim")
+    create(TOOLS)
+    python = str(TOOLS / "bin" / "python")
+    if not has_module(python, CLIENT):
+        install(TOOLS, [CLIENT_REQUIREMENT], CLIENT, WORK)
+    unpack(INITIALIZERS, TOOLS / "source")
+    keys = [path for path in SECRET.iterdir() if path.is_file()] if SECRET.is_dir() else []
+    variables = {path.name: path.read_text(encoding="utf-8") for path in keys}
+    variables.update({"STORAGE_URI": uri, "TRANSFER_PATH": str(FETCHED), "PYTHONPATH": str(TOOLS / "source")})
+    # What it prints would be taken for the progress of the training.
+    run([python, "-m", "trainer.initializers", "dataset"], "fetch the code", variables=variables, shows=False)
+    return FETCHED / ARCHIVE.name
 
 
 def clone(url: str, commit: str) -> None:
@@ -127,25 +170,34 @@ def git_environment() -> dict[str, str]:
     return {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
 
 
-def install() -> None:
+def create(directory: Path) -> None:
+    """Make an installation that has what the image has."""
+    venv.create(str(directory), symlinks=True)
+    lines = [f"import site; site.addsitedir({path!r})\n" for path in packages_of_image()]
+    (packages_in(directory) / "of_the_image.pth").write_text("".join(lines), encoding="utf-8")
+
+
+def packages_of_image() -> list[str]:
+    """The directories with the packages of the image."""
+    return [path for path in sys.path if path and Path(path).name in {"site-packages", "dist-packages"}]
+
+
+def install(directory: Path, arguments: list[str], what: str, working_directory: Path) -> None:
     """Install what the image lacks into a directory of its own: the image may be read-only, or somebody's laptop."""
-    venv.create(str(PACKAGES), symlinks=True)
-    python = str(PACKAGES / "bin" / "python")
-    purelib = installed_packages()
-    present = [path for path in sys.path if path and Path(path).name in {"site-packages", "dist-packages"}]
-    lines = [f"import site; site.addsitedir({path!r})\n" for path in present]
-    (purelib / "of_the_image.pth").write_text("".join(lines), encoding="utf-8")
+    if not directory.exists():
+        create(directory)
+    python, present = str(directory / "bin" / "python"), packages_of_image()
     uv = shutil.which("uv")
     if uv is not None and not prefers_pip(python):
         name, command = "uv", [uv, "pip", "install", "--python", python]
-        stubs = stub_packages(present, purelib)
-    elif has_pip(python):
+        stubs = stub_packages(present, packages_in(directory))
+    elif has_module(python, "pip"):
         name, command = "pip", [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
         stubs = []
     else:
-        raise StartError(f"cannot install {REQUIREMENTS}: the image has neither uv nor pip; take one that has")
+        raise StartError(f"cannot install {what}: the image has neither uv nor pip; take one that has")
     try:
-        run([*command, "-r", REQUIREMENTS], f"install {REQUIREMENTS} with {name}", directory=CODE)
+        run([*command, *arguments], f"install {what} with {name}", directory=working_directory)
     finally:
         for stub in stubs:
             shutil.rmtree(stub, ignore_errors=True)
@@ -155,18 +207,18 @@ def prefers_pip(python: str) -> bool:
     """Whether pip knows the indexes of this pod and uv does not."""
     of_pip = any(name in os.environ for name in PIP_SETTINGS) or Path("/etc/pip.conf").exists()
     of_uv = any(name.startswith("UV_") for name in os.environ) or Path("/etc/uv/uv.toml").exists()
-    return of_pip and not of_uv and has_pip(python)
+    return of_pip and not of_uv and has_module(python, "pip")
 
 
-def has_pip(python: str) -> bool:
-    """Whether the image has pip."""
-    check = [python, "-c", "import pip"]
+def has_module(python: str, name: str) -> bool:
+    """Whether an installation has a module."""
+    check = [python, "-c", f"import {name}"]
     return subprocess.run(check, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def installed_packages() -> Path:
-    """The directory that this installation fills."""
-    return next((PACKAGES / "lib").glob("python*/site-packages"))
+def packages_in(directory: Path) -> Path:
+    """The directory that an installation fills."""
+    return next((directory / "lib").glob("python*/site-packages"))
 
 
 def stub_packages(present: list[str], purelib: Path) -> list[Path]:
@@ -189,20 +241,27 @@ def stub_packages(present: list[str], purelib: Path) -> list[Path]:
     return stubs
 
 
-def run(command: list[str], purpose: str, directory: Path | None = None) -> None:
-    """Run a command, with its output in the log; raises a StartError with the last lines when it fails."""
+def run(
+    command: list[str],
+    purpose: str,
+    directory: Path | None = None,
+    variables: dict[str, str] | None = None,
+    shows: bool = True,
+) -> None:
+    """Run a command, mostly with its output in the log; raises a StartError with the last lines when it fails."""
     tail: deque[str] = deque(maxlen=TAIL)
     errors: deque[str] = deque(maxlen=TAIL)
     with subprocess.Popen(
-        command, cwd=directory, env=git_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace",
+        command, cwd=directory, env={**git_environment(), **(variables or {})}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace",
     ) as process:  # fmt: skip
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith(SATISFIED):
                 continue
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            if shows:
+                sys.stdout.write(line)
+                sys.stdout.flush()
             if line.strip() and not line.startswith(WARNING):
                 (errors if line.startswith(ERROR) else tail).append(line.strip())
     if process.returncode:
@@ -214,7 +273,7 @@ def become(command: list[str]) -> None:
     os.chdir(CODE)
     directories = [str(CODE)]
     if PACKAGES.exists():
-        directories.append(str(installed_packages()))
+        directories.append(str(packages_in(PACKAGES)))
         os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), str(PACKAGES / "bin")])
     own = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     os.environ["PYTHONPATH"] = os.pathsep.join([*directories, *own])
