@@ -229,9 +229,10 @@ def test_shipped_runtimes_build() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/trainjob.yaml")), ids=lambda path: path.parent.name)
 def test_examples_fit_the_shipped_runtimes(path: Path) -> None:
-    """The TrainJobs in examples are accepted and build with the runtimes that they name."""
-    runtimes = {name_of(obj): ClusterTrainingRuntime.from_object(obj) for obj in kustomized("runtimes")}
+    """The TrainJobs in examples are accepted and build with the runtimes that they name, shipped or their own."""
     documents: list[Any] = list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
+    own = [obj | {"kind": "ClusterTrainingRuntime"} for obj in documents if obj["kind"] == "TrainingRuntime"]
+    runtimes = {name_of(obj): ClusterTrainingRuntime.from_object(obj) for obj in [*kustomized("runtimes"), *own]}
     jobs = [TrainJob.from_object(obj, strict=True) for obj in documents if obj["kind"] == "TrainJob"]
     assert jobs
     for job in jobs:
