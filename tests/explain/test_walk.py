@@ -737,7 +737,7 @@ CASES = {
     "stalled": Case(
         "NoProgress",
         "no progress since 00:30, at step 40 of 100 (reported at 2026-01-01T00:58:00Z)",
-        "look at the logs of all nodes",
+        "to start again, trainer suspend demo -n default and trainer resume demo -n default",
         "trainer logs demo --all --tail 20",
         train_job(condition("Stalled", reason="NoProgress", message="no progress since 00:30, at step 40 of 100"))
         | {
@@ -769,7 +769,8 @@ CASES = {
     "failed": Case(
         "FailedJobs",
         "pod demo-node-0-0-abcde: container trainer exited with code 1",
-        "its log says why: correct the program",
+        "its log says why: correct the program, its arguments or its data; a TrainJob that has failed stays so: trainer "
+        "delete demo -n default, then submit it again",
         "kubectl logs demo-node-0-0-abcde -c trainer -n default",
         train_job(
             condition(

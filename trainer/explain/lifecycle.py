@@ -32,7 +32,8 @@ def failure(snapshot: Snapshot) -> Cause:
     """Why a TrainJob that has failed did so, with the end of the log that the condition keeps."""
     condition = find_condition(snapshot.train_job, ConditionType.FAILED) or {}
     facts, log = _parts(condition)
-    again = f"a TrainJob that has failed stays so: {trainer('delete', snapshot.name)}, then submit it again"
+    delete = trainer("delete", snapshot.name, namespace=snapshot.namespace)
+    again = f"a TrainJob that has failed stays so: {delete}, then submit it again"
     if condition.get("reason") == ConditionReason.DEADLINE_EXCEEDED:
         return _cause(
             snapshot, condition, facts, f"raise spec.activeDeadlineSeconds, or let it train for less time; {again}"

@@ -100,7 +100,7 @@ def stalls(snapshot: Snapshot) -> Iterator[Cause]:
     message = f"{one_line(condition.get('message'))}{f' (reported at {since})' if since else ''}"
     remedy = (
         "look at the logs of all nodes: one that has failed to communicate holds up the others; to start again, "
-        f"{trainer('suspend', snapshot.name)} and {trainer('resume', snapshot.name)}"
+        f"{' and '.join(trainer(verb, snapshot.name, namespace=snapshot.namespace) for verb in ('suspend', 'resume'))}"
     )
     command = trainer("logs", snapshot.name, "--all", "--tail", "20", namespace=snapshot.namespace)
     yield Cause("NoProgress", snapshot.subject, message, remedy, command, details=_last_report(snapshot))
