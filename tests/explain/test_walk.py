@@ -759,6 +759,13 @@ CASES = {
         (jobset(nodes=1, ready=1), running()),
         detail="last report: 40 %, step 40 of 100, loss 0.5, at 2026-01-01T00:30:00Z",
     ),
+    "jobset-of-another": Case(
+        "NoJobSet",
+        "its JobSet is not there",
+        "the manager makes it",
+        "kubectl describe trainjob demo",
+        objects=(jobset(metadata={"ownerReferences": []}), running(0), running(1)),
+    ),
     "starting": Case(
         "Starting",
         "2 of 2 pods are on their way: 2 ContainerCreating, for at most 120 s",
@@ -860,26 +867,35 @@ def test_causes(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "objects", "verdict"),
+    ("job", "objects", "verdict", "unread"),
     [
-        pytest.param(train_job(state="Running"), (jobset(ready=1), running(0), running(1)), "running", id="runs"),
+        pytest.param(train_job(state="Running"), (jobset(ready=1), running(0), running(1)), "running", (), id="runs"),
+        pytest.param(
+            train_job(state="Running"),
+            (running(0), running(1)),
+            "running",
+            (Unread("jobsets", "forbidden"),),
+            id="jobsets-are-secret",
+        ),
         pytest.param(
             train_job(condition("Complete", reason="AllJobsCompleted"), state="Complete"),
             (),
             "succeeded",
+            (),
             id="complete",
         ),
         pytest.param(
             train_job() | {"status": {"state": "Running", "conditions": [CREATED], "scale": SCALE}},
             (jobset(ready=1), running(0), waiting("ContainerCreating", "", 1)),
             "running",
+            (),
             id="elastic",
         ),
     ],
 )
-def test_nothing_holds_it(job: Object, objects: tuple[Object, ...], verdict: str) -> None:
+def test_nothing_holds_it(job: Object, objects: tuple[Object, ...], verdict: str, unread: tuple[Unread, ...]) -> None:
     """What runs or has succeeded has no cause; an elastic training waits for no more than its least number of nodes."""
-    found = answer(job, *objects)
+    found = answer(job, *objects, unread=unread)
     assert found.verdict == verdict
     assert found.causes == ()
 

@@ -30,7 +30,7 @@ def rendezvous(snapshot: Snapshot) -> Iterator[Cause]:
     pods = [pod for pod in snapshot.pods if place_of(pod).replicated_job in TRAINER_JOBS]
     expected = _expected(snapshot)
     up = [pod for pod in pods if is_up(pod)]
-    if not up or is_complete(snapshot):
+    if not up or not expected or is_complete(snapshot):
         return
     missing = [pod for pod in pods if not is_up(pod)]
     named = [f"{_node(pod)} ({state_of(pod)})" for pod in missing[:_SHOWN]]
@@ -44,7 +44,7 @@ def rendezvous(snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _expected(snapshot: Snapshot) -> int:
-    """The pods of the Jobs that train."""
+    """The pods of the Jobs that train; 0 if the JobSet was not read."""
     total = 0
     for job in ((snapshot.jobset or {}).get("spec") or {}).get("replicatedJobs") or []:
         if job.get("name") in TRAINER_JOBS:

@@ -29,6 +29,7 @@ from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.plugins import coscheduling
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -163,6 +164,19 @@ def test_what_may_not_be_read(served: FakeClient, cluster: None, resource: Any, 
     assert result.exit_code == 3
     assert word in result.stdout.splitlines()[0]
     assert f"  not read {resource.plural}: {resource.plural} is forbidden\n" in result.stdout
+
+
+def test_a_training_without_the_right_to_jobsets(served: FakeClient, cluster: None) -> None:
+    """What runs is running, also for those who may only read its pods."""
+    for obj in (train_job(state="Running"), jobset(ready=1), running(0), running(1)):
+        served.add(obj)
+    served.faults.fail(ForbiddenError(403, "jobsets is forbidden"), resource=JOBSETS)
+
+    result = CliRunner().invoke(app, "explain demo")
+
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "TrainJob demo is running")
+    assert "  not read jobsets: jobsets is forbidden\n" in result.stdout
+    assert asked(served) == ["get jobsets", "get trainjobs", "list pods"]
 
 
 def test_hostile_texts(served: FakeClient, cluster: None) -> None:
