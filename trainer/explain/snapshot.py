@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.api.jobset_labels import JOBSET_UID
 from trainer.api.jobset_pods import is_made_by, place_of, recency_of
 from trainer.api.trainjob import TrainJob
 from trainer.explain.cause import Subject
@@ -19,6 +20,7 @@ from trainer.kube.objects import (
     metadata_of,
     name_of,
     namespace_of,
+    uid_of,
 )
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.plugins.jobset import JobSetPlugin
@@ -100,16 +102,22 @@ class Snapshot:
 
     @cached_property
     def pods(self) -> list[Object]:
-        """The present pod of each node, in their order; one that only its labels call so is none."""
+        """The present pod of each node, in their order; those of others and of a predecessor do not count."""
+        if self.jobset is None and not self.could_not_read(JOBSETS.plural):
+            return []
         newest: dict[tuple[object, ...], Object] = {}
         for pod in self.of_kind(PODS.kind):
             owner = controller_of(pod) or {}
-            if not is_made_by(owner.get("kind"), owner.get("name"), labels_of(pod)):
+            if not is_made_by(owner.get("kind"), owner.get("name"), labels_of(pod)) or self._is_of_another(pod):
                 continue
             place = tuple(place_of(pod))
             if place not in newest or recency_of(newest[place]) < recency_of(pod):
                 newest[place] = pod
         return [newest[place] for place in sorted(newest, key=str)]
+
+    def _is_of_another(self, pod: Object) -> bool:
+        """Whether a pod is one of another JobSet of the same name; older versions of JobSet do not label it."""
+        return self.jobset is not None and labels_of(pod).get(JOBSET_UID) not in {None, uid_of(self.jobset)}
 
     @cached_property
     def nodes(self) -> list[Object]:
