@@ -18,7 +18,7 @@ from tests.explain.samples import (
     unscheduled,
     waiting,
 )
-from trainer.explain import Needs, Snapshot, needs_of
+from trainer.explain import Needs, Snapshot, Unread, needs_of
 from trainer.explain.needs import has_children
 from trainer.framework import FailedContainer
 from trainer.plugins import coscheduling
@@ -63,6 +63,25 @@ MEMBER = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
 def test_needs(job: Object, objects: tuple[Object, ...], needs: Needs) -> None:
     """Only what its state makes worth a request."""
     assert needs_of(Snapshot(job, NOW, objects)) == needs
+
+
+@pytest.mark.parametrize(
+    ("objects", "needs"),
+    [
+        pytest.param((), Needs(), id="no-pods"),
+        pytest.param((running(0), running(1)), Needs(), id="runs"),
+        pytest.param((running(ready=False),), Needs(events=True), id="not-ready"),
+        pytest.param(
+            (unscheduled("", metadata=MEMBER),),
+            Needs(events=True, pod_group=(coscheduling.POD_GROUPS, "demo")),
+            id="gang",
+        ),
+    ],
+)
+def test_needs_without_the_right_to_jobsets(objects: tuple[Object, ...], needs: Needs) -> None:
+    """Pods alone lead to their gang, their logs and their events."""
+    unread = (Unread("jobsets", "forbidden"),)
+    assert needs_of(Snapshot(train_job(), NOW, objects, unread=unread)) == needs
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
 from trainer.explain.containers import crashes
 from trainer.explain.gang import pod_group_of
+from trainer.explain.progress import is_up
 from trainer.explain.suspension import QUEUE
 from trainer.framework import FailedContainer
 from trainer.framework.status.status import has_ended
 from trainer.kube.objects import find_condition, labels_of
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.explain.snapshot import Snapshot
@@ -55,15 +57,16 @@ def needs_of(snapshot: Snapshot) -> Needs:
     suspended = snapshot.train_job if (snapshot.train_job.get("spec") or {}).get("suspend") else jobset
     if suspended is not None and (suspended.get("spec") or {}).get("suspend"):
         return Needs(workload=QUEUE in labels_of(suspended) or QUEUE in labels_of(snapshot.train_job))
-    if jobset is None:
+    if jobset is None and not snapshot.could_not_read(JOBSETS.plural):
         return Needs()
     crash = next(crashes(snapshot), None)
-    unsettled = not _is_settled(jobset)
+    unsettled = not all(map(is_up, snapshot.pods)) if jobset is None else not _is_settled(jobset)
     unscheduled = [pod for pod in snapshot.pods if not (pod.get("spec") or {}).get("nodeName")]
+    judged = unscheduled if jobset is not None else []  # the reasons of pods are found by way of their JobSet
     return Needs(
         events=unsettled or crash is not None,
-        claims=any(_has_claims(pod) for pod in unscheduled),
-        nodes=any((find_condition(pod, "PodScheduled") or {}).get("reason") == "Unschedulable" for pod in unscheduled),
+        claims=any(map(_has_claims, judged)),
+        nodes=any((find_condition(pod, "PodScheduled") or {}).get("reason") == "Unschedulable" for pod in judged),
         pod_group=next((group for pod in unscheduled if (group := pod_group_of(pod)) is not None), None),
         log=FailedContainer("", *crash.key) if crash is not None else None,
     )
