@@ -931,6 +931,23 @@ def test_notes(job: Object, note: str) -> None:
     assert answer(job).notes == (note,)
 
 
+@pytest.mark.parametrize(
+    ("kind", "secret", "reasons"),
+    [
+        pytest.param("Job", "pods", ["Starting"], id="pods"),
+        pytest.param("Job", "nodes", ["FailedCreate"], id="pods-are-known"),
+        pytest.param("JobSet", "jobs", ["NoPods"], id="jobs"),
+        pytest.param("JobSet", "pods", ["JobCreationFailed"], id="jobs-are-known"),
+    ],
+)
+def test_old_refusals(kind: str, secret: str, reasons: list[str]) -> None:
+    """An event that something was refused counts only if it is known that this is still missing."""
+    jobs = (JOB,) if kind == "Job" else ()
+    old = refusal("exceeded quota: team", kind)
+    found = answer(train_job(), jobset(), *jobs, old, unread=(Unread(secret, "forbidden"),))
+    assert [cause.reason for cause in found.causes] == reasons
+
+
 def test_long_and_hostile_messages_are_bounded() -> None:
     """Whoever writes a megabyte into a status gets two thousand characters of it shown."""
     found = answer(train_job(), jobset(nodes=1), waiting("ImagePullBackOff", "a\n\x1b[31m" + "x" * 1_000_000))

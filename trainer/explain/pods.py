@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from trainer.framework import PodProblem
     from trainer.kube.objects import Object
 
-_REFUSED = frozenset({"FailedCreate", "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"})
+_REFUSED_PODS = "FailedCreate"
+_REFUSED = frozenset({_REFUSED_PODS, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"})
 _CLAIM_REASONS = frozenset({"ProvisioningFailed", "FailedBinding", "ExternalProvisioning"})
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim \"", re.IGNORECASE)
 _NO_SCHEDULER = re.compile(r"no scheduler called")
@@ -41,7 +42,7 @@ def pod_problems(snapshot: Snapshot) -> Iterator[Cause]:
 def _present(snapshot: Snapshot) -> Iterator[PodProblem]:
     """Problems that have lasted long enough to be reported."""
     for problem in JobSetPlugin(snapshot.reader).train_job_status(snapshot.model).problems:
-        if problem.reason not in _NOT_PENDING and _lasts(snapshot, problem):
+        if problem.reason not in _NOT_PENDING and _lasts(snapshot, problem) and _is_certain(snapshot, problem):
             yield problem
 
 
@@ -50,6 +51,13 @@ def _lasts(snapshot: Snapshot, problem: PodProblem) -> bool:
         return True
     pod = _pod(snapshot, problem)
     return snapshot.age(pod or snapshot.jobset or snapshot.train_job) >= problem.debounce
+
+
+def _is_certain(snapshot: Snapshot, problem: PodProblem) -> bool:
+    """Whether it is known that what an event says was refused is still missing: events stay for an hour."""
+    if problem.reason not in _REFUSED:
+        return True
+    return not snapshot.could_not_read("pods" if problem.reason == _REFUSED_PODS else "jobs")
 
 
 def _pod(snapshot: Snapshot, problem: PodProblem) -> Object | None:
