@@ -901,6 +901,14 @@ def test_nothing_holds_it(job: Object, objects: tuple[Object, ...], verdict: str
     assert found.causes == ()
 
 
+def test_gangs_without_a_word_of_their_scheduler() -> None:
+    """Pods that were just made are on their way."""
+    made = {"creationTimestamp": "2026-01-01T00:59:55Z"} | MEMBER
+    pods = (pod(index, metadata=made, spec={"nodeName": None}) for index in range(3))
+    found = answer(train_job(), jobset(nodes=3), *pods, gang("coscheduling", minMember=3))
+    assert [cause.reason for cause in found.causes] == ["Starting"]
+
+
 def test_gangs_say_how_many_fit() -> None:
     """Of coscheduling those without a problem of their own fit, of Volcano those that it says."""
     for name, pods in (("gang-of-coscheduling", 3), ("gang-of-volcano", 3)):

@@ -36,8 +36,8 @@ def gang_causes(snapshot: Snapshot) -> Iterator[Cause]:
     """A gang that is not scheduled as a whole."""
     members = [pod for pod in snapshot.pods if pod_group_of(pod) is not None]
     waiting = [pod for pod in members if not (pod.get("spec") or {}).get("nodeName")]
-    if not waiting:
-        return
+    if not any(_scheduled(pod).get("message") for pod in waiting):
+        return  # all have a node, or their scheduler has yet to try
     resource, name = pod_group_of(waiting[0]) or (coscheduling.POD_GROUPS, "")
     group = next((each for each in snapshot.of_kind("PodGroup") if name_of(each) == name), None)
     about = Subject("PodGroup", name, snapshot.namespace)
