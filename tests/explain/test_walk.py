@@ -86,6 +86,8 @@ def gang(scheduler: str, **spec: Any) -> Object:
     }
 
 
+WITHOUT_RETRIES = jobset()
+WITHOUT_RETRIES["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
 MEMBER: Object = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
 VOLCANO_MEMBER: Object = {"annotations": {"scheduling.k8s.io/group-name": "demo"}}
 
@@ -773,6 +775,13 @@ CASES = {
         "pulling a large image takes minutes",
         "kubectl describe pod demo-node-0-0-abcde",
         objects=(jobset(), waiting("ContainerCreating", "", 0), waiting("ContainerCreating", "", 1)),
+    ),
+    "a-pod-has-failed": Case(
+        "Starting",
+        "1 of 2 pods failed, and no other one takes that place yet; 1 of 2 pods are on their way: 1 ContainerCreating",
+        "wait a moment: its Job fails with it",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(WITHOUT_RETRIES, pod(phase="Failed"), waiting("ContainerCreating", "", 1)),
     ),
     "failed": Case(
         "FailedJobs",

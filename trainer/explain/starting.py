@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.explain.snapshot import Snapshot
+    from trainer.kube.objects import Object
 
 _PATIENCE = 10
 """Seconds within which JobSet and Job controllers have made what is missing."""
@@ -50,12 +51,26 @@ def starting(snapshot: Snapshot) -> Iterator[Cause]:
         return
     missing = [pod for pod in snapshot.pods if not is_up(pod)]
     if missing and not is_complete(snapshot):
-        states = Counter(map(state_of, missing))
+        yield _starting(snapshot, missing)
+
+
+def _starting(snapshot: Snapshot, missing: list[Object]) -> Cause:
+    """Pods that are not up: those that have failed, which their Jobs do not replace, and those that start."""
+    failed = [pod for pod in missing if (pod.get("status") or {}).get("phase") == "Failed"]
+    coming = [pod for pod in missing if pod not in failed]
+    texts, remedy = [], "wait; pulling a large image takes minutes"
+    if failed:
+        texts.append(f"{len(failed)} of {len(snapshot.pods)} pods failed, and no other one takes that place yet")
+        remedy = "wait a moment: its Job fails with it, and then the JobSet starts again or fails"
+    if coming:
+        states = Counter(map(state_of, coming))
         shown = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        oldest = max(map(snapshot.age, missing))
-        text = f"{len(missing)} of {len(snapshot.pods)} pods are on their way: {shown}, for at most {oldest:.0f} s"
-        first = Subject(PODS.kind, name_of(missing[0]), snapshot.namespace)
-        yield Cause("Starting", first, one_line(text), "wait; pulling a large image takes minutes", describe(first))
+        oldest = max(map(snapshot.age, coming))
+        texts.append(
+            f"{len(coming)} of {len(snapshot.pods)} pods are on their way: {shown}, for at most {oldest:.0f} s"
+        )
+    first = Subject(PODS.kind, name_of((failed or coming)[0]), snapshot.namespace)
+    return Cause("Starting", first, one_line("; ".join(texts)), remedy, describe(first))
 
 
 def _on_its_way(snapshot: Snapshot, message: str) -> Cause:
