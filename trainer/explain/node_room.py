@@ -97,7 +97,8 @@ def _amounts(requests: Amounts, nodes: Sequence[Object]) -> Iterator[Misfit]:
         missing = True
         if not largest.amount:
             text = f"no node that the pod may run on has {name}"
-            remedy = f"ask for a resource that nodes have, or have the device plugin for {name} installed"
+            remedy = f"ask for a resource that nodes have, or have the device plugin for {name} installed; wait if an "
+            remedy += "autoscaler adds nodes that have it"
             yield Misfit(text, remedy if "/" in name else f"ask for no {name}")
         else:
             text = f"a pod asks for {amount} of {name}, and the largest node that it may run on, {node}, has {largest}"
