@@ -349,7 +349,7 @@ def test_progress(cluster: Cluster) -> None:
 
 
 def test_a_user_with_few_rights(cluster: Cluster) -> None:
-    """Who may read TrainJobs only gets what the manager has seen, and is told what could not be read."""
+    """Who may read TrainJobs only gets what the manager has seen, and a list of what could not be read."""
     cluster.apply(job("demo", pod={"nodeSelector": {"gpu": "imaginary"}}))
     cluster.wait_for_state("demo", "Pending")
     reader = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}
@@ -374,7 +374,7 @@ def test_a_user_with_few_rights(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("manifest", "code", "words"),
     [
-        pytest.param(job("demo", "pass"), 0, "would run, as far as is known", id="runs"),
+        pytest.param(job("demo", "pass"), 0, "would run, by what is known", id="runs"),
         pytest.param(asking("demo", limits={GPU: "8"}), WAITS, f"no node that the pod may run on has {GPU}", id="gpu"),
         pytest.param(
             job("demo", "pass", pod={"serviceAccountName": "nobody"}),

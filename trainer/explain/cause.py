@@ -11,7 +11,7 @@ _LIMIT = 2000
 
 
 class Verdict(StrEnum):
-    """How a TrainJob is doing, as far as its user has to act."""
+    """How a TrainJob is doing, by what its user has to do."""
 
     RUNNING = "running"
     """It runs, and nothing is known that holds it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.explain.cause import Cause, Explanation, Subject, Unread, Verdict, describe, kubectl, one_line
@@ -31,6 +31,8 @@ class PodPlan:
     count: int
     spec: Object
     """Of each pod."""
+    metadata: Object = field(default_factory=dict)
+    """Labels and annotations of each pod. Default: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,10 @@ def _refused(namespace: str, refusal: Refusal) -> Cause:
 
 
 def _missing(there: Inventory) -> Iterator[Cause]:
-    for about, field in there.missing:
-        message = f"{about} does not exist, which {field} names"
+    for about, path in there.missing:
+        message = f"{about} does not exist, which {path} names"
         command = kubectl("get", about.kind.lower(), namespace=about.namespace)
-        yield Cause("Missing", about, message, "create it, or name one that exists", command, fields=(field,))
+        yield Cause("Missing", about, message, "create it, or name one that exists", command, fields=(path,))
 
 
 def _nodes(plans: Sequence[PodPlan], nodes: Sequence[Object], there: Inventory) -> Iterator[Cause]:

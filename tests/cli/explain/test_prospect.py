@@ -17,16 +17,25 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
 from trainer.cli.manifests import runtimes
-from trainer.kube.errors import ForbiddenError, InvalidError
+from trainer.kube.errors import (
+    BadRequestError,
+    ForbiddenError,
+    InvalidError,
+    ServiceUnavailableError,
+    UnauthorizedError,
+)
 from trainer.kube.objects import name_of
-from trainer.kube.resource import NODES, PODS
+from trainer.kube.resource import NODES, PODS, RESOURCE_QUOTAS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trainer.kube.client import ObjectRequest
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer.kube.testing import FakeClient
 
+SELECTS_DEVICE = {"targetJobs": [{"name": "node"}], "nodeSelector": {"device": "yes"}}
 SECRET = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "token"}}}
 
 
@@ -68,7 +77,7 @@ def test_nothing_would_hold_it(blueprint: FakeClient, cluster: None, tmp_path: P
     """Nothing is stored; it costs a dry run of the TrainJob and of each kind of pod, the runtime and three lists."""
     code, said = explain("-f", write(tmp_path, job()))
 
-    assert (code, said) == (0, "TrainJob demo would run, as far as is known\n")
+    assert (code, said) == (0, "TrainJob demo would run, by what is known\n")
     assert asked(blueprint) == [
         "create trainjobs",
         "get clustertrainingruntimes",
@@ -168,6 +177,89 @@ def test_pods_that_are_refused(blueprint: FakeClient, cluster: None, tmp_path: P
     assert "name a PriorityClass that exists" in said
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "note"),
+    [
+        pytest.param(
+            ForbiddenError(403, 'pods "a" is forbidden: serviceaccount "reader" not found'),
+            0,
+            'not read pods by dry run: pods "a" is forbidden: serviceaccount "reader" not found',
+            id="account-of-the-file",
+        ),
+        pytest.param(
+            ForbiddenError(403, 'pods "a" is forbidden: serviceaccount "other" not found'),
+            3,
+            "kubectl create serviceaccount other",
+            id="account-of-nobody",
+        ),
+        pytest.param(
+            BadRequestError(400, 'admission webhook "audit.example.com" does not support dry run: it has side effects'),
+            0,
+            'not read pods by dry run: admission webhook "audit.example.com" does not support dry run',
+            id="webhook-with-side-effects",
+        ),
+        pytest.param(UnauthorizedError(401, "Unauthorized"), 1, "Unauthorized", id="no-credentials"),
+    ],
+)
+def test_dry_runs_that_say_nothing(
+    blueprint: FakeClient, cluster: None, tmp_path: Path, error: ApiError, code: int, note: str
+) -> None:
+    """What the file itself brings is not there yet, and some webhooks refuse each dry run."""
+    blueprint.faults.fail(error, resource=PODS, times=9)
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}
+    overrides = [{"targetJobs": [{"name": "node"}], "serviceAccountName": "reader"}]
+    found, said = explain("-f", write(tmp_path, job(podSpecOverrides=overrides), account))
+    assert found == code
+    assert note in said
+
+
+def test_admission_counts(
+    blueprint: FakeClient, cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room is judged by the pod that admission leaves, such as with the toleration of a device."""
+    taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
+    wanted = job(trainer={"resourcesPerNode": {"limits": {GPU: "4"}}}, podSpecOverrides=[SELECTS_DEVICE])
+    blueprint.add(node("other", labels={"device": "yes"}, gpu="4", taints=[taint]))
+    file = write(tmp_path, wanted)
+    assert "taints that it does not tolerate" in explain("-f", file)[1]
+    original = blueprint.send
+
+    async def send(request: ObjectRequest) -> Object | None:
+        answer = await original(request)
+        if request.resource == PODS and answer is not None:
+            answer["spec"]["tolerations"] = [{"key": GPU, "operator": "Exists"}]
+            answer["spec"]["volumes"] = [{"name": "kube-api-access", "configMap": {"name": "kube-root-ca.crt"}}]
+        return answer
+
+    monkeypatch.setattr(blueprint, "send", send)
+    assert explain("-f", file) == (0, "TrainJob demo would run, by what is known\n")
+
+
+def test_labels_and_annotations_of_pods(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
+    """Policies see those that the pods would have."""
+    own = runtime_object(replicated_job("node")) | {"metadata": {"name": "own"}}
+    template = own["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    template["metadata"] = {"labels": {"team": "a"}, "annotations": {"cost": "b"}}
+    explain("-f", write(tmp_path, job(runtimeRef={"name": "own"}), own))
+    (metadata,) = (each.body["metadata"] for each in blueprint.requests if each.resource == PODS)
+    assert (metadata["labels"].get("team"), metadata["annotations"].get("cost")) == ("a", "b")
+    assert metadata["generateName"] == "demo-node-0-0-"
+
+
+def test_many_references(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
+    """Some are read; that there are more is said, and so is what the server fails to answer."""
+    blueprint.faults.fail(ServiceUnavailableError(503, "overloaded"), resource=RESOURCE_QUOTAS, times=99)
+    secrets = [
+        {"name": f"T{index}", "valueFrom": {"secretKeyRef": {"name": f"secret-{index}", "key": "k"}}}
+        for index in range(22)
+    ]
+    code, said = explain("-f", write(tmp_path, job(trainer={"env": secrets})))
+    assert code == 3
+    assert asked(blueprint).count("get secrets") == 20
+    assert "not read further objects that pods name: pods name 22, and at most 20 are read" in said
+    assert "not read resourcequotas: overloaded" in said
+
+
 def test_a_user_with_few_rights(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
     """What could not be tried or read is named; the answer is made of the rest."""
     answer = 'pods is forbidden: User "u" cannot create resource "pods" in API group ""'
@@ -179,19 +271,60 @@ def test_a_user_with_few_rights(blueprint: FakeClient, cluster: None, tmp_path: 
     assert "not read nodes: nodes is forbidden" in said
 
 
-def test_v1alpha1(monkeypatch: pytest.MonkeyPatch, served: FakeClient, cluster: None, tmp_path: Path) -> None:
-    """A TrainJob of the released version, on a cluster that serves it, with a runtime as that cluster stores it."""
+@pytest.fixture
+def released(monkeypatch: pytest.MonkeyPatch, served: FakeClient) -> FakeClient:
+    """A cluster that serves the released version."""
     assert isinstance(served, ConnectedClient)
     monkeypatch.setattr(served, "version", "v1alpha1")
     for resource in (TRAIN_JOBS, CLUSTER_TRAINING_RUNTIMES):
         served.withdraw(resource)
         served.serve(SERVED[resource])
-    served.add(next(each for each in runtimes("v1alpha1") if name_of(each) == "torch-distributed"))
-    served.add(node())
-    wanted = job(runtimeRef={"name": "torch-distributed"}, trainer={"resourcesPerNode": {"limits": {GPU: "1"}}})
-    code, said = explain("-f", write(tmp_path, wanted | {"apiVersion": "trainer.kubeflow.org/v1alpha1"}))
+    return served
+
+
+def v1alpha1_runtime() -> Object:
+    return next(each for each in runtimes("v1alpha1") if name_of(each) == "torch-distributed")
+
+
+def v1alpha1_job(runtime: str, **spec: object) -> Object:
+    return job(runtimeRef={"name": runtime}, **spec) | {"apiVersion": "trainer.kubeflow.org/v1alpha1"}
+
+
+def test_v1alpha1(released: FakeClient, cluster: None, tmp_path: Path) -> None:
+    """A TrainJob of the released version, on a cluster that serves it, with a runtime as that cluster stores it."""
+    released.add(v1alpha1_runtime())
+    released.add(node())
+    wanted = v1alpha1_job("torch-distributed", trainer={"resourcesPerNode": {"limits": {GPU: "1"}}})
+    code, said = explain("-f", write(tmp_path, wanted))
     assert code == 3
     assert f"no node that the pod may run on has {GPU}" in said.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "code", "words"),
+    [
+        pytest.param("own", {}, 0, "would run", id="of-the-file"),
+        pytest.param("other", {}, 4, "would be refused", id="of-nobody"),
+        pytest.param(
+            "own", {"trainer": {"env": [{"name": "PET_NNODES", "value": "9"}]}}, 4, "env", id="with-a-mistake"
+        ),
+    ],
+)
+def test_a_runtime_of_the_file_on_v1alpha1(
+    released: FakeClient, cluster: None, tmp_path: Path, name: str, spec: dict[str, object], code: int, words: str
+) -> None:
+    """The released version refuses a TrainJob whose runtime is not there yet; what else is wrong is found here."""
+    released.add(node())
+    words_of_webhook = "specified clusterTrainingRuntime must be created before the TrainJob is created"
+    text = f'spec.runtimeRef: Invalid value: {{"name":"{name}"}}: ClusterTrainingRuntime {name} not found: '
+    released.faults.fail(InvalidError(422, text + words_of_webhook), verb="create", resource=SERVED[TRAIN_JOBS])
+    own = v1alpha1_runtime()
+    own["metadata"]["name"] = "own"
+    found, said = explain("-f", write(tmp_path, v1alpha1_job(name, **spec), own))
+    assert found == code
+    assert words in said.splitlines()[0]
+    if name == "own":
+        assert "not read trainjobs by dry run: " in said
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,22 @@ from trainer.explain.submission import Inventory, PodPlan, Refusal, foresee
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.kube.client import ObjectRequest, Verb
-from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
-from trainer.kube.objects import ObjectKey, metadata_of, name_of, namespace_of
-from trainer.kube.resource import LIMIT_RANGES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, RUNTIME_CLASSES
+from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError, UnauthorizedError
+from trainer.kube.objects import ObjectKey, key_of, mapping_at, metadata_of, name_of, namespace_of
+from trainer.kube.resource import (
+    LIMIT_RANGES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    RESOURCE_QUOTAS,
+    RUNTIME_CLASSES,
+    SERVICE_ACCOUNTS,
+)
 from trainer.kube.selection import Selection
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from trainer.cli.current_cluster import ConnectedCluster
     from trainer.explain import Explanation
@@ -38,6 +46,8 @@ _T = TypeVar("_T")
 
 _NOT_GRANTED = "cannot create resource"
 """In the answer to a creation that the user has no right to, whatever the object is like."""
+_NO_DRY_RUN = "does not support dry run"
+"""In the answer to a dry run of an object for which a webhook with side effects is called."""
 _READ_BY_NAME = 20
 """Most objects that are read one by one."""
 
@@ -66,14 +76,16 @@ class Prospect:
 
     async def explanation(self) -> Explanation:
         """What would hold it."""
-        await self._try(TRAIN_JOBS, self.document.obj, self.subject)
+        await self._try(TRAIN_JOBS, self.document.obj, self.subject, self._says_that_runtime_is_missing)
         components = () if self._refusals else await self._build()
         plans = [plan for each in components if each.resource == JOBSETS for plan in _plans(each.object)]
         if not plans:
             return foresee(self.namespace, (), Inventory(refusals=self._refusals, unread=self._left()))
-        for plan in plans:
-            await self._try(PODS, self._pod(plan), Subject("Pod", f"of {plan.replicated_job}", self.namespace))
-        missing, classes = await self._references(plans, set(_made(components)))
+        of_file = (each for each in self.others if namespace_of(each.obj) == self.namespace)
+        given = {*_made(components), *((each.resource, name_of(each.obj)) for each in of_file)}
+        accounts = [f'serviceaccount "{name}" not found' for resource, name in given if resource == SERVICE_ACCOUNTS]
+        admitted = [await self._admitted(plan, accounts) for plan in plans]
+        missing, classes = await self._references(plans, given)
         here = Selection(self.namespace)
         found = Inventory(
             nodes=await self._list(NODES, Selection()),
@@ -83,34 +95,57 @@ class Prospect:
             refusals=self._refusals,
             missing=missing,
         )
-        return replace(foresee(self.namespace, plans, found), unread=self._left())
+        return replace(foresee(self.namespace, admitted, found), unread=self._left())
 
     def _left(self) -> tuple[Unread, ...]:
         return tuple(self._unread.values())
 
-    async def _try(self, resource: Resource, obj: Object, about: Subject) -> None:
-        """Create an object by dry run, and keep the refusal."""
+    async def _try(
+        self, resource: Resource, obj: Object, about: Subject, is_of_file: Callable[[str], bool]
+    ) -> Object | None:
+        """Create an object by dry run: it as admission leaves it, or None after a refusal, which is kept.
+
+        Args:
+            resource: of the object.
+            obj: to create.
+            about: names it.
+            is_of_file: whether a refusal says no more than that something is missing which comes with the TrainJob.
+        """
         request = ObjectRequest(
             Verb.CREATE, resource, name_of(obj), self.namespace, obj, field_manager=FIELD_MANAGER, dry_run=True
         )
         try:
-            await self.cluster.client.send(request)
+            return await self.cluster.client.send(request)
+        except UnauthorizedError:
+            raise
         except AlreadyExistsError:
             self._refusals.append(Refusal(about, "it exists already: delete it, or give this one another name"))
-        except ForbiddenError as error:
-            if _NOT_GRANTED in error.message and resource != TRAIN_JOBS:
+        except ApiError as error:
+            no_right = isinstance(error, ForbiddenError) and _NOT_GRANTED in error.message and resource != TRAIN_JOBS
+            if no_right or _NO_DRY_RUN in error.message or is_of_file(error.message):
                 self._unread[resource.plural] = Unread(f"{resource.plural} by dry run", str(error))
             else:
                 self._refusals.append(Refusal(about, str(error)))
-        except ApiError as error:
-            self._refusals.append(Refusal(about, str(error)))
+        return None
+
+    def _says_that_runtime_is_missing(self, refusal: str) -> bool:
+        """Whether it does, of a runtime that the file has; v1alpha1 refuses a TrainJob whose runtime is not there."""
+        resource, key = self._runtime_place
+        return self._has(resource, key) and key.name in refusal and "not found" in refusal.lower()
+
+    @property
+    def _runtime_place(self) -> tuple[Resource, ObjectKey]:
+        return runtime_place(TrainJob.from_object(decoded(self.document.obj)))
+
+    def _has(self, resource: Resource, key: ObjectKey) -> bool:
+        """Whether the file has an object."""
+        return any(each.resource == resource and key_of(each.obj) == key for each in self.others)
 
     async def _build(self) -> Sequence[Component]:
         """The objects that a manager would make, by the runtime of the file or of the cluster."""
-        train_job = TrainJob.from_object(decoded(self.document.obj))
-        resource, key = runtime_place(train_job)
+        resource, key = self._runtime_place
         documents = [self.document, *self.others]
-        if not any((each.resource, name_of(each.obj)) == (resource, key.name) for each in self.others):
+        if not self._has(resource, key):
             stored = await self._get(self.cluster.served.resource(resource), key)
             if stored is None:
                 if resource.plural not in self._unread:
@@ -121,6 +156,11 @@ class Prospect:
         workspace = await anyio.to_thread.run_sync(Workspace, documents)  # reads the shipped runtimes
         admitted = next(each for each in workspace.documents if each.place == self.document.place and each.is_train_job)
         model = TrainJob.from_object(decoded(admitted.obj))
+        if TRAIN_JOBS.plural in self._unread:
+            errors = (await workspace.review(admitted)).errors
+            self._refusals += [Refusal(self.subject, str(error)) for error in errors]
+            if errors:
+                return ()
         try:
             return workspace.pipeline.build(model, await workspace.of(model))
         except BuildError as error:
@@ -130,20 +170,28 @@ class Prospect:
     def _pod(self, plan: PodPlan) -> Object:
         prefix = f"{self.subject.name.removesuffix('...')}-{plan.replicated_job}-0-0-"
         metadata = {"generateName": prefix, "namespace": self.namespace}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": plan.spec}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {**plan.metadata, **metadata}, "spec": plan.spec}
+
+    async def _admitted(self, plan: PodPlan, accounts: Sequence[str]) -> PodPlan:
+        """Pods with what admission adds, such as tolerations; as they were if it cannot be tried, or refuses them."""
+        about = Subject("Pod", f"of {plan.replicated_job}", self.namespace)
+        pod = await self._try(PODS, self._pod(plan), about, lambda refusal: any(each in refusal for each in accounts))
+        return replace(plan, spec=mapping_at(pod, "spec") or plan.spec) if pod else plan
 
     async def _references(
-        self, plans: Sequence[PodPlan], made: set[tuple[Resource, str]]
+        self, plans: Sequence[PodPlan], given: set[tuple[Resource, str]]
     ) -> tuple[list[tuple[Subject, str]], dict[str, Object]]:
         """The objects that pods name and that are not there, and the RuntimeClasses that are."""
-        given = made | {(each.resource, name_of(each.obj)) for each in self.others}
         wanted: dict[tuple[Resource, str], Reference] = {}
         for each in (found for plan in plans for found in references(plan.spec)):
-            wanted.setdefault((each.resource, each.name), each)
+            if (each.resource, each.name) not in given:
+                wanted.setdefault((each.resource, each.name), each)
         missing, classes = [], {}
-        for each in list(wanted.values())[:_READ_BY_NAME]:
-            if (each.resource, each.name) in given:
-                continue
+        for position, each in enumerate(wanted.values()):
+            if position == _READ_BY_NAME:
+                why = f"pods name {len(wanted)}, and at most {_READ_BY_NAME} are read"
+                self._unread["references"] = Unread("further objects that pods name", why)
+                break
             namespace = self.namespace if each.resource.namespaced else ""
             found = await self._get(each.resource, ObjectKey(namespace, each.name))
             if found is not None and each.resource == RUNTIME_CLASSES:
@@ -160,12 +208,14 @@ class Prospect:
         return None if found is None else found.items
 
     async def _attempt(self, resource: Resource, answer: Awaitable[_T]) -> _T | None:
-        """What is read; None if it is not there, or the user may not read it."""
+        """What is read; None if it is not there, or cannot be read, which is noted."""
         try:
             return await answer
         except NotFoundError:
             return None
-        except ForbiddenError as error:
+        except UnauthorizedError:
+            raise
+        except ApiError as error:
             self._unread[resource.plural] = Unread(resource.plural, str(error))
             return None
 
@@ -183,7 +233,7 @@ def _made(components: Sequence[Component]) -> Iterator[tuple[Resource, str]]:
 def _plans(jobset: Object) -> Iterator[PodPlan]:
     for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
         spec = (job.get("template") or {}).get("spec") or {}
-        pods = (spec.get("template") or {}).get("spec") or {}
+        template = spec.get("template") or {}
         size = spec.get("parallelism", 1)
         count = min(size, spec.get("completions", size)) * job.get("replicas", 1)
-        yield PodPlan(job.get("name") or "", count, pods)
+        yield PodPlan(job.get("name") or "", count, template.get("spec") or {}, metadata_of(template))

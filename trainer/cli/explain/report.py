@@ -35,7 +35,7 @@ _WORDS = {
     Verdict.FAILED: "has failed",
 }
 _FORESEEN = {
-    Verdict.RUNNING: "would run, as far as is known",
+    Verdict.RUNNING: "would run, by what is known",
     Verdict.WAITING: "would wait",
     Verdict.FAILED: "would be refused",
 }
