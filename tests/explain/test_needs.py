@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
 CLAIM = {"nodeName": None, "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
-CRASHED = container(
-    {"waiting": {"reason": "CrashLoopBackOff"}}, last={"terminated": {"exitCode": 1, "finishedAt": MADE}}, restarts=2
-)
+ENDED = {"terminated": {"exitCode": 1, "finishedAt": MADE}}
+OUT_OF_MEMORY = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": MADE}}
+CRASHED = container({"waiting": {"reason": "CrashLoopBackOff"}}, last=ENDED, restarts=2)
 MEMBER = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
 
 
@@ -57,6 +57,25 @@ MEMBER = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
             (jobset(ready=1), pod(phase="Running", containerStatuses=CRASHED)),
             Needs(events=True, log=FailedContainer("", "demo-node-0-0-abcde", "trainer")),
             id="crashed",
+        ),
+        pytest.param(
+            train_job(),
+            (
+                jobset(ready=1),
+                pod(0, phase="Running", containerStatuses=container({"running": {}}, last=ENDED, restarts=1)),
+                pod(1, phase="Running", containerStatuses=CRASHED),
+            ),
+            Needs(events=True, log=FailedContainer("", "demo-node-0-1-abcde", "trainer")),
+            id="crashed-beside-one-that-runs-again",
+        ),
+        pytest.param(
+            train_job(),
+            (
+                jobset(ready=1),
+                pod(phase="Running", containerStatuses=container({"running": {}}, last=OUT_OF_MEMORY, restarts=1)),
+            ),
+            Needs(events=True, log=FailedContainer("", "demo-node-0-0-abcde", "trainer"), previous_log=True),
+            id="out-of-memory-and-runs-again",
         ),
     ],
 )

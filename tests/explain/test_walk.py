@@ -52,6 +52,22 @@ def ended(code: int, reason: str = "Error", **fields: Any) -> Object:
 
 
 BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting failed container=trainer"}}
+BESIDE = {
+    "restartPolicy": "Never",
+    "containers": [{"name": "trainer"}, {"name": "cache", "resources": {"requests": {"memory": "1Gi"}}}],
+}
+"""A pod with a container beside the one that trains; neither is started again."""
+
+
+def failed_beside(name: str, end: Object, other: str) -> Object:
+    """A pod in which one of the two has ended."""
+    statuses = [
+        {"name": name, "ready": False, "restartCount": 0, "state": end},
+        {"name": other, "ready": True, "restartCount": 0, "state": {"running": {}}},
+    ]
+    return pod(phase="Running", spec=BESIDE, containerStatuses=statuses)
+
+
 LIMITED = {"containers": [{"name": "trainer", "resources": {"limits": {"memory": "2Gi"}}}]}
 
 
@@ -645,6 +661,21 @@ CASES = {
             ),
         ),
     ),
+    "ended-beside-another": Case(
+        "ContainerFailed",
+        "container trainer exited with code 1 in pod demo-node-0-0-abcde, and is not started again, while cache still "
+        "runs in the pod",
+        "its log says why",
+        "kubectl logs demo-node-0-0-abcde -c trainer -n default",
+        objects=(jobset(nodes=1), failed_beside("trainer", ended(1), "cache")),
+    ),
+    "out-of-memory-without-a-limit": Case(
+        "OOMKilled",
+        "which has no limit of memory of its own, and is not started again, while trainer still runs in the pod",
+        "the node ran out of memory: request as much as container cache uses in the runtime",
+        "kubectl logs demo-node-0-0-abcde -c cache -n default",
+        objects=(jobset(nodes=1), failed_beside("cache", ended(137, "OOMKilled"), "trainer")),
+    ),
     "probe": Case(
         "Unhealthy",
         "container trainer of pod demo-node-0-0-abcde is not ready: Readiness probe failed: HTTP probe failed with",
@@ -812,6 +843,50 @@ CASES = {
                 "Failed",
                 reason="FailedJobs",
                 message="jobset failed; pod demo-node-0-0-abcde: container trainer exited with code 137 (OOMKilled)",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "initializer-failed-for-memory": Case(
+        "FailedJobs",
+        "container dataset-initializer exited with code 137 (OOMKilled)",
+        "raise the memory limit of container dataset-initializer in the runtime; a TrainJob",
+        "kubectl logs demo-dataset-0-0-abcde -c dataset-initializer",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed; pod demo-dataset-0-0-abcde: container dataset-initializer exited with code 137 "
+                "(OOMKilled)",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "no-such-command": Case(
+        "FailedJobs",
+        "container trainer exited with code 127",
+        "correct spec.trainer.command, or take an image that has it",
+        "kubectl logs demo-node-0-0-abcde -c trainer",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed; pod demo-node-0-0-abcde: container trainer exited with code 127",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "no-such-command-of-an-initializer": Case(
+        "FailedJobs",
+        "container model-initializer exited with code 128 (StartError: exec)",
+        "correct the command of container model-initializer in the runtime, or take an image that has it",
+        "kubectl logs demo-model-0-0-abcde -c model-initializer",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed; pod demo-model-0-0-abcde: container model-initializer exited with code 128 "
+                "(StartError: exec)",
             )
         ),
         verdict=Verdict.FAILED,

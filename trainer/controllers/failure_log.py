@@ -87,15 +87,21 @@ class FailureLog:
                 log.info("could not look for the pod that failed", error=str(error))
         return found or outcome
 
-    async def tail(self, culprit: FailedContainer, namespace: str) -> tuple[str, ...]:
-        """The last lines of a container's log without progress messages; none if it cannot be read in time."""
+    async def tail(self, culprit: FailedContainer, namespace: str, *, previous: bool = False) -> tuple[str, ...]:
+        """The last lines of a container's log without progress messages; none if it cannot be read in time.
+
+        Args:
+            culprit: the container.
+            namespace: of its pod.
+            previous: whether to read what it wrote before it was started again. Default: False.
+        """
         if not culprit.container:
             return ()
         data, asked = b"", LINES
         async with move_on_after(self._clock, TIME_LIMIT):
             try:
                 while True:
-                    end = await self._read(culprit, namespace, asked)
+                    end = await self._read(culprit, namespace, asked, previous=previous)
                     data = data if end.is_cut and data else end.shown
                     if end.is_cut or end.lines < asked or len(_shown_lines(data)) >= LINES:
                         break
@@ -114,8 +120,8 @@ class FailureLog:
         left += [f"before that: {earlier}"] if earlier else []
         return replace(outcome, message="; ".join([outcome.message, *left]))
 
-    async def _read(self, culprit: FailedContainer, namespace: str, count: int) -> _End:
-        options = LogOptions(container=culprit.container, tail_lines=count)
+    async def _read(self, culprit: FailedContainer, namespace: str, count: int, *, previous: bool) -> _End:
+        options = LogOptions(container=culprit.container, tail_lines=count, previous=previous)
         shown = rest = b""
         size = lines = 0
         async with self._client.logs(culprit.pod, namespace, options) as chunks:

@@ -11,7 +11,7 @@ from trainer.kube.clock import parse_timestamp
 from trainer.kube.events.compact import last_seen
 from trainer.kube.objects import name_of
 from trainer.kube.resource import PODS
-from trainer.workloads.containers import container_statuses
+from trainer.workloads.containers import container_statuses, has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +23,12 @@ _OUT_OF_MEMORY = "OOMKilled"
 _RECENT = 600
 """Seconds for which a container that runs again is not trusted: it may run out of memory again."""
 CRASH_LOOP = "CrashLoopBackOff"
+_FAILED = "ContainerFailed"
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A container that has ended badly and is, or was, started again."""
+    """A container that has ended badly, in a pod that has not."""
 
     pod: Object
     container: str
@@ -35,12 +36,22 @@ class Crash:
     end: Object
     """How it ended the last time."""
     is_waiting: bool
-    """Whether it waits for its next start."""
+    """Whether it does not run: it waits for its next start, or has ended for good."""
 
     @property
     def key(self) -> tuple[str, str]:
         """Pod and container."""
         return name_of(self.pod), self.container
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is not started again, since its restart policy is Never."""
+        return has_ended(self.pod, self.container)
+
+    @property
+    def is_of_previous_run(self) -> bool:
+        """Whether the end is that of a run before the present one, whose log is the previous one."""
+        return "terminated" not in (self.status.get("state") or {})
 
 
 def crashes(snapshot: Snapshot) -> Iterator[Crash]:
@@ -55,14 +66,20 @@ def crashes(snapshot: Snapshot) -> Iterator[Crash]:
                 yield Crash(pod, str(status.get("name") or ""), status, end, is_waiting="running" not in state)
 
 
+def present_crashes(snapshot: Snapshot) -> Iterator[tuple[str, Crash]]:
+    """Those that hold the training, each with its reason: a container that runs again may be well again."""
+    for crash in crashes(snapshot):
+        if crash.end.get("reason") == _OUT_OF_MEMORY and (crash.is_waiting or _is_recent(snapshot, crash)):
+            yield _OUT_OF_MEMORY, crash
+        elif crash.is_waiting:
+            yield _FAILED if crash.is_final else CRASH_LOOP, crash
+
+
 def container_causes(snapshot: Snapshot) -> Iterator[Cause]:
     """One cause for each reason, with the first container as its example; then probes that fail."""
     found: dict[str, list[Crash]] = {}
-    for crash in crashes(snapshot):
-        if crash.end.get("reason") == _OUT_OF_MEMORY and (crash.is_waiting or _is_recent(snapshot, crash)):
-            found.setdefault(_OUT_OF_MEMORY, []).append(crash)
-        elif crash.is_waiting:
-            found.setdefault(CRASH_LOOP, []).append(crash)
+    for reason, crash in present_crashes(snapshot):
+        found.setdefault(reason, []).append(crash)
     for reason, alike in found.items():
         yield _crash(snapshot, reason, alike)
     yield from _probes(snapshot)
@@ -81,21 +98,39 @@ def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
     text = f"container {container} exited with code {code}{f' ({said})' if said not in {'', 'Error'} else ''}"
     count = crash.status.get("restartCount") or 0
     again = f", and is started again with growing pauses (restart {count})" if crash.is_waiting else ""
-    limit = _memory_limit(crash) if reason == _OUT_OF_MEMORY else ""
-    message = f"{text} in pod {pod}{limit}{again}{others}"
+    if crash.is_final:
+        again = f", and is not started again{_keepers(crash)}"
+    limit = _memory_limit(crash) if reason == _OUT_OF_MEMORY else None
+    message = f"{text} in pod {pod}{_limited(limit)}{again}{others}"
     log = snapshot.logs.get(crash.key) or _termination_message(crash)
-    command = kubectl("logs", pod, "-c", container, "--previous", namespace=snapshot.namespace)
+    previous = ["--previous"] if crash.is_of_previous_run else []
+    command = kubectl("logs", pod, "-c", container, *previous, namespace=snapshot.namespace)
     about = Subject(PODS.kind, pod, snapshot.namespace)
-    return Cause(reason, about, one_line(message), exit_remedy(text), command, details=tuple(map(one_line, log)))
+    remedy = exit_remedy(text, is_limited=limit != "")
+    return Cause(reason, about, one_line(message), remedy, command, details=tuple(map(one_line, log)))
 
 
-def _memory_limit(crash: Crash) -> str:
+def _keepers(crash: Crash) -> str:
+    """The containers that keep its pod from failing."""
+    running = [
+        str(each.get("name")) for each in container_statuses(crash.pod) if "running" in (each.get("state") or {})
+    ]
+    return f", while {', '.join(running)} still runs in the pod" if running else ""
+
+
+def _memory_limit(crash: Crash) -> str | None:
+    """The limit, empty if it has none, and None if that is not known."""
     spec = crash.pod.get("spec") or {}
     for each in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         if each.get("name") == crash.container:
-            limit = ((each.get("resources") or {}).get("limits") or {}).get("memory")
-            return f", whose limit of memory is {limit}" if limit else ", which has no limit of memory of its own"
-    return ""
+            return str(((each.get("resources") or {}).get("limits") or {}).get("memory") or "")
+    return None
+
+
+def _limited(limit: str | None) -> str:
+    if limit is None:
+        return ""
+    return f", whose limit of memory is {limit}" if limit else ", which has no limit of memory of its own"
 
 
 def _termination_message(crash: Crash) -> list[str]:

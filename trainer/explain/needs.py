@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
-from trainer.explain.containers import crashes
+from trainer.explain.containers import crashes, present_crashes
 from trainer.explain.gang import pod_group_of
 from trainer.explain.progress import is_up
 from trainer.explain.suspension import QUEUE
@@ -36,6 +36,8 @@ class Needs:
     pod_group: tuple[Resource, str] | None = None
     log: FailedContainer | None = None
     """The container whose last lines say most."""
+    previous_log: bool = False
+    """Whether to read its log of the run before the present one."""
 
 
 def has_children(train_job: Object) -> bool:
@@ -59,16 +61,17 @@ def needs_of(snapshot: Snapshot) -> Needs:
         return Needs(workload=QUEUE in labels_of(suspended) or QUEUE in labels_of(snapshot.train_job))
     if jobset is None and not snapshot.could_not_read(JOBSETS.plural):
         return Needs()
-    crash = next(crashes(snapshot), None)
+    _, crash = next(present_crashes(snapshot), ("", None))
     unsettled = not all(map(is_up, snapshot.pods)) if jobset is None else not _is_settled(jobset)
     unscheduled = [pod for pod in snapshot.pods if not (pod.get("spec") or {}).get("nodeName")]
     judged = unscheduled if jobset is not None else []  # the reasons of pods are found by way of their JobSet
     return Needs(
-        events=unsettled or crash is not None,
+        events=unsettled or any(crashes(snapshot)),
         claims=any(map(_has_claims, judged)),
         nodes=any((find_condition(pod, "PodScheduled") or {}).get("reason") == "Unschedulable" for pod in judged),
         pod_group=next((group for pod in unscheduled if (group := pod_group_of(pod)) is not None), None),
         log=FailedContainer("", *crash.key) if crash is not None else None,
+        previous_log=crash is not None and not crash.is_waiting,
     )
 
 

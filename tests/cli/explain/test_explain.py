@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +27,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS
-from trainer.kube.errors import ForbiddenError
+from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.plugins import coscheduling
 from trainer.workloads import JOBSETS
@@ -142,6 +143,38 @@ def test_the_log_of_a_crashed_container(served: FakeClient, cluster: None) -> No
 
     assert "  | ValueError: no data\n" in result.stdout
     assert "kubectl logs demo-node-0-0-abcde -c trainer --previous -n default" in result.stdout
+
+
+def test_the_log_before_a_restart(served: FakeClient, cluster: None) -> None:
+    """A container that runs again has the lines of its end in the log before."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": now}}
+    status = container({"running": {}}, last=last, restarts=1, ready=True)
+    for obj in (train_job(), jobset(nodes=1, ready=1), pod(phase="Running", containerStatuses=status)):
+        served.add(obj)
+    log = served.log("demo-node-0-0-abcde", "default", "trainer")
+    log.write(b"allocating\n")
+    log.restart()
+    log.write(b"begins anew\n")
+
+    result = CliRunner().invoke(app, "explain demo")
+
+    assert "  | allocating\n" in result.stdout
+    assert "begins anew" not in result.stdout
+
+
+def test_reads_that_fail(served: FakeClient, cluster: None) -> None:
+    """What the server fails to answer is listed once; without credentials there is no answer."""
+    claim = {"nodeName": None, "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
+    for obj in (train_job(), jobset(nodes=1), unscheduled(NO_CPU, spec=claim)):
+        served.add(obj)
+    served.faults.fail(InternalError(500, "the database is down"), resource=EVENTS, times=9)
+    result = CliRunner().invoke(app, "explain demo")
+    assert (result.exit_code, result.stdout.count("not read events: the database is down")) == (3, 1)
+    assert "Insufficient cpu" in result.stdout.splitlines()[0]
+
+    served.faults.fail(UnauthorizedError(401, "Unauthorized"), resource=NODES, times=9)
+    assert CliRunner().invoke(app, "explain demo").exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from trainer.explain import QueuePosition, Snapshot, Unread, needs_of
 from trainer.explain.needs import has_children
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
 from trainer.kube.client import ListOptions
-from trainer.kube.errors import ApiError, ForbiddenError, KubeError, NotFoundError
+from trainer.kube.errors import ApiError, KubeError, NotFoundError, UnauthorizedError
 from trainer.kube.events.compact import compact_event
 from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in, uid_of
 from trainer.kube.resource import EVENTS, JOBS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
@@ -85,7 +85,7 @@ class Reading:
             if needs.pod_group is not None:
                 tasks.start_soon(self._get, *needs.pod_group)
             if needs.log is not None:
-                tasks.start_soon(self._read_log, needs.log)
+                tasks.start_soon(self._read_log, needs.log, needs.previous_log)
 
     async def _get(self, resource: Resource, name: str) -> None:
         found = await self._attempt(resource, lambda: self.client.get(resource, name, self.namespace))
@@ -107,7 +107,7 @@ class Reading:
             if not page.continue_token:
                 return
             options = replace(options, continue_token=page.continue_token)
-        self._unread.append(Unread(EVENTS.plural, f"there are more than {_EVENTS * _EVENT_PAGES} in the namespace"))
+        self._add(Unread(EVENTS.plural, f"there are more than {_EVENTS * _EVENT_PAGES} in the namespace"))
 
     async def _read_workload(self, snapshot: Snapshot) -> None:
         uids = [uid_of(each) for each in (snapshot.train_job, snapshot.jobset) if each is not None]
@@ -117,6 +117,8 @@ class Reading:
                 found = (await self.client.list(resource, selection)).items
             except NotFoundError:
                 continue
+            except UnauthorizedError:
+                raise
             except ApiError as error:
                 self._note(resource, error)
                 return
@@ -139,19 +141,26 @@ class Reading:
                 if isinstance(local, int) and isinstance(cluster, int):
                     self._position = QueuePosition(local, cluster)
 
-    async def _read_log(self, container: FailedContainer) -> None:
-        lines = await FailureLog(self.client, self.clock).tail(container, self.namespace)
+    async def _read_log(self, container: FailedContainer, previous: bool) -> None:
+        lines = await FailureLog(self.client, self.clock).tail(container, self.namespace, previous=previous)
         self._logs[container.pod, container.container] = lines
 
     async def _attempt(self, resource: Resource, read: Callable[[], Awaitable[_T]]) -> _T | None:
-        """What is read; None if the user may not read it, or it is not there."""
+        """What is read; None if it is not there, or cannot be read, which is noted."""
         try:
             return await read()
         except NotFoundError:
             return None
-        except ForbiddenError as error:
+        except UnauthorizedError:
+            raise
+        except ApiError as error:
             self._note(resource, error)
             return None
 
     def _note(self, resource: Resource, error: ApiError) -> None:
-        self._unread.append(Unread(resource.plural, str(error)))
+        self._add(Unread(resource.plural, str(error)))
+
+    def _add(self, unread: Unread) -> None:
+        """Keep it; several reads of one kind mostly fail alike."""
+        if unread not in self._unread:
+            self._unread.append(unread)
