@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,9 +27,12 @@ from tests.explain.samples import (
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
+from trainer.cli.explain.target import Target
+from trainer.explain import Cause, Explanation, Subject, Verdict
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import EVENTS, NODES, PODS
+from trainer.kube.rest.connection import ConnectionOptions
 from trainer.plugins import coscheduling
 from trainer.workloads import JOBSETS
 
@@ -210,6 +214,57 @@ def test_a_training_without_the_right_to_jobsets(served: FakeClient, cluster: No
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "TrainJob demo is running")
     assert "  not read jobsets: jobsets is forbidden\n" in result.stdout
     assert asked(served) == ["get jobsets", "get trainjobs", "list pods"]
+
+
+@pytest.mark.parametrize(
+    ("options", "job", "remedy", "command"),
+    [
+        pytest.param(
+            "--context lab",
+            train_job(suspend=True),
+            "resume it: trainer resume demo -n default --context lab",
+            "kubectl get trainjob demo -o yaml --show-managed-fields -n default --context lab",
+            id="context",
+        ),
+        pytest.param(
+            "--kubeconfig FILE --context 'a b'",
+            train_job(condition("Failed", message="no"), state="Failed"),
+            "--kubeconfig FILE --context 'a b', then submit it again",
+            "trainer logs demo -n default --kubeconfig FILE --context 'a b'",
+            id="kubeconfig",
+        ),
+        pytest.param(
+            "",
+            train_job(suspend=True),
+            "resume it: trainer resume demo",
+            "kubectl get trainjob demo -o yaml --show-managed-fields -n default",
+            id="neither",
+        ),
+    ],
+)
+def test_commands_ask_the_same_cluster(
+    served: FakeClient, cluster: None, tmp_path: Path, options: str, job: Object, remedy: str, command: str
+) -> None:
+    """What is printed can be pasted, whichever cluster the options of the user lead to."""
+    file = tmp_path / "kubeconfig"
+    file.write_text("{}")
+    served.add(job)
+
+    result = CliRunner().invoke(app, f"explain demo -o json {options}".replace("FILE", str(file)))
+
+    (cause,) = json.loads(result.stdout)["causes"]
+    assert remedy.replace("FILE", str(file)) in cause["remedy"]
+    assert cause["command"] == command.replace("FILE", str(file))
+
+
+def test_kubectl_gets_the_cluster_of_trainer_up() -> None:
+    """Our own commands find it by themselves."""
+    remedy = "create it (kubectl create serviceaccount a -n b), then trainer resume demo."
+    asked = Cause("Unschedulable", Subject("Pod", "a"), "", remedy, "kubectl describe pod a")
+    connected = ConnectionOptions(kubeconfig=Path("/state/kubeconfig"))
+    (aimed,) = Target.of(None, None, connected).aimed(Explanation(Verdict.WAITING, (asked,))).causes
+    assert aimed.remedy == remedy.replace("-n b", "-n b --kubeconfig /state/kubeconfig")
+    assert aimed.command == "kubectl describe pod a --kubeconfig /state/kubeconfig"
 
 
 def test_hostile_texts(served: FakeClient, cluster: None) -> None:

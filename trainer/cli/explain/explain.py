@@ -14,6 +14,7 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.explain.prospect import Prospect
 from trainer.cli.explain.reading import Reading
 from trainer.cli.explain.report import EXIT_CODES, as_json, lines
+from trainer.cli.explain.target import Target
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.explain import explain as explanation_of
 from trainer.kube.clock import SystemClock
@@ -57,19 +58,21 @@ def explain(
     if (name is None) == (file is None):
         raise BadInputError("name a TrainJob (trainer explain NAME), or a file with one (trainer explain -f FILE)")
     documents = read_documents(file) if file is not None else []
+    options = current_cluster(kubeconfig, context)
+    target = Target.of(kubeconfig, context, options)
 
     async def answer(cluster: ConnectedCluster) -> int:
         where = namespace or cluster.namespace
         if name is None:
-            return await _foresee(cluster, documents, namespace, form)
+            return await _foresee(cluster, documents, namespace, target, form)
         snapshot = await Reading(cluster.client, where, SystemClock()).of(name)
-        return show(f"TrainJob {name}", name, where, explanation_of(snapshot), form)
+        return show(f"TrainJob {name}", name, where, target.aimed(explanation_of(snapshot)), form)
 
-    raise typer.Exit(run_on(current_cluster(kubeconfig, context), answer))
+    raise typer.Exit(run_on(options, answer))
 
 
 async def _foresee(
-    cluster: ConnectedCluster, documents: Sequence[Document], namespace: str | None, form: OutputFormat
+    cluster: ConnectedCluster, documents: Sequence[Document], namespace: str | None, target: Target, form: OutputFormat
 ) -> int:
     """Print what would hold the TrainJob of a file; returns the exit code."""
     check_version(documents, cluster.served.version)
@@ -78,7 +81,7 @@ async def _foresee(
     if further:
         raise BadInputError(f"--file: has {1 + len(further)} TrainJobs; explain one at a time")
     prospect = Prospect(cluster, job, [each for each in placed if not each.is_train_job])
-    answer = await prospect.explanation()
+    answer = target.aimed(await prospect.explanation())
     return show(
         f"TrainJob {prospect.subject.name}", prospect.subject.name, prospect.namespace, answer, form, is_plan=True
     )

@@ -1,0 +1,53 @@
+"""The cluster that an answer is about, as options of the commands in it: pasted, they ask the same one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.explain import Explanation
+    from trainer.kube.rest.connection import ConnectionOptions
+
+_NAME = r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
+_MENTIONED = re.compile(
+    rf"\b(kubectl create [a-z]+|trainer (?:delete|get|logs|resume|suspend)) {_NAME}(?: -n {_NAME})?"
+)
+"""A command within the sentence of a remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Options of the two commands that answers name, empty where a command finds the cluster by itself."""
+
+    kubectl: str = ""
+    trainer: str = ""
+
+    @classmethod
+    def of(cls, kubeconfig: Path | None, context: str | None, connected: ConnectionOptions) -> Target:
+        """The cluster that the options of a user lead to; kubectl does not know that of `trainer up`."""
+        return cls(_options(connected.kubeconfig, context), _options(kubeconfig, context))
+
+    def aimed(self, answer: Explanation) -> Explanation:
+        """The answer with these options in its remedies and commands."""
+        causes = (
+            replace(
+                each,
+                remedy=_MENTIONED.sub(lambda found: self._command(found[0]), each.remedy),
+                command=self._command(each.command),
+            )
+            for each in answer.causes
+        )
+        return replace(answer, causes=tuple(causes))
+
+    def _command(self, command: str) -> str:
+        return command + (self.kubectl if command.startswith("kubectl ") else self.trainer)
+
+
+def _options(kubeconfig: Path | None, context: str | None) -> str:
+    given = {"--kubeconfig": kubeconfig, "--context": context}
+    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None)
