@@ -65,7 +65,8 @@ def test_shipped_runtime(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, NOTE)
     jobset = yaml.safe_load(result.stdout)
     assert jobset["kind"] == "JobSet"
-    assert jobset["metadata"] == {"name": "demo", "namespace": "default"}
+    annotations = {"trainer.kubeflow.org/trainer-status-reporter": "true"}
+    assert jobset["metadata"] == {"name": "demo", "namespace": "default", "annotations": annotations}
     assert jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 2
 
 

@@ -71,7 +71,7 @@ async def test_standstill_is_reported_with_its_place(metrics: Metrics, backgroun
     assert hang["event"].startswith("event loop stands still")
     assert "test_loop_lag.py" in hang["where"]
     assert hang["where"].endswith(" block_the_loop")
-    assert any("test_standstill_is_told" in frame for frame in hang["frames"])
+    assert any("test_standstill_is_reported" in frame for frame in hang["frames"])
     assert "block_the_loop" in str(structlog.dev.ConsoleRenderer(colors=False)(None, "warning", dict(hang)))
     assert hang["task"]
     assert end["event"] == "event loop turns again"

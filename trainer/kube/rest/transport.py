@@ -138,6 +138,7 @@ class Transport:
         self._rate_limiter = rate_limiter
         self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc)
         self._warn = warn
+        self._request_timeout = _timeout(READ_TIMEOUT)
         self._scheduler = FairScheduler(per_round=STREAMS_PER_ROUND)
         self._tls: ReloadingTls | None = None
         if endpoint.tls is not None:
@@ -337,7 +338,7 @@ class Transport:
                 connect_timeout=CONNECT_TIMEOUT,
                 idle_timeout=stream.idle_timeout,
             )
-        pool, timeout = self._requests, _REQUEST_TIMEOUT
+        pool, timeout = self._requests, self._request_timeout
         if stream is not None:
             pool, timeout = self._streams, _timeout(stream.idle_timeout)
         return await pool.request(
@@ -384,6 +385,3 @@ def _text(value: str | int | bool | None) -> str:
 
 def _timeout(read_timeout: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
-
-
-_REQUEST_TIMEOUT = _timeout(READ_TIMEOUT)
