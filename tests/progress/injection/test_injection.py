@@ -29,19 +29,36 @@ def train(params, dtrain, num_boost_round=10, *, callbacks=None):
     if callbacks is not None:
         booster, log = Booster(), {"train": {"rmse": [0.5]}, "valid": {"rmse": [0.25]}}
         for each in callbacks:
-            each.before_training(booster)
+            assert each.before_training(model=booster) is booster
             for epoch in range(num_boost_round):
-                each.after_iteration(booster, epoch, log)
-            each.after_training(booster)
+                assert each.after_iteration(booster, epoch, log) is False
+            assert each.after_training(model=booster) is booster
     return "booster"
+"""
+KERAS_LIST = """
+class CallbackList:
+    def __init__(self, callbacks=None, add_history=False, **params):
+        self.callbacks = callbacks
+
+    def on_train_begin(self):
+        return [each.on_train_begin() for each in self.callbacks]
 """
 STAND_INS = {
     "xgboost/__init__.py": "from .training import train\n",
     "xgboost/callback.py": XGBOOST_CALLBACK,
     "xgboost/training.py": XGBOOST_TRAINING,
+    "keras/__init__.py": "",
+    "keras/callbacks.py": "class Callback:\n    pass\n",
+    "keras/src/__init__.py": "",
+    "keras/src/callbacks/__init__.py": "",
+    "keras/src/callbacks/callback_list.py": KERAS_LIST,
     "report.py": "TAG = 1\n",
 }
 TRAIN = "import xgboost; print(xgboost.train({}, None, 2))"
+LOOP = """
+from keras.src.callbacks.callback_list import CallbackList
+print(CallbackList(None, add_history=True).on_train_begin())
+"""
 MESSAGES = [
     '{"currentStep":4,"totalSteps":6}',
     '{"currentStep":5,"totalSteps":6,"trainMetrics":{"rmse":0.5},"evalMetrics":{"rmse":0.25}}',
@@ -53,7 +70,7 @@ MESSAGES = [
 def run(directory: Path, script: str, *options: str, **variables: str) -> tuple[int, list[str], list[str]]:
     """Exit code, lines of stdout and lines of stderr of a training with the reporter."""
     for name, source in STAND_INS.items():
-        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(source)
     paths = f"{directory / 'reporter'}{os.pathsep}{directory}"
     environment = {"PYTHONPATH": paths, "PYTHONWARNINGS": FILTER, "TRAINER_STATUS_INTERVAL_SECONDS": "0"} | variables
@@ -118,6 +135,28 @@ def test_failures(directory: Path, broken: dict[str, str], complaint: str) -> No
     assert (code, printed) == (0, ["booster"])
     assert len(complaints) == 1
     assert complaint in complaints[0]
+
+
+@pytest.mark.parametrize(
+    ("callback", "hooks", "script", "printed"),
+    [
+        pytest.param("xgboost", ["after_iteration"], TRAIN, [f"{TAG} {MESSAGES[0]}"] * 2 + ["booster"], id="one"),
+        pytest.param(
+            "xgboost", ["before_training", "after_iteration", "after_training"], TRAIN, ["booster"], id="all-of-xgboost"
+        ),
+        pytest.param("keras", ["on_train_begin"], LOOP, ["[None]"], id="keras"),
+    ],
+)
+def test_hooks_that_fail(directory: Path, callback: str, hooks: list[str], script: str, printed: list[str]) -> None:
+    """A callback that fails is one line, however often, and its framework gets what it expects."""
+    source = directory / "reporter" / "trainer_reporter" / "callbacks" / f"{callback}.py"
+    broken = [
+        "def fail(self, *given, **options): raise KeyError(7)",
+        *(f"TrainJobCallback.{hook} = fail" for hook in hooks),
+    ]
+    source.write_text("\n".join([source.read_text(), *broken]))
+    complaint = "trainer: no progress is reported for this training: KeyError(7)"
+    assert run(directory, script) == (0, printed, [complaint])
 
 
 def test_nothing_installed(tmp_path: Path) -> None:

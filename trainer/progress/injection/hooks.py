@@ -21,6 +21,9 @@ BAR = "bar"
 """The source that gives way to all others."""
 _OWN = ("report", "trainer.progress" + ".report")
 """Modules with which a script reports by itself."""
+_HOOKS = ("on_", "before_", "after_")
+"""What the names of methods begin with that a framework calls."""
+_RETURN_MODEL = ("before_training", "after_training")
 
 _source: list[str] = []
 """The source whose reports count, if any has reported."""
@@ -45,8 +48,28 @@ def _myself() -> ModuleType | None:
 
 
 def _have_report(callbacks: Any, report_from: Callable[..., None]) -> None:
-    """Have the callbacks of a module report as one source."""
+    """Have the callbacks of a module report as one source, and let none of their failures reach the training."""
     callbacks.report = report_from
+    kind = callbacks.TrainJobCallback
+    for name, method in list(vars(kind).items()):
+        if name.startswith(_HOOKS) and not hasattr(method, "__wrapped__"):
+            setattr(kind, name, _guarded(name, method))
+
+
+def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook that returns what its framework expects when it fails: XGBoost wants its model back."""
+
+    @functools.wraps(method)
+    def guarded(self: Any, *given: Any, **options: Any) -> Any:
+        try:
+            return method(self, *given, **options)
+        except Exception as error:
+            complain(error)
+        if name in _RETURN_MODEL:
+            return options["model"] if "model" in options else given[0]
+        return False if name == "after_iteration" else None
+
+    return guarded
 
 
 def watch_transformers(module: Any) -> None:
