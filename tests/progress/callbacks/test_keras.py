@@ -92,6 +92,19 @@ def test_training_of_data_without_length_that_stops_early(callback: Any, reports
     assert reports.last == {"current_step": 3, "current_epoch": 0, "total_epochs": 1, "force": True}
 
 
+def test_loop_without_fit(callback: Any, reports: Reports) -> None:
+    """A loop of one's own need not say how long it is, nor have a model of Keras; Keras has None for both."""
+    callback.params = callback.model = None
+    callback.on_train_begin()
+    for epoch in (0, 1):
+        callback.on_epoch_begin(epoch)
+        callback.on_train_batch_end(0, {"loss": 0.5})
+        callback.on_epoch_end(epoch)
+    callback.on_train_end()
+    assert [report["current_step"] for report in reports.all] == [0, 1, 1, 1, 2, 2, 2]
+    assert reports.last == {"current_step": 2, "current_epoch": 2, "force": True}
+
+
 def test_batches_that_overtake_each_other(callback: Any, reports: Reports) -> None:
     """Keras calls from several threads: no step is followed by an earlier one."""
     callback.params = {"epochs": 1, "steps": 3}

@@ -65,7 +65,7 @@ class TrainJobCallback(Callback):
     def on_train_begin(self, logs: Mapping[str, SupportsFloat] | None = None) -> None:
         """Begin to count."""
         self._is_training, self._epoch, self._batch = True, 0, 0
-        self._batches = self.params.get("steps")
+        self._batches = (self.params or {}).get("steps")
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, SupportsFloat] | None = None) -> None:
         """Report which epoch begins; the first one may be a later one."""
@@ -81,7 +81,7 @@ class TrainJobCallback(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, SupportsFloat] | None = None) -> None:
         """Report the epoch, with what validation has measured after it."""
-        if self._batches is None and not self.model.stop_training:
+        if self._batches is None and not getattr(self.model, "stop_training", False):
             self._batches = self._batch
         if self._batches is not None and self._batch >= self._batches:  # else the training was stopped in the middle
             self._epoch, self._batch = epoch + 1, 0
@@ -108,7 +108,7 @@ class TrainJobCallback(Callback):
         eval_metrics: Mapping[str, SupportsFloat] | None = None,
         force: bool = False,
     ) -> None:
-        batches, epochs = self._batches, self.params.get("epochs")
+        batches, epochs = self._batches, (self.params or {}).get("epochs")
         known = batches is not None or self._epoch == 0
         report(
             current_step=self._epoch * (batches or 0) + self._batch if known else None,
