@@ -67,6 +67,7 @@ def test_what_the_pod_gets() -> None:
     assert init == {
         "name": "trainer-reporter",
         "image": "manager:1",
+        "imagePullPolicy": "IfNotPresent",
         "command": ["python", "-m", "trainer.progress.injection.install", DIRECTORY],
         "volumeMounts": [{"name": "trainer-reporter", "mountPath": DIRECTORY}],
         "resources": {"requests": {"cpu": 2}, "limits": {"memory": "1Gi"}},

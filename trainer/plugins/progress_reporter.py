@@ -91,8 +91,9 @@ class ProgressReporter:
         init = Container(NAME, image, command, volume_mounts=[mount], resources=_resources(main))
         pods.init_containers.append(init)
         spec = pod_spec_of(info.job_of(pods))
-        security = _SECURITY | _user_of(spec, main.name)
-        spec["initContainers"] = [*(spec.get("initContainers") or []), {"name": NAME, "securityContext": security}]
+        template: Object = {"name": NAME, "securityContext": _SECURITY | _user_of(spec, main.name)}
+        template["imagePullPolicy"] = "IfNotPresent"  # the default for :latest fails where nodes were given the image
+        spec["initContainers"] = [*(spec.get("initContainers") or []), template]
         main.mount([mount | {"readOnly": True}])
         main.set_env(
             [
