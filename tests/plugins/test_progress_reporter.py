@@ -120,23 +120,30 @@ def test_who_asks_for_it(annotation: str | None, of_jobset: str | None, of_runti
     assert ("initContainers" in spec) is is_there
 
 
+PATH: list[Object] = [{"name": "PYTHONPATH", "value": "/a"}]
+FROM: list[Object] = [{"configMapRef": {"name": "settings"}}]
+OVERRIDE: Object = {"targetJobs": [{"name": "node"}], "containers": [{"name": "trainer", "envFrom": FROM}]}
+
+
 @pytest.mark.parametrize(
-    ("annotation", "env", "trainer", "is_there"),
+    ("annotation", "container", "spec", "is_there"),
     [
-        pytest.param(None, [], {}, True, id="of-the-runtime"),
-        pytest.param(None, [], {"image": "i"}, True, id="the-same"),
-        pytest.param(None, [], {"image": "mine"}, False, id="of-the-trainjob"),
-        pytest.param("true", [], {"image": "mine"}, True, id="of-the-trainjob-that-asks"),
-        pytest.param(None, [{"name": "PYTHONPATH", "value": "/a"}], {"image": "mine"}, True, id="path-of-the-runtime"),
-        pytest.param(
-            None, [], {"image": "mine", "env": [{"name": "PYTHONPATH", "value": "/a"}]}, True, id="path-of-the-trainjob"
-        ),
+        pytest.param(None, {}, {}, True, id="of-the-runtime"),
+        pytest.param(None, {}, {"trainer": {"image": "i"}}, True, id="the-same"),
+        pytest.param(None, {}, {"trainer": {"image": "mine"}}, False, id="of-the-trainjob"),
+        pytest.param("true", {}, {"trainer": {"image": "mine"}}, True, id="of-the-trainjob-that-asks"),
+        pytest.param(None, {"env": PATH}, {"trainer": {"image": "mine"}}, True, id="path-of-the-runtime"),
+        pytest.param(None, {}, {"trainer": {"image": "mine", "env": PATH}}, True, id="path-of-the-trainjob"),
+        pytest.param(None, {"envFrom": FROM}, {}, False, id="variables-of-a-config-map"),
+        pytest.param(None, {}, {"podSpecOverrides": [OVERRIDE]}, False, id="variables-of-an-override"),
+        pytest.param("true", {"envFrom": FROM}, {}, True, id="variables-of-a-config-map-and-asked-for"),
+        pytest.param(None, {"envFrom": FROM, "env": PATH}, {}, True, id="path-against-that-of-a-config-map"),
     ],
 )
-def test_images_with_a_path(annotation: str | None, env: list[Object], trainer: Object, is_there: bool) -> None:
-    """A runtime does not hide the PYTHONPATH that the image of a TrainJob may have."""
-    spec = pod_spec(train_job(annotation, trainer=trainer), container={"env": env}, annotations={REPORTER: "true"})
-    assert ("initContainers" in spec) is is_there
+def test_hidden_paths(annotation: str | None, container: Object, spec: Object, is_there: bool) -> None:
+    """A runtime does not hide the PYTHONPATH that a TrainJob's image, a ConfigMap or a Secret may have."""
+    built = pod_spec(train_job(annotation, **spec), container=container, annotations={REPORTER: "true"})
+    assert ("initContainers" in built) is is_there
 
 
 @pytest.mark.parametrize(

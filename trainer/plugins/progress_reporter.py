@@ -120,13 +120,14 @@ class ProgressReporter:
 
 
 def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
-    """What the TrainJob says, else the runtime for its own image, or where PYTHONPATH is stated in any case."""
+    """What the TrainJob says, else the runtime where that hides no PYTHONPATH of an image, ConfigMap or Secret."""
     stated = _stated(info, train_job)
     if stated is not None:
         return stated == "true"
-    return info.annotations.get(REPORTER) == "true" and (
-        _has_image_of_runtime(info) or bool(_value(_reporting(info).main_container, _PATH))
-    )
+    if info.annotations.get(REPORTER) != "true":
+        return False
+    main = _reporting(info).main_container
+    return bool(_value(main, _PATH)) or (_has_image_of_runtime(info) and not main.env_from)
 
 
 def _stated(info: RuntimeInfo, train_job: TrainJob) -> str | None:
