@@ -32,6 +32,7 @@ from trainer.framework.startup.discovery import (
     load_plugins,
     make_registry,
 )
+from trainer.kube.clock import SystemClock
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
@@ -182,7 +183,8 @@ async def run_manager(
     """
     limit_tls_buffers()
     own_pod = ObjectKey(namespace, os.environ.get("POD_NAME", ""))
-    plugins = await run_sync(enabled_plugins, await with_own_image(client, configuration.plugins, own_pod))
+    with_image = await with_own_image(client, configuration.plugins, own_pod, SystemClock())
+    plugins = await run_sync(enabled_plugins, with_image)
     if configuration.webhook.enabled:
         await run_sync(Admission.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from trainer.configuration.own_image import with_own_image
 from trainer.framework.startup.discovery import PluginsConfiguration
-from trainer.kube.errors import ForbiddenError
+from trainer.kube.errors import ForbiddenError, InternalError, KubeError, TransportError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.testing import FakeClient
+from trainer.kube.testing import FakeClient, ManualClock, eventually
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -39,7 +40,7 @@ async def test_image_of_the_pod(client: FakeClient) -> None:
     client.add(pod("manager-1", containers=[]))
     given = PluginsConfiguration(configuration={"other": {"a": 1}})
 
-    found = await with_own_image(client, given, POD)
+    found = await with_own_image(client, given, POD, ManualClock())
 
     assert found.configuration == {"other": {"a": 1}, REPORTER: {"image": IMAGE}}
 
@@ -62,11 +63,31 @@ async def test_where_it_stays(client: FakeClient, configuration: Object, own: Ob
         client.add(obj)
     given = PluginsConfiguration.model_validate(configuration)
 
-    assert await with_own_image(client, given, own) == given
+    assert await with_own_image(client, given, own, ManualClock()) == given
 
 
-async def test_without_the_right(client: FakeClient) -> None:
-    """A manager that may not read its pod starts without it."""
-    client.faults.fail(ForbiddenError(403, "pods is forbidden"), verb="list")
+@pytest.mark.parametrize(
+    ("error", "times", "requests"),
+    [
+        pytest.param(TransportError("refused"), 1, 2, id="refused-once"),
+        pytest.param(InternalError(500, "etcd has no leader"), 5, 6, id="for-some-seconds"),
+        pytest.param(InternalError(500, "etcd has no leader"), None, 6, id="for-good"),
+        pytest.param(ForbiddenError(403, "pods is forbidden"), None, 1, id="without-the-right"),
+    ],
+)
+async def test_pod_that_cannot_be_read(client: FakeClient, error: KubeError, times: int | None, requests: int) -> None:
+    """The manager asks again what may have another answer soon, and starts without it in the end."""
+    client.add(pod())
+    client.faults.fail(error, verb="list", times=times)
+    clock = ManualClock()
+    found: list[PluginsConfiguration] = []
 
-    assert await with_own_image(client, PluginsConfiguration(), POD) == PluginsConfiguration()
+    async def find() -> None:
+        found.append(await with_own_image(client, PluginsConfiguration(), POD, clock))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(find)
+        await eventually(lambda: bool(found), clock=clock, within=60)
+
+    assert len(client.requests) == requests
+    assert found[0].configuration == ({REPORTER: {"image": IMAGE}} if times else {})

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from trainer.kube.errors import KubeError
+from trainer.kube.backoff import Backoff
+from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.progress_reporter import ProgressReporter
@@ -18,23 +19,29 @@ from trainer.plugins.progress_reporter import ProgressReporter
 if TYPE_CHECKING:
     from trainer.framework.startup.discovery import PluginsConfiguration
     from trainer.kube.client import Client
-    from trainer.kube.objects import ObjectKey
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object, ObjectKey
 
 log = structlog.get_logger(__name__)
 
 _CONTAINER: Final = "manager"
+_RETRIES: Final = 5
+_BACKOFF: Final = Backoff(initial=0.5, maximum=8, jitter=0.5)
 
 
-async def with_own_image(client: Client, plugins: PluginsConfiguration, pod: ObjectKey) -> PluginsConfiguration:
+async def with_own_image(
+    client: Client, plugins: PluginsConfiguration, pod: ObjectKey, clock: Clock
+) -> PluginsConfiguration:
     """The configuration with the manager's image for the progress reporter, unless it has an image already, or "".
 
     `pod` is that of the manager; without a name it runs in none. Nothing is added where pulling the image takes
-    Secrets, which the namespaces of trainings do not have.
+    Secrets, which the namespaces of trainings do not have, nor where the pod cannot be read in six attempts: the
+    manager starts without.
     """
     given = plugins.configuration.get(ProgressReporter.name) or {}
     if not pod.name or "image" in given or not plugins.is_enabled(ProgressReporter.name):
         return plugins
-    image = await _image_of(client, pod)
+    image = await _image_of(client, pod, clock)
     if not image:
         return plugins
     log.info("reports the progress of trainings with the image of the manager", image=image)
@@ -43,16 +50,31 @@ async def with_own_image(client: Client, plugins: PluginsConfiguration, pod: Obj
     )
 
 
-async def _image_of(client: Client, key: ObjectKey) -> str:
-    selection = Selection(namespace=key.namespace, field_selector=f"metadata.name={key.name}")
+async def _image_of(client: Client, key: ObjectKey, clock: Clock) -> str:
     try:
-        pods = await client.list(PODS, selection)
+        spec = await _spec_of(client, key, clock)
     except KubeError as error:
         log.warning("no progress reporter: the own pod cannot be read", pod=str(key), error=str(error))
         return ""
-    spec = pods.items[0]["spec"] if pods.items else {}
     if spec.get("imagePullSecrets"):
         remedy = "set plugins.configuration.progress-reporter.image to one that all nodes can pull"
         log.info("no progress reporter: the image of the manager takes Secrets to be pulled", remedy=remedy)
         return ""
     return next((str(each["image"]) for each in spec.get("containers") or [] if each["name"] == _CONTAINER), "")
+
+
+async def _spec_of(client: Client, key: ObjectKey, clock: Clock) -> Object:
+    """The spec of a pod, {} without one."""
+    selection = Selection(namespace=key.namespace, field_selector=f"metadata.name={key.name}")
+    failures = 0
+    while True:
+        try:
+            pods = await client.list(PODS, selection)
+        except KubeError as error:
+            if isinstance(error, ForbiddenError) or failures == _RETRIES:
+                raise
+            log.info("reads the own pod again", pod=str(key), error=str(error))
+            await clock.sleep(_BACKOFF.pause(failures))
+            failures += 1
+        else:
+            return pods.items[0]["spec"] if pods.items else {}
