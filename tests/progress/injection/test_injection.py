@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,6 +99,17 @@ def test_a_framework(directory: Path) -> None:
     code, printed, complaints = run(directory, TRAIN)
     assert (code, complaints) == (0, [])
     assert printed == [*(f"{TAG} {message}" for message in MESSAGES), "booster"]
+
+
+def test_framework_in_an_archive(directory: Path) -> None:
+    """Modules of an archive share one loader; only the one that counts is changed."""
+    with zipfile.ZipFile(directory / "packages.zip", "w") as archive:
+        for name in ("__init__.py", "callback.py", "training.py"):
+            archive.writestr(f"xgboost/{name}", STAND_INS[f"xgboost/{name}"])
+    script = f"import sys; sys.path.insert(0, 'packages.zip'); {TRAIN}; print('.zip' in xgboost.__file__)"
+    code, printed, complaints = run(directory, script)
+    assert (code, complaints) == (0, [])
+    assert printed == [*(f"{TAG} {message}" for message in MESSAGES), "booster", "True"]
 
 
 def test_child_processes(directory: Path) -> None:

@@ -48,6 +48,8 @@ def _call_after(loader, name):
 
     def exec_module(module):
         execute(module)
+        if module.__name__ != name:  # the loader of an archive is one for many modules
+            return
         try:
             hooks = __import__(HOOKS, None, None, ["hooks"])  # as late as possible
             getattr(hooks, SOURCES[name])(module)
