@@ -109,7 +109,7 @@ def test_volume_of_root(installation: Installation, tmp_path: Path) -> None:
         server.files["/a"] = b"a"
         environ = {"STORAGE_URI": f"{server.url}/a", "TRANSFER_PATH": f"{tmp_path}/volume/data"}
         code, _, said = run(installation, "dataset-initializer", tmp_path, **environ)
-    assert code == 1
+    assert code == 2
     assert "securityContext.fsGroup" in said
 
 
