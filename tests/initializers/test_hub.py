@@ -123,23 +123,33 @@ def test_bad_source(initializer: Initializer, hub: HubServer, uri: str, environ:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # huggingface_hub uploads so
-def test_export(initializer: Initializer, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An export makes the repository, commits what has changed, and nothing when nothing has."""
+@pytest.mark.parametrize(
+    ("uri", "below"),
+    [
+        pytest.param("hf://me/tuned", "", id="root"),
+        pytest.param("hf://me/tuned/runs/1/", "runs/1/", id="directory"),
+        pytest.param("hf://me/tuned@main/runs", "runs/", id="directory of a revision"),
+    ],
+)
+def test_export(
+    initializer: Initializer, hub: HubServer, monkeypatch: pytest.MonkeyPatch, uri: str, below: str
+) -> None:
+    """An export makes the repository, commits what has changed below the path, and nothing when nothing has."""
     target = initializer.target
     target.mkdir(parents=True)
     for name, content in {"adapter.safetensors": BIG, "config.json": b"{}"}.items():
         (target / name).write_bytes(content)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)  # the server takes plain uploads
     run = {"command": "export", "ACCESS_TOKEN": "hf_right"}
-    assert initializer.run("hf://me/tuned", **run) == 0, initializer.message
+    assert initializer.run(uri, **run) == 0, initializer.message
     repo = hub.repos["models/me/tuned"]
-    assert repo.files == {"adapter.safetensors": BIG, "config.json": b"{}"}
+    assert repo.files == {f"{below}adapter.safetensors": BIG, f"{below}config.json": b"{}"}
     assert (repo.commits, len(hub.uploads)) == (1, 1)
-    assert initializer.run("hf://me/tuned", **run) == 0
+    assert initializer.run(uri, **run) == 0
     assert repo.commits == 1
     (target / "config.json").write_bytes(b"[]")
-    assert initializer.run("hf://me/tuned", **run) == 0
-    assert (repo.files["config.json"], repo.commits, len(hub.uploads)) == (b"[]", 2, 1)
+    assert initializer.run(uri, **run) == 0
+    assert (repo.files[f"{below}config.json"], repo.commits, len(hub.uploads)) == (b"[]", 2, 1)
 
 
 def test_export_without_a_token(initializer: Initializer, hub: HubServer) -> None:

@@ -89,11 +89,13 @@ class HubRepository:
         name, kind = self._name, self._kind
         self._call(lambda: self._api.create_repo(name, repo_type=kind, exist_ok=True))
         known = {file.path: _digest(file) for file in self._tree()}
-        added = []
+        added, size = [], 0
         for file in files:
-            before = known.get(file.path, "").partition(":")[0] or "sha256"
-            if digest_of(file.source, before) != known.get(file.path):
-                added.append(CommitOperationAdd(path_in_repo=file.path, path_or_fileobj=file.source))
+            path = f"{self._below}/{file.path}" if self._below else file.path
+            before = known.get(path, "").partition(":")[0] or "sha256"
+            if digest_of(file.source, before) != known.get(path):
+                added.append(CommitOperationAdd(path_in_repo=path, path_or_fileobj=file.source))
+                size += file.size
             else:
                 report(file.size)
         if added:
@@ -103,10 +105,7 @@ class HubRepository:
                     name, added, commit_message="Export of a TrainJob", repo_type=kind, revision=revision
                 )
             )
-        names = {operation.path_in_repo for operation in added}
-        for file in files:
-            if file.path in names:
-                report(file.size)
+            report(size)
         return len(added)
 
     def _tree(self) -> list[RepoFile]:
