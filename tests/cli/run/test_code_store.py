@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from typing import TYPE_CHECKING
@@ -92,6 +93,41 @@ def test_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = str(tmp_path / "mounts" / "shared") + path.removeprefix("/mnt/trainer/store")
     node = node_with(package, tmp_path)
     assert node.run(sys.executable, "train.py", options=(option, here, digest)) == (0, "trains\n", "")
+    assert not (node.work / "code.tar.gz").exists()
+
+
+def test_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive on the claim that has the right size and another content is uploaded again."""
+    monkeypatch.setenv("PVC_PATH", str(tmp_path))
+    (tmp_path / "shared").mkdir()
+    code = StoredCode.of(code_store("pvc://shared/my%20code", None), b"archive")
+    upload(code, b"archive")
+    stored = tmp_path / "shared" / "my code" / code.digest / "code.tar.gz"
+    stored.write_bytes(b"ARCHIVE")
+    assert upload(code, b"archive").startswith("the code is uploaded: ")
+    assert stored.read_bytes() == b"archive"
+
+
+def test_archive_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in the place of the archive and is none is named."""
+    monkeypatch.setenv("PVC_PATH", str(tmp_path))
+    code = StoredCode.of(code_store("pvc://shared", None), b"x")
+    (tmp_path / "shared" / code.digest / "code.tar.gz").mkdir(parents=True)
+    with pytest.raises(CommandError, match=r"the code cannot be uploaded to pvc://shared/.*: .* Is a directory"):
+        upload(code, b"x")
+
+
+def test_archive_that_changes(tmp_path: Path) -> None:
+    """A node reads an archive that others may write once: what it has checked is what it unpacks."""
+    store = code_store("pvc://shared/code", None)
+    package = packed(tmp_path / "code", store)
+    node, pipe = node_with(package, tmp_path), tmp_path / "code.tar.gz"
+    os.mkfifo(pipe)  # whose content is gone when it is opened a second time
+    options = ("--archive", str(pipe), StoredCode.of(store, package.archive).digest)
+    process = node.start(*options, "--", sys.executable, "train.py")
+    with pipe.open("wb") as opened:
+        opened.write(package.archive)
+    assert process.communicate() == ("trains\n", "")
 
 
 def test_claim_that_is_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

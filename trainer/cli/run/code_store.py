@@ -127,6 +127,8 @@ def upload(code: StoredCode, archive: bytes) -> str:
             f"--code-store: the claim {claim} is not mounted here: run this where it is mounted at {mounts / claim}, "
             "such as in a notebook, name its mounts with PVC_PATH, or take a bucket"
         )
+    if claim:
+        _remove_damaged(code, mounts / claim)
     with tempfile.TemporaryDirectory() as directory:
         (Path(directory) / ARCHIVE).write_bytes(archive)
         variables = {"STORAGE_URI": code.uri, "TRANSFER_PATH": directory}
@@ -141,6 +143,20 @@ def upload(code: StoredCode, archive: bytes) -> str:
         raise CommandError(f"--code-store: the code cannot be uploaded to {code.uri}: {printable(reason)}")
     how = "is there already" if f"{code.uri}: 0 of 1 files" in done.stdout else "is uploaded"
     return f"the code {how}: {code.uri}; it stays there when the TrainJob is deleted"
+
+
+def _remove_damaged(code: StoredCode, mount: Path) -> None:
+    """Remove an archive that is not what its digest says: an export compares sizes, and every node would refuse it."""
+    path = mount / unquote(urlsplit(code.uri).path).lstrip("/") / ARCHIVE
+    try:
+        with path.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if found != code.digest:
+            path.unlink()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CommandError(f"--code-store: the code cannot be uploaded to {code.uri}: {error}") from error
 
 
 def _initializers() -> bytes:

@@ -104,9 +104,9 @@ def prepare(options: list[str]) -> None:
     if options[:1] == ["--git"]:
         clone(*options[1:3])
     elif options[:1] == ["--archive"]:
-        unpack(verified(Path(options[1]), options[2]), CODE)
+        unpack_verified(Path(options[1]), options[2])
     elif options[:1] == ["--fetch"]:
-        unpack(verified(fetch(options[1]), options[2]), CODE)
+        unpack_verified(fetch(options[1]), options[2])
     else:
         unpack(ARCHIVE, CODE)
     if (CODE / REQUIREMENTS).exists():
@@ -122,15 +122,20 @@ def unpack(file: Path, directory: Path) -> None:
             archive.extractall(directory)  # noqa: S202
 
 
-def verified(file: Path, digest: str) -> Path:
-    """The file, if it is the one that was submitted."""
-    found = hashlib.sha256()
-    with file.open("rb") as opened:
-        for piece in iter(lambda: opened.read(1 << 20), b""):
-            found.update(piece)
-    if found.hexdigest() != digest:
-        raise StartError(f"{file} is not the code that was submitted: its SHA-256 is {found.hexdigest()}, not {digest}")
-    return file
+def unpack_verified(file: Path, digest: str) -> None:
+    """Extract the code from a copy of an archive, if it is the one that was submitted; others may write to the file."""
+    copy, found = WORK / ARCHIVE.name, hashlib.sha256()
+    try:
+        with file.open("rb") as source, copy.open("wb") as target:
+            for piece in iter(lambda: source.read(1 << 20), b""):
+                found.update(piece)
+                target.write(piece)
+        if found.hexdigest() != digest:
+            actual = found.hexdigest()
+            raise StartError(f"{file} is not the code that was submitted: its SHA-256 is {actual}, not {digest}")
+        unpack(copy, CODE)
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def fetch(uri: str) -> Path:
