@@ -13,6 +13,7 @@ BENCH ?=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
 IMAGE ?= trainer-operator:$(VERSION)
 INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
+TRANSFORMERS_IMAGE ?= transformers-runtime:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -24,7 +25,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example-exists test e2e image-initializer bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: demo example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -114,6 +115,9 @@ image-initializer:
 	docker build --tag $(INITIALIZER_IMAGE) --file images/initializer/Dockerfile \
 	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
 	  --build-arg VERSION=$(VERSION) .
+
+image-transformers:
+	docker build --tag $(TRANSFORMERS_IMAGE) --file images/transformers/Dockerfile .
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from trainer.cli.manifests import INITIALIZER_IMAGE
+from trainer.cli.manifests import INITIALIZER_IMAGE, TRANSFORMERS_IMAGE
 from trainer.cli.manifests import runtimes as shipped
 from trainer.kube.objects import name_of
 
@@ -27,7 +27,10 @@ _RELEASED: Final = {
     "torchtune-qwen2.5-1.5b": "runtimes.torchtuneDistributed.qwen2_5_1_5B",
 }
 """Where the released chart has them, unless it follows from the name."""
-_IMAGES: Final = {INITIALIZER_IMAGE: ".Values.runtimes.initializer.image"} | {
+_IMAGES: Final = {
+    INITIALIZER_IMAGE: ".Values.runtimes.initializer.image",
+    TRANSFORMERS_IMAGE: ".Values.runtimes.transformersDistributed.image",
+} | {
     f"ghcr.io/kubeflow/trainer/{repository}:v2.3.0": f".Values.runtimes.{value}.image"
     for repository, value in {
         "deepspeed-runtime": "deepspeedDistributed",

@@ -220,6 +220,22 @@ def test_image_of_initializers(version: Version) -> None:
 
 
 @needs_helm
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        pytest.param({}, f"transformers-runtime:{trainer.__version__}", id="default"),
+        pytest.param({"registry": "r.example.com", "tag": "2"}, "r.example.com/transformers-runtime:2", id="tag"),
+        pytest.param({"digest": DIGEST}, f"transformers-runtime@{DIGEST}", id="digest"),
+    ],
+)
+def test_image_of_transformers(image: Object, expected: str) -> None:
+    """A value names it; without one it has the version of the chart."""
+    values = {"apiVersion": "v2alpha1", "runtimes": {"transformersDistributed": {"enabled": True, "image": image}}}
+    ((found,),) = (installed(objects) for objects in rendered(values))
+    assert f"'image': '{expected}'" in str(found)
+
+
+@needs_helm
 def test_configuration(tmp_path: Path) -> None:
     """What values for the released chart say is merged into the file; the manager reads it, and pods start anew."""
     given = {

@@ -13,6 +13,7 @@ import trainer
 from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, V1ALPHA1, kustomize, of_kind, rendered
 from tests.config.schemas import VERSIONS, check
 from trainer.api.crds import crds
+from trainer.cli.manifests import TRANSFORMERS_IMAGE
 from trainer.kube.objects import labels_of, name_of
 
 if TYPE_CHECKING:
@@ -160,7 +161,10 @@ def test_image_of_initializers_in_the_installer(tmp_path: Path) -> None:
     (job,) = of_kind(overlaid(tmp_path, "default", f"patches:{documented}"), "Job")
     (container,) = job["spec"]["template"]["spec"]["containers"]
     image = "registry.example.com/trainer-initializer:0.1.0"
-    assert container["env"] == [{"name": "TRAINER_INITIALIZER_IMAGE", "value": image}]
+    assert container["env"] == [
+        {"name": "TRAINER_INITIALIZER_IMAGE", "value": image},
+        {"name": "TRAINER_TRANSFORMERS_IMAGE", "value": TRANSFORMERS_IMAGE},
+    ]
     assert name_of(job) not in {name_of(obj) for obj in of_kind(rendered("default"), "Job")}
 
 

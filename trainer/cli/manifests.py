@@ -30,6 +30,8 @@ FIELD_MANAGER = "trainer-cli"
 
 INITIALIZER_IMAGE: Final = f"trainer-initializer:{trainer.__version__}"
 """The image of initializers and exporter in the runtimes that we ship."""
+TRANSFORMERS_IMAGE: Final = f"transformers-runtime:{trainer.__version__}"
+"""The image of the runtime transformers-distributed."""
 
 _ESTABLISHED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
@@ -59,13 +61,18 @@ def manifests(room: str) -> list[Object]:
     return [document for document in documents if document]
 
 
-def runtimes(version: Version = "v2alpha1", initializer_image: str = INITIALIZER_IMAGE) -> list[Object]:
+def runtimes(
+    version: Version = "v2alpha1",
+    initializer_image: str = INITIALIZER_IMAGE,
+    transformers_image: str = TRANSFORMERS_IMAGE,
+) -> list[Object]:
     """The ClusterTrainingRuntimes that we ship for a version of the API, by name."""
+    images = {INITIALIZER_IMAGE: initializer_image, TRANSFORMERS_IMAGE: transformers_image}
     shipped = manifests("runtimes" if version == "v2alpha1" else f"{version}/runtimes")
     found = sorted((obj for obj in shipped if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
     for container in (container for obj in found for container in _containers(obj)):
-        if container.get("image") == INITIALIZER_IMAGE:
-            container["image"] = initializer_image
+        if (image := images.get(container.get("image", ""))) is not None:
+            container["image"] = image
     return found
 
 

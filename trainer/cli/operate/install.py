@@ -17,7 +17,7 @@ from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, runtimes
+from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, TRANSFORMERS_IMAGE, runtimes
 from trainer.cli.options import ApiVersion, Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock, move_on_after
@@ -157,6 +157,14 @@ def install_runtimes(
             help="The image of initializers and exporter in our runtimes, with tag or digest.",
         ),
     ] = INITIALIZER_IMAGE,
+    transformers_image: Annotated[
+        str,
+        typer.Option(
+            envvar="TRAINER_TRANSFORMERS_IMAGE",
+            metavar="IMAGE",
+            help="The image of our runtime transformers-distributed, with tag or digest.",
+        ),
+    ] = TRANSFORMERS_IMAGE,
     timeout: Annotated[
         float,
         typer.Option(
@@ -177,11 +185,13 @@ def install_runtimes(
     124 for a timeout.
     """
     given = runtimes_in(file) if file else None
-    for error in check_image(initializer_image, "--initializer-image"):
+    images = {"--initializer-image": initializer_image, "--transformers-image": transformers_image}
+    for error in (error for option, image in images.items() for error in check_image(image, option)):
         raise BadInputError(str(error))
 
     async def install(cluster: ConnectedCluster) -> int:
-        objects = given if given is not None else await run_sync(runtimes, cluster.served.version, initializer_image)
+        ours = (cluster.served.version, initializer_image, transformers_image)
+        objects = given if given is not None else await run_sync(runtimes, *ours)
         outcomes = await Installation(cluster.client, force=force).run(objects, timeout)
         for name, outcome in outcomes.items():
             say(f"{name} {outcome}")
