@@ -145,7 +145,7 @@ def test_an_empty_train_job_builds(stem: str, tmp_path: Path) -> None:
 STEPS = {"dataset-initializer": "dataset", "model-initializer": "model", "model-exporter": "export"}
 
 
-@pytest.mark.parametrize(
+of_torchtune = pytest.mark.parametrize(
     "file",
     [
         pytest.param(file, id=f"{file.parts[-3]}-{file.stem}")
@@ -153,6 +153,9 @@ STEPS = {"dataset-initializer": "dataset", "model-initializer": "model", "model-
         for file in sorted(folder.glob("torch*tune*.yaml"))
     ],
 )
+
+
+@of_torchtune
 def test_initializers_and_exporter(file: Path) -> None:
     """Each step is ours, of this version, can write to its volume, and ends the training where nobody helps it."""
     runtime = yaml.safe_load(file.read_text())
@@ -164,8 +167,28 @@ def test_initializers_and_exporter(file: Path) -> None:
         (container,) = pod["containers"]
         assert container["image"] == f"trainer-initializer:{trainer.__version__}"
         assert container["command"] == ["python", "-m", "trainer.initializers", STEPS[container["name"]]]
-        assert (pod["restartPolicy"], pod["securityContext"]) == ("Never", {"fsGroup": 65532})
-        assert job["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"] == [2]
+        assert pod["restartPolicy"] == "Never"
+        (exit_codes,) = (rule["onExitCodes"] for rule in job["podFailurePolicy"]["rules"] if "onExitCodes" in rule)
+        assert (exit_codes["containerName"], exit_codes["values"]) == (container["name"], [2])
+
+
+@of_torchtune
+def test_initializers_are_restricted(file: Path) -> None:
+    """Pod Security admits each step at its level "restricted", and its volume becomes writable for its group."""
+    for job in yaml.safe_load(file.read_text())["spec"]["template"]["spec"]["replicatedJobs"]:
+        if job["name"] == "node":
+            continue
+        pod = job["template"]["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        # What the exporter reads, a training has written as another user.
+        policy = {} if container["name"] == "model-exporter" else {"fsGroupChangePolicy": "OnRootMismatch"}
+        assert pod["securityContext"] == {
+            "runAsNonRoot": True,
+            "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+            **policy,
+        }
+        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 WITHOUT_REPORTER = {"flux", "jax", "mpi", "paddle", None}

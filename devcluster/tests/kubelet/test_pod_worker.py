@@ -499,6 +499,7 @@ async def test_ignored_fields(open_runner: OpenRunner) -> None:
     [
         pytest.param({"fsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}}, 0, id="group-of-volumes"),
         pytest.param({"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}, 0, id="restrictions"),
+        pytest.param({"runAsNonRoot": True, "fsGroup": 1, "fsGroupChangePolicy": "OnRootMismatch"}, 0, id="restricted"),
         pytest.param({"capabilities": {"add": ["NET_ADMIN"]}}, 1, id="capability"),
         pytest.param({"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}, 1, id="read-only"),
     ],

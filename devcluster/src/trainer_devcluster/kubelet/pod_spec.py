@@ -66,7 +66,14 @@ _CONTAINER_FIELDS = {
     "volumeDevices": "there are no block devices",
 }
 _OWN_USER = "containers run as the user of the dev cluster"
-_RESTRICTIONS = {"allowPrivilegeEscalation", "capabilities", "fsGroup", "fsGroupChangePolicy", "seccompProfile"}
+_RESTRICTIONS = {
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "runAsNonRoot",
+    "seccompProfile",
+}
 """Fields of security contexts that forbid something, or that grant what the user of the dev cluster has."""
 _NO_LIMIT = "volumes share the space of the machine"
 _HOOKS = ("postStart", "preStop")
