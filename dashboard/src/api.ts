@@ -66,14 +66,16 @@ export interface StreamHandlers {
   event(event: ServerEvent): void;
   /** Called when the stream opens ("") and when it breaks, with the reason. */
   state(problem: string): void;
+  /** Whether nothing more is to come, so that a stream that ends has not broken. */
+  isOver?(): boolean;
 }
 
 /**
- * Follow a stream until the returned function is called. It is opened again when it breaks, and closed while nobody
- * sees the page: a browser has six connections to a server for all of its tabs.
+ * Follow a stream until the returned function is called, or it is over. It is opened again when it breaks, and closed
+ * while nobody sees the page: a browser has six connections to a server for all of its tabs.
  */
 export function follow(path: string, handlers: StreamHandlers): () => void {
-  let isOver = false;
+  let isClosed = false;
   let attempt = 0;
   let controller: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -97,7 +99,7 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
         heard();
         attempt = 0;
         for (const event of parser.take(value)) {
-          if (own !== controller || isOver) return;
+          if (own !== controller || isClosed) return;
           handlers.event(event);
         }
       }
@@ -115,7 +117,8 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
   }
 
   function retry(problem: string): void {
-    if (isOver || document.hidden) return;
+    if (handlers.isOver?.()) close();
+    if (isClosed || document.hidden) return;
     handlers.state(problem);
     timer = setTimeout(() => void open(), Math.min(PAUSE * 2 ** attempt++, LONGEST_PAUSE));
   }
@@ -132,11 +135,13 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
     if (!document.hidden) void open();
   }
 
-  document.addEventListener("visibilitychange", onVisibility);
-  if (!document.hidden) void open();
-  return () => {
-    isOver = true;
+  function close(): void {
+    isClosed = true;
     document.removeEventListener("visibilitychange", onVisibility);
     stop();
-  };
+  }
+
+  document.addEventListener("visibilitychange", onVisibility);
+  if (!document.hidden) void open();
+  return close;
 }

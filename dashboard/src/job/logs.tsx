@@ -106,9 +106,10 @@ function useLines(namespace: string, sources: string[]) {
       state(reason) {
         // A stream that opens begins with the last lines.
         if (!reason) [lines, ended, dropped] = [[], new Map<number, string>(), 0];
-        problem = ended.size === sources.length ? "" : reason;
+        problem = reason;
         show();
       },
+      isOver: () => ended.size === sources.length,
     });
     return () => {
       cancelAnimationFrame(frame);

@@ -59,6 +59,7 @@ export function usePage(namespace: string, name: string): Page {
         else change({ [event]: data, isGone: false });
       },
       state: (problem) => change({ problem }),
+      isOver: () => latest.current.isGone,
     });
   }, [namespace, name]);
   return page;

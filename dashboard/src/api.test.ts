@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type StreamHandlers, follow } from "./api";
+
+const EVENT = "event: end\ndata: {}\n\n";
+let listeners: Set<() => void>;
+let page: { hidden: boolean };
+let opened: number;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  listeners = new Set();
+  opened = 0;
+  page = { hidden: false };
+  vi.stubGlobal(
+    "document",
+    Object.assign(page, {
+      addEventListener: (_: string, listener: () => void) => listeners.add(listener),
+      removeEventListener: (_: string, listener: () => void) => listeners.delete(listener),
+    }),
+  );
+  vi.stubGlobal("fetch", () => {
+    opened++;
+    return Promise.resolve(new Response(EVENT));
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+function watched(isOver?: () => boolean) {
+  const states: string[] = [];
+  let events = 0;
+  const handlers: StreamHandlers = {
+    event: () => void events++,
+    state: (problem) => void states.push(problem),
+    ...(isOver && { isOver }),
+  };
+  return { states, stop: follow("/api/logs/a", handlers), events: () => events };
+}
+
+test("a stream that breaks is opened again, and says so", async () => {
+  const { states, stop, events } = watched(() => false);
+  await vi.waitFor(() => expect(states).toEqual(["", "The connection has ended; trying again."]));
+  await vi.advanceTimersByTimeAsync(1000);
+  await vi.waitFor(() => expect(events()).toBe(2));
+  expect(opened).toBe(2);
+  stop();
+});
+
+test("a stream that is over is not opened again, even when the page is seen again", async () => {
+  const { states, events } = watched(() => events() > 0);
+  await vi.waitFor(() => expect(listeners.size).toBe(0));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([opened, events(), states]).toEqual([1, 1, [""]]);
+});
+
+test("a stream is closed while nobody sees the page", async () => {
+  const { stop } = watched();
+  page.hidden = true;
+  for (const listener of listeners) listener();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(opened).toBe(1);
+  page.hidden = false;
+  for (const listener of listeners) listener();
+  expect(opened).toBe(2);
+  stop();
+  expect(listeners.size).toBe(0);
+});
