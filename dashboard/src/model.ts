@@ -87,6 +87,11 @@ export interface MetricNews {
   series: Points[];
 }
 
+/** Why the server cannot follow the TrainJobs; "" once it can. */
+export interface StreamProblem {
+  text: string;
+}
+
 export interface Rights {
   suspend: boolean;
   delete: boolean;

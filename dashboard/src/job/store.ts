@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { follow } from "../api";
-import type { Job, KubeEvent, MetricNews, Node, Points } from "../model";
+import type { Job, KubeEvent, MetricNews, Node, Points, StreamProblem } from "../model";
+import type { ServerEvent } from "../sse";
 
 export interface Page {
   job: Job | null;
@@ -12,11 +13,11 @@ export interface Page {
   problems: string[];
   curves: ReadonlyMap<string, Points>;
   isGone: boolean;
-  /** Why the stream is broken; "" while it is not. */
+  /** Why the stream is broken, or the server cannot follow the TrainJob; "" while all is well. */
   problem: string;
 }
 
-const EMPTY: Page = { job: null, nodes: [], events: [], problems: [], curves: new Map(), isGone: false, problem: "" };
+export const EMPTY: Page = { job: null, nodes: [], events: [], problems: [], curves: new Map(), isGone: false, problem: "" };
 
 export function curveId(points: { kind: string; name: string }): string {
   return `${points.kind}/${points.name}`;
@@ -42,23 +43,25 @@ export function extend(curves: ReadonlyMap<string, Points>, news: MetricNews): M
   return next;
 }
 
+export function received(page: Page, { name, data }: ServerEvent): Page {
+  if (name === "metrics") return { ...page, curves: extend(page.curves, data as MetricNews) };
+  if (name === "problem") return { ...page, problem: (data as StreamProblem).text };
+  if (name === "gone") return { ...page, isGone: true, problem: "" };
+  return { ...page, [name]: data, isGone: false };
+}
+
 export function usePage(namespace: string, name: string): Page {
   const [page, setPage] = useState<Page>(EMPTY);
   const latest = useRef<Page>(EMPTY);
   useEffect(() => {
-    const change = (changes: Partial<Page>) => {
-      latest.current = { ...latest.current, ...changes };
-      setPage(latest.current);
+    const show = (changed: Page) => {
+      latest.current = changed;
+      setPage(changed);
     };
-    latest.current = EMPTY;
-    change({});
+    show(EMPTY);
     return follow(`/api/trainjobs/${namespace}/${name}`, {
-      event({ name: event, data }) {
-        if (event === "metrics") change({ curves: extend(latest.current.curves, data as MetricNews) });
-        else if (event === "gone") change({ isGone: true });
-        else change({ [event]: data, isGone: false });
-      },
-      state: (problem) => change({ problem }),
+      event: (event) => show(received(latest.current, event)),
+      state: (problem) => show({ ...latest.current, problem }),
       isOver: () => latest.current.isGone,
     });
   }, [namespace, name]);

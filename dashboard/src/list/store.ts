@@ -1,8 +1,9 @@
 // The rows of the list, kept by a stream.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { follow } from "../api";
-import type { Row } from "../model";
+import type { ServerEvent } from "../sse";
+import type { Row, StreamProblem } from "../model";
 import { id } from "./filters";
 
 interface Rows {
@@ -14,6 +15,7 @@ interface Rows {
 export interface Listing {
   rows: ReadonlyMap<string, Row>;
   isLoaded: boolean;
+  /** Why the rows are not those of now: the stream is broken, or the server cannot follow the cluster. */
   problem: string;
 }
 
@@ -25,16 +27,18 @@ export function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, R
   return next;
 }
 
+export function received(listing: Listing, { name, data }: ServerEvent): Listing {
+  if (name === "rows") return { ...listing, rows: apply(listing.rows, data as Rows), isLoaded: true };
+  if (name === "problem") return { ...listing, problem: (data as StreamProblem).text };
+  return listing;
+}
+
 export function useListing(): Listing {
   const [listing, setListing] = useState<Listing>({ rows: new Map(), isLoaded: false, problem: "" });
-  const rows = useRef<Map<string, Row>>(new Map());
   useEffect(
     () =>
       follow("/api/trainjobs", {
-        event({ data }) {
-          rows.current = apply(rows.current, data as Rows);
-          setListing({ rows: rows.current, isLoaded: true, problem: "" });
-        },
+        event: (event) => setListing((before) => received(before, event)),
         state: (problem) => setListing((before) => ({ ...before, problem })),
       }),
     [],
