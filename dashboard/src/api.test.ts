@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type StreamHandlers, follow } from "./api";
+import { type StreamHandlers, follow, fragment, signIn } from "./api";
 
 const EVENT = "event: end\ndata: {}\n\n";
 let listeners: Set<() => void>;
@@ -67,4 +67,28 @@ test("a stream is closed while nobody sees the page", async () => {
   expect(opened).toBe(2);
   stop();
   expect(listeners.size).toBe(0);
+});
+
+test.each([
+  ["the token of the address", "#token=new", "old", "new", "/?q=a"],
+  ["the code of the address", "#code=once", "old", "exchanged", "/?q=a"],
+  ["what the tab has kept", "", "old", "old", undefined],
+  ["nothing", "", null, "", undefined],
+  ["the token, which nothing can keep", "#token=new", undefined, "new", "/?q=a#token=new"],
+])("a page signs in with %s", async (_, hash, kept, token, address) => {
+  const storage = new Map(kept ? [["token", kept]] : []);
+  const refuse = () => {
+    throw new Error("SecurityError");
+  };
+  const getItem = kept === undefined ? refuse : (key: string) => storage.get(key) ?? null;
+  const setItem = kept === undefined ? refuse : (key: string, value: string) => storage.set(key, value);
+  const replaceState = vi.fn();
+  vi.stubGlobal("sessionStorage", { getItem, setItem });
+  vi.stubGlobal("location", { pathname: "/", search: "?q=a", hash });
+  vi.stubGlobal("history", { state: null, replaceState });
+  vi.stubGlobal("fetch", () => Promise.resolve(Response.json({ token: "exchanged" })));
+  await signIn();
+  expect(fragment()).toBe(token && `#token=${token}`);
+  expect(replaceState.mock.calls).toEqual(address === undefined ? [] : [[null, "", address]]);
+  if (kept !== undefined) expect(storage.get("token") ?? "").toBe(token);
 });

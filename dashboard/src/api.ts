@@ -1,4 +1,4 @@
-// Requests to the server of this page. The token lives in the fragment of the address, and nowhere else.
+// Requests to the server of this page. The token comes in the fragment of the address, and is kept for the tab.
 
 import { EventParser, type ServerEvent } from "./sse";
 
@@ -11,17 +11,42 @@ export class ApiError extends Error {
   }
 }
 
+const TOKEN = "token";
 let token = "";
 
-/** Read the token from the address, or exchange the code that the browser was opened with for it. */
+/**
+ * Read the token from the address, or exchange the code that the browser was opened with for it. The address bar does
+ * not keep it, unless the browser stores nothing: then it is needed there when the page is loaded again.
+ */
 export async function signIn(): Promise<void> {
   const given = new URLSearchParams(location.hash.slice(1));
-  token = given.get("token") ?? "";
   const code = given.get("code");
-  if (token || !code) return;
+  token = given.get("token") || (code ? await exchange(code) : stored());
+  if (!location.hash) return;
+  history.replaceState(history.state, "", `${location.pathname}${location.search}${store() ? "" : fragment()}`);
+}
+
+async function exchange(code: string): Promise<string> {
   const answer = await send("POST", "/api/session", undefined, code);
-  token = ((await answer.json()) as { token: string }).token;
-  history.replaceState(null, "", `${location.pathname}${location.search}${fragment()}`);
+  return ((await answer.json()) as { token: string }).token;
+}
+
+function stored(): string {
+  try {
+    return sessionStorage.getItem(TOKEN) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Store the token for this tab; false where the browser refuses to. */
+function store(): boolean {
+  try {
+    sessionStorage.setItem(TOKEN, token);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What links end with, so that they also work in another tab. */

@@ -48,4 +48,7 @@ function App() {
   );
 }
 
+// An address with another token, pasted into this tab, only changes the fragment: the browser does not load it.
+window.addEventListener("hashchange", () => location.reload());
+
 render(<App />, document.getElementById("app")!);

@@ -1,4 +1,4 @@
-// The address of the page: which view is shown, with its filters. Everything but the token can be read there.
+// The address of the page: which view is shown, with its filters.
 
 import { useEffect, useState } from "preact/hooks";
 import { fragment } from "./api";
@@ -36,8 +36,9 @@ export function href(path: string): string {
 const MOVED = "moved";
 
 export function go(path: string, how: "push" | "replace" = "push"): void {
-  if (how === "push") history.pushState(null, "", href(path));
-  else history.replaceState(null, "", href(path));
+  const address = path + location.hash;
+  if (how === "push") history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
   window.dispatchEvent(new Event(MOVED));
 }
 

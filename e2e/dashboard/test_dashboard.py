@@ -81,6 +81,7 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     page.keyboard.type("broken")
     expect(page.get_by_role("status")).to_have_text("1 of 5 TrainJobs")
     assert "q=broken" in page.url
+    assert session_dashboard.token not in page.url
     page.keyboard.press("Escape")
     page.get_by_role("combobox", name="State").select_option("Running")
     page.reload()
@@ -205,6 +206,19 @@ def test_without_the_token(context: BrowserContext, session_dashboard: Dashboard
     page.goto(f"{session_dashboard.address}/jobs/vision/resnet{fragment}")
     expect(page.get_by_role("alert")).to_contain_text("trainer dashboard")
     expect(page.get_by_role("button")).to_have_count(0)
+
+
+def test_new_address(context: BrowserContext, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The address of a new process, opened in the tab of an earlier one, signs that tab in, and those of its links."""
+    page = context.new_page()
+    page.goto(f"{session_dashboard.address}/#token=of-an-earlier-process")
+    expect(page.get_by_role("alert")).to_contain_text("trainer dashboard")
+    page.goto(session_dashboard.url())
+    resnet = page.get_by_role("link", name="resnet", exact=True)
+    expect(resnet).to_be_visible()
+    with context.expect_page() as opened:
+        resnet.click(modifiers=["Control"])
+    expect(opened.value.get_by_role("heading", name="resnet vision")).to_be_visible()
 
 
 def test_without_rights(context: BrowserContext, jobs: Cluster, tmp_path: Path) -> None:
