@@ -44,6 +44,12 @@ export function columns({ steps, times, values }: Points): { data: [number[], nu
   return { data: [hasSteps ? steps : times, values], isTime: !hasSteps };
 }
 
+/** Whether only a part of the samples is in view. */
+export function isZoomed({ min, max }: Pick<uPlot.Scale, "min" | "max">, x: ArrayLike<number>): boolean {
+  if (min == null || max == null || x.length === 0) return false;
+  return min > x[0]! || max < x[x.length - 1]!;
+}
+
 function Chart({ points }: { points: Points }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
@@ -78,7 +84,7 @@ function Chart({ points }: { points: Points }) {
       created.destroy();
     };
   }, [isTime]);
-  useEffect(() => plot.current?.setData(data), [points]);
+  useEffect(() => update(plot.current!, data), [points]);
   const { least, greatest } = range(points.values);
   return (
     <figure class="chart">
@@ -92,6 +98,15 @@ function Chart({ points }: { points: Points }) {
       <div ref={place} aria-hidden="true" />
     </figure>
   );
+}
+
+/** Show other samples; what the user has zoomed to stays in view, unless nothing is left there. */
+function update(plot: uPlot, data: [number[], number[]]): void {
+  const { x } = plot.scales;
+  const [steps] = data;
+  const isKept = isZoomed(x!, plot.data[0]) && steps.some((step) => step >= x!.min! && step <= x!.max!);
+  plot.setData(data, !isKept);
+  if (isKept) plot.redraw();
 }
 
 function range(values: number[]): { least: number | undefined; greatest: number | undefined } {
