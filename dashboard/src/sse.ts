@@ -5,13 +5,18 @@ export interface ServerEvent {
   data: unknown;
 }
 
-/** Puts chunks of text together to events; comments are skipped. */
+/** Puts chunks of text together to events, in linear time; comments are skipped. */
 export class EventParser {
-  #rest = "";
+  #chunks: string[] = [];
 
   take(chunk: string): ServerEvent[] {
-    const blocks = (this.#rest + chunk).split("\n\n");
-    this.#rest = blocks.pop() ?? "";
+    if (!chunk) return [];
+    const isEnd = chunk.includes("\n\n") || (chunk.startsWith("\n") && this.#chunks.at(-1)?.endsWith("\n"));
+    this.#chunks.push(chunk);
+    if (!isEnd) return [];
+    const blocks = this.#chunks.join("").split("\n\n");
+    const rest = blocks.pop();
+    this.#chunks = rest ? [rest] : [];
     return blocks.flatMap(parse);
   }
 }
