@@ -8,6 +8,17 @@ test("lines of several sources are in the order in which they were written", () 
   expect(first).toHaveLength(2);
 });
 
+test.each([
+  ["2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.51Z"],
+  ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z"],
+  ["2026-01-01T00:00:00.999999999Z", "2026-01-01T00:00:01Z"],
+])("%s is before %s", (early, late) => {
+  for (const [first, second] of [[early, late], [late, early]] as const) {
+    const lines = add(add([], 0, [[first, ""]], 0), 1, [[second, ""]], 1);
+    expect(lines.map((line) => line.stamp)).toEqual([early, late]);
+  }
+});
+
 test("only the last lines are kept", () => {
   const many = Array.from({ length: KEPT + 10 }, (_, index): [string, string] => ["", String(index)]);
   const lines = add([], 0, many, 0);

@@ -5,6 +5,8 @@ export interface Line {
   id: number;
   source: number;
   stamp: string;
+  /** The stamp without its "Z", which sorts after digits: fractions of a second have as many of them as they need. */
+  time: string;
   text: string;
 }
 
@@ -12,13 +14,13 @@ export const KEPT = 5000;
 
 /** Add lines of one source to all; older ones than the last `KEPT` are dropped. */
 export function add(lines: readonly Line[], source: number, added: readonly [string, string][], firstId: number): Line[] {
-  const fresh = added.map(([stamp, text], index) => ({ id: firstId + index, source, stamp, text: shown(text) }));
-  const oldest = fresh[0]?.stamp ?? "";
+  const fresh = added.map(([stamp, text], index) => ({ id: firstId + index, source, stamp, time: stamp.replace(/Z$/, ""), text: shown(text) }));
+  const oldest = fresh[0]?.time ?? "";
   // Sources are read side by side: only what was written since the first of the new lines has to be put in order.
   let split = lines.length;
-  while (split > 0 && oldest && lines[split - 1]!.stamp > oldest) split--;
+  while (split > 0 && oldest && lines[split - 1]!.time > oldest) split--;
   const tail = lines.slice(split).concat(fresh);
-  if (split < lines.length) tail.sort((a, b) => (a.stamp < b.stamp ? -1 : a.stamp > b.stamp ? 1 : a.id - b.id));
+  if (split < lines.length) tail.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.id - b.id));
   return lines.slice(0, split).concat(tail).slice(-KEPT);
 }
 
