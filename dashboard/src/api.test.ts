@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type StreamHandlers, follow, fragment, signIn } from "./api";
+import { type StreamHandlers, follow, fragment, signIn, trainJobPath } from "./api";
 
 const EVENT = "event: end\ndata: {}\n\n";
 let listeners: Set<() => void>;
@@ -91,4 +91,9 @@ test.each([
   expect(fragment()).toBe(token && `#token=${token}`);
   expect(replaceState.mock.calls).toEqual(address === undefined ? [] : [[null, "", address]]);
   if (kept !== undefined) expect(storage.get("token") ?? "").toBe(token);
+});
+
+test("names are parts of a path, whatever is in them", () => {
+  expect(trainJobPath({ namespace: "team-a", name: "demo" })).toBe("/api/trainjobs/team-a/demo");
+  expect(trainJobPath({ namespace: "a/../b", name: "c?d#e" })).toBe("/api/trainjobs/a%2F..%2Fb/c%3Fd%23e");
 });

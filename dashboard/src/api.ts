@@ -54,6 +54,11 @@ export function fragment(): string {
   return token ? `#token=${token}` : "";
 }
 
+/** The path of the API for a TrainJob. */
+export function trainJobPath({ namespace, name }: { namespace: string; name: string }): string {
+  return `/api/trainjobs/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
 export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
   const answer = await send(method, path, body);
   return (await answer.json()) as T;

@@ -95,7 +95,6 @@ export interface StreamProblem {
 export interface Rights {
   suspend: boolean;
   delete: boolean;
-  logs: boolean;
 }
 
 export const ENDED = new Set(["Complete", "Failed"]);

@@ -1,7 +1,7 @@
 // Suspend, resume and delete, as far as the user's rights go.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, request } from "../api";
+import { ApiError, request, trainJobPath } from "../api";
 import { ENDED, type Job, type Rights } from "../model";
 import { Problem } from "../parts";
 
@@ -10,7 +10,7 @@ export function Actions({ job }: { job: Job }) {
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
-  const path = `/api/trainjobs/${job.namespace}/${job.name}`;
+  const path = trainJobPath(job);
   useEffect(() => {
     setRights(null);
     request<Rights>("GET", `${path}/rights`).then(setRights, (error: Error) => setProblem(error.message));

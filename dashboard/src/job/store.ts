@@ -1,7 +1,7 @@
 // What the page of a TrainJob shows, kept by a stream.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { follow } from "../api";
+import { follow, trainJobPath } from "../api";
 import type { Job, KubeEvent, MetricNews, Node, Points, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
 
@@ -59,7 +59,7 @@ export function usePage(namespace: string, name: string): Page {
       setPage(changed);
     };
     show(EMPTY);
-    return follow(`/api/trainjobs/${namespace}/${name}`, {
+    return follow(trainJobPath({ namespace, name }), {
       event: (event) => show(received(latest.current, event)),
       state: (problem) => show({ ...latest.current, problem }),
       isOver: () => latest.current.isGone,
