@@ -1,12 +1,12 @@
 // The dashboard.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, request, signIn } from "./api";
 import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { Problem } from "./parts";
-import { href, onLink, parse, useLocation } from "./route";
+import { href, jobPath, onLink, parse, useLocation } from "./route";
 import "./style.css";
 
 interface Cluster {
@@ -24,6 +24,7 @@ function App() {
       .then(setCluster, (error: unknown) => setProblem(error instanceof ApiError ? error.message : String(error)));
   }, []);
   const route = parse(path);
+  useHeadingFocus(route.view === "job" ? jobPath(route.namespace, route.name) : "/");
   return (
     <>
       <header class="bar">
@@ -46,6 +47,16 @@ function App() {
       {cluster && (route.view === "job" ? <JobPage {...route} /> : <List query={query} />)}
     </>
   );
+}
+
+/** Focus the heading when another page is shown: the link that had the focus is gone, and readers begin there. */
+function useHeadingFocus(page: string): void {
+  const before = useRef(page);
+  useEffect(() => {
+    if (before.current === page) return;
+    before.current = page;
+    document.querySelector("h1")?.focus({ preventScroll: true });
+  }, [page]);
 }
 
 // An address with another token, pasted into this tab, only changes the fragment: the browser does not load it.

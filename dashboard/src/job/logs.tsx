@@ -90,7 +90,7 @@ function useLines(namespace: string, sources: string[]) {
     show();
     if (sources.length === 0) return () => cancelAnimationFrame(frame);
     const query = sources.map((source) => `source=${encodeURIComponent(source)}`).join("&");
-    const stop = follow(`/api/logs/${namespace}?${query}`, {
+    const stop = follow(`/api/logs/${encodeURIComponent(namespace)}?${query}`, {
       event({ name, data }) {
         if (name === "lines") {
           const news = data as { source: number; dropped: number; lines: [string, string][] };
@@ -146,7 +146,7 @@ function Screen({ lines, text, labels }: { lines: Line[]; text: string; labels: 
           </div>
         ))}
       </div>
-      <p class="count" role="status">
+      <p class="count">
         {found.length > SHOWN ? `the last ${SHOWN} of ` : ""}
         {found.length} {text ? "matching " : ""}lines{lines.length === KEPT ? `, of the last ${KEPT}` : ""}
         {!isFollowing && (

@@ -1,7 +1,7 @@
 // The page of one TrainJob.
 
 import { useEffect, useState } from "preact/hooks";
-import { request } from "../api";
+import { request, trainJobPath } from "../api";
 import { useNow } from "../clock";
 import { age, duration, short } from "../format";
 import type { Job, Node } from "../model";
@@ -33,7 +33,7 @@ export function JobPage({ namespace, name, tab }: { namespace: string; name: str
         </a>
       </p>
       <header class="title">
-        <h1>
+        <h1 tabIndex={-1}>
           {name} <span class="namespace">{namespace}</span>
         </h1>
         {job && !page.isGone && <State of={job} />}
@@ -203,7 +203,7 @@ function Yaml({ job, isGone }: { job: Job; isGone: boolean }) {
   useEffect(() => {
     if (isGone) return;
     let isCurrent = true;
-    request<{ yaml: string }>("GET", `/api/trainjobs/${job.namespace}/${job.name}/yaml`).then(
+    request<{ yaml: string }>("GET", `${trainJobPath(job)}/yaml`).then(
       ({ yaml }) => isCurrent && (setText(yaml), setProblem("")),
       (error: Error) => isCurrent && setProblem(error.message),
     );

@@ -30,7 +30,7 @@ export function List({ query }: { query: URLSearchParams }) {
   const set = (changes: Partial<Filters>) => go(write({ ...filters, ...changes }), "replace");
   return (
     <main>
-      <h1 class="unseen">TrainJobs</h1>
+      <h1 class="unseen" tabIndex={-1}>TrainJobs</h1>
       {problem && <Problem>{problem}</Problem>}
       <FilterBar rows={rows} filters={filters} set={set} />
       <p class="count" role="status">
@@ -168,6 +168,7 @@ function Line({ row, index, height }: { row: Row; index: number; height: number 
         <span title={row.message}>
           <State of={row} />
         </span>
+        {row.message && <span class="unseen">{row.message}</span>}
       </div>
       <div role="cell" class="progress">
         <Progress of={row} />
