@@ -38,6 +38,8 @@ PROGRESS = {"progressPercentage": 40, "estimatedRemainingSeconds": 90, "currentS
 REPORT = f"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] {json.dumps(PROGRESS)}"
 EXPECTED = {
     ("get", "leases", 404),
+    ("update", "leases", 409),
+    ("update", "leases", 499),
     ("watch", "podgroups", 404),
     ("watch", "resourceclaimtemplates", 404),
     ("get", "pods/log", 404),
@@ -46,7 +48,8 @@ EXPECTED = {
     ("patch", "jobsets", 409),
     ("patch", "trainjobs/status", 409),
 }
-"""The first leader makes the lease, and two kinds are optional. Pods may go while the manager asks for their logs, as
+"""The first leader makes the lease. On a busy machine it gives up a renewal that takes too long, which may have been
+carried out when the next one comes. Two kinds are optional. Pods may go while the manager asks for their logs, as
 may their TrainJobs, when it hangs up before the answer. ConfigMaps that nobody watches are asked for before they are
 made, and the cache may show objects as they no longer are."""
 POST = """

@@ -86,7 +86,7 @@ class Site:
         }
         self.kubectl.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(job))
         self.kubectl.kubectl("wait", f"trainjob/{name}", "--for=condition=Complete", "--timeout=85s")
-        log = self.kubectl.kubectl("logs", "-l", f"jobset.sigs.k8s.io/jobset-name={name}").stdout
+        log = self.kubectl.kubectl("logs", "-l", f"jobset.sigs.k8s.io/jobset-name={name}", "--tail=-1").stdout
         status = (self.kubectl.get("trainjob", name) or {}).get("status") or {}
         return status.get("trainerStatus") or {}, log
 

@@ -87,7 +87,8 @@ def train_with_mpi() -> None:
     rank = os.environ["OMPI_COMM_WORLD_RANK"]
     while rank == "0" and not os.path.exists("/gate/go"):  # noqa: PTH110 - likewise
         time.sleep(0.1)
-    print("rank", rank, "on", os.uname().nodename, "with", sys.prefix)
+    # In one write: the launcher shares its output with the other process.
+    sys.stdout.write(f"rank {rank} on {os.uname().nodename} with {sys.prefix}\n")
 
 
 def train_with_xgboost() -> None:
