@@ -26,6 +26,7 @@ from tests.explain.samples import (
 )
 from trainer.api.jobset_labels import JOBSET_UID
 from trainer.explain import QueuePosition, Unread, Verdict
+from trainer.plugins.jobset.revision import SUSPEND
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -36,7 +37,8 @@ NO_GPU = (
 )
 EIGHT = {"containers": [{"name": "trainer", "resources": {"limits": {GPU: "8"}, "requests": {GPU: "8"}}}]}
 SCALE = {"nodes": 2, "minNodes": 1, "maxNodes": 4, "selector": ""}
-QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
+NOT_BY_THE_TRAIN_JOB: Object = {"annotations": {SUSPEND: "false"}}
+QUEUED: Object = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
 
 
 def refusal(message: str, kind: str = "Job") -> Object:
@@ -308,7 +310,8 @@ CASES = {
         objects=(
             jobset(
                 suspend=True,
-                metadata={
+                metadata=NOT_BY_THE_TRAIN_JOB
+                | {
                     "managedFields": [
                         {"manager": "kubectl-edit", "time": MADE, "fieldsV1": {"f:spec": {"f:suspend": {}}}}
                     ]
@@ -321,7 +324,22 @@ CASES = {
         "waits in Kueue's queue team-a",
         "wait until quota is free",
         "kubectl describe workload",
-        objects=(jobset(suspend=True, metadata=QUEUED), workload(PENDING)),
+        objects=(jobset(suspend=True, metadata=QUEUED | NOT_BY_THE_TRAIN_JOB), workload(PENDING)),
+    ),
+    "just-resumed": Case(
+        "Resuming",
+        "TrainJob demo was resumed, and the manager has yet to resume JobSet demo",
+        "see whether the manager runs",
+        "trainer get demo -w -n default",
+        objects=(jobset(suspend=True, metadata={"annotations": {SUSPEND: "true"}}),),
+    ),
+    "workloads-are-secret": Case(
+        "Suspended",
+        "TrainJob demo is suspended in Kueue's queue team-a, whose Workloads you may not read",
+        "for the right to read Workloads",
+        "kubectl get workloads,localqueues",
+        train_job(suspend=True, metadata=QUEUED),
+        fields={"unread": (Unread("workloads", "forbidden"),)},
     ),
     "no-jobset": Case("NoJobSet", "its JobSet is not there", "the manager makes it", "kubectl describe trainjob demo"),
     "no-jobset-controller": Case(

@@ -8,6 +8,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.kube.objects import find_condition, labels_of, metadata_of, name_of, objects_in
 from trainer.kube.resource import Resource
+from trainer.plugins.jobset.revision import is_decided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +32,17 @@ def suspensions(snapshot: Snapshot) -> Iterator[Cause]:
     jobset = snapshot.jobset
     if spec.get("suspend"):
         yield from _of(snapshot, snapshot.train_job, "Suspended", snapshot.subject)
-    elif jobset is not None and (jobset.get("spec") or {}).get("suspend"):
-        yield from _of(snapshot, jobset, "JobSetSuspended", Subject("JobSet", name_of(jobset), snapshot.namespace))
+        return
+    if jobset is None or not (jobset.get("spec") or {}).get("suspend"):
+        return
+    about = Subject("JobSet", name_of(jobset), snapshot.namespace)
+    if is_decided(jobset, suspend=False):
+        message = f"{snapshot.subject} was resumed, and the manager has yet to resume {about}"
+        remedy = "wait a moment; if it stays so, see whether the manager runs"
+        command = trainer("get", snapshot.name, "-w", namespace=snapshot.namespace)
+        yield Cause("Resuming", about, message, remedy, command)
+        return
+    yield from _of(snapshot, jobset, "JobSetSuspended", about)
 
 
 def _of(snapshot: Snapshot, suspended: Object, reason: str, about: Subject) -> Iterator[Cause]:
@@ -42,8 +52,11 @@ def _of(snapshot: Snapshot, suspended: Object, reason: str, about: Subject) -> I
         yield _queued(snapshot, workload, queue or "")
         return
     if queue:
-        message = f"{about} is suspended in Kueue's queue {queue}, and Kueue has no Workload for it that can be read"
+        message = f"{about} is suspended in Kueue's queue {queue}, and Kueue has no Workload for it"
         remedy = "have Kueue checked: it makes the Workload, and resumes what is admitted"
+        if snapshot.could_not_read("workloads"):
+            message = f"{about} is suspended in Kueue's queue {queue}, whose Workloads you may not read"
+            remedy = "ask who runs Kueue why it is not admitted, or for the right to read Workloads"
         command = kubectl("get", "workloads,localqueues", namespace=snapshot.namespace)
         yield Cause(reason, about, one_line(message), remedy, command)
         return
