@@ -851,6 +851,28 @@ CASES = {
         detail="KeyError: 3",
         verdict=Verdict.FAILED,
     ),
+    "failed-with-words-about-a-pod": Case(
+        "FailedJobs",
+        "lost pod other failed",
+        "its log says why",
+        "kubectl logs demo-node-0-0-abcde -c trainer -n default",
+        train_job(
+            condition(
+                "Failed",
+                reason="FailedJobs",
+                message="jobset failed; pod demo-node-0-0-abcde: container trainer exited with code 1: lost pod other "
+                "failed",
+            )
+        ),
+        verdict=Verdict.FAILED,
+    ),
+    "refused-by-an-unknown-rule": Case(
+        "JobsCreationFailed",
+        "is not allowed here",
+        "correct what the message names; the manager tries again by itself",
+        "kubectl describe trainjob demo",
+        train_job(condition("Created", "False", "JobsCreationFailed", "the JobSet is not allowed here")),
+    ),
     "failed-for-memory": Case(
         "FailedJobs",
         "exited with code 137 (OOMKilled)",
@@ -1078,7 +1100,7 @@ def test_commands_have_no_hostile_names(message: str) -> None:
     """What an event names becomes a part of a command only if objects may have such a name."""
     (cause,) = answer(train_job(), jobset(), JOB, refusal(message)).causes
     assert cause.command == "kubectl describe job demo-node-0 -n default"
-    assert cause.remedy == "remove what the message names; it goes on by itself then"
+    assert cause.remedy == "correct what the message names; it goes on by itself then"
 
 
 @pytest.mark.parametrize(

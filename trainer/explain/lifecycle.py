@@ -38,7 +38,7 @@ def failure(snapshot: Snapshot) -> Cause:
         return _cause(
             snapshot, condition, facts, f"raise spec.activeDeadlineSeconds, or let it train for less time; {again}"
         )
-    culprit = named_in(facts[facts.rfind("pod ") :]) or named_in(facts)
+    culprit = named_in(facts)
     command = trainer("logs", snapshot.name, namespace=snapshot.namespace)
     about = snapshot.subject
     if culprit is not None:
@@ -123,7 +123,7 @@ def blockade(snapshot: Snapshot) -> Iterator[Cause]:
     yield Cause(condition.get("reason") or "Blocked", snapshot.subject, message, remedy, command)
 
 
-_RETRIED = "remove what the message names; the manager tries again by itself"
+_RETRIED = "correct what the message names; the manager tries again by itself"
 
 
 def has_failed(train_job: Object) -> bool:

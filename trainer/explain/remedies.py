@@ -125,7 +125,7 @@ _REMEDIES = {
     "RestartingJobSet": "see why the last attempt failed; it starts again by itself until maxRestarts",
     "RestartingPods": "see why the pods failed; they start again by themselves until backoffLimit",
 }
-_DEFAULT = "remove what the message names; it goes on by itself then"
+_DEFAULT = "correct what the message names; it goes on by itself then"
 
 
 def remedy_of(reason: str) -> str:
