@@ -20,6 +20,8 @@ def test_involved_names() -> None:
     """An event is found by all TrainJobs that its object may belong to."""
     assert list(involved_names(CachedObject.of(event("a-b-node-0")))) == ["a-b-node-0", "a-b-node", "a-b", "a"]
     assert list(involved_names(CachedObject.of(event("a", involvedObject="nonsense")))) == []
+    assert list(involved_names(CachedObject.of(event("-" * 254)))) == []
+    assert len(list(involved_names(CachedObject.of(event("-" * 253))))) == 253
 
 
 @pytest.mark.parametrize(

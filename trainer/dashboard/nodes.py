@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 EVENTS_SHOWN = 200
 """Of the newest."""
 _SECOND = len("2026-01-01T00:00:00")
+_LONGEST_NAME = 253
+"""Of any object; that of an Event's object is checked by nobody."""
 
 
 def nodes_of(pods: Iterable[Object]) -> list[Object]:
@@ -71,6 +73,8 @@ INVOLVED = "dashboard-involved"
 def involved_names(event: CachedObject) -> Iterator[str]:
     """Index function of `INVOLVED`: the name, and what is left of it without the parts behind each of its hyphens."""
     name = str(mapping_at(event.get("involvedObject")).get("name") or "")
+    if len(name) > _LONGEST_NAME:
+        return
     while name:
         yield name
         name, _, _ = name.rpartition("-")
