@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
 
+_LONGEST_EVENT = 8 * 1024 * 1024
 PAGE = Bundle({"index.html": b"<!doctype html>", "assets/dashboard.js": b"1", "assets/index.css": b"a{}"})
 REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
@@ -98,7 +99,7 @@ class Events:
         """The content of the next event, or of the next with one of these names."""
         with anyio.fail_after(20):
             while True:
-                lines = (await self._answer.content.readuntil(b"\n\n")).decode().splitlines()
+                lines = (await self._answer.content.readuntil(b"\n\n", max_size=_LONGEST_EVENT)).decode().splitlines()
                 fields = dict(line.split(": ", 1) for line in lines if ": " in line)
                 if fields and (not names or fields["event"] in names):
                     return json.loads(fields["data"])

@@ -174,6 +174,32 @@ async def test_logs(client: UserClient) -> None:
         assert await events.next("end") == {"source": 0, "reason": ""}
 
 
+async def test_end_of_logs_that_are_read_slowly(client: UserClient) -> None:
+    """A reader that comes back after all containers have ended misses no line of what was written last."""
+    pods = [f"demo-node-0-{index}-abcde" for index in range(8)]
+    logs = [client.log(pod, "default", "node") for pod in pods]
+    for index in range(len(pods)):
+        client.add(node_pod("demo", index))
+    query = "&".join(f"source={pod}/node" for pod in pods)
+    async with visiting(client) as visitor, visitor.stream(f"/api/logs/default?{query}") as events:
+        for log in logs:
+            log.write(b"begin\n")
+        begun = {(await events.next("lines"))["source"] for _ in logs}
+        assert len(begun) == len(logs)
+        for log in logs:
+            log.write((b"x" * 4000 + b"\n") * 500)
+        lines = [len((await events.next("lines"))["lines"])]
+        for pod, log in zip(pods, logs, strict=True):
+            client.remove(PODS, pod, "default")
+            log.end()
+        ended = 0
+        while ended < len(logs):
+            got = await events.next("lines", "end")
+            lines.append(len(got.get("lines", ())))
+            ended += "reason" in got
+        assert sum(lines) == 500 * len(logs)
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -77,6 +77,7 @@ class _Follower:
         self._changes = Changes()
         self._waiting: deque[tuple[str, str]] = deque(maxlen=LAST_LINES)
         self._dropped = 0
+        self._is_over = False
 
     async def run(self, stream: EventStream, number: int) -> None:
         """Follow to the end of the container."""
@@ -93,7 +94,9 @@ class _Follower:
                 reason = "the pod is gone"
             except KubeError as error:
                 reason = str(error)
-            tasks.cancel_scope.cancel()
+            # Not cancelled: it may hold lines that wait for other sources to be sent.
+            self._is_over = True
+            self._changes.notify()
         await self._send(stream, number)
         await stream.send("end", {"source": number, "reason": reason})
 
@@ -122,7 +125,7 @@ class _Follower:
         self._changes.notify()
 
     async def _send_on(self, stream: EventStream, number: int) -> None:
-        while True:
+        while not self._is_over:
             await self._changes.wait()
             await self._send(stream, number)
             await self._clock.sleep(_PAUSE)
