@@ -149,6 +149,22 @@ async def test_no_rights_to_events(client: UserClient) -> None:
         assert "events is forbidden" in problems[0]
 
 
+@pytest.mark.parametrize("path", ["/api/trainjobs", "/api/trainjobs/default/demo"])
+async def test_no_rights_to_train_jobs(client: UserClient, path: str) -> None:
+    """A page that waits for TrainJobs which may not be listed says why, and goes on when they may."""
+    fault = client.faults.fail(
+        ForbiddenError(403, "trainjobs is forbidden"), verb={"list", "watch"}, resource=TRAIN_JOBS, times=None
+    )
+    client.add(train_job())
+    async with visiting(client) as visitor, visitor.stream(path) as events:
+        text = (await events.next("problem"))["text"]
+        assert "trainjobs is forbidden" in text
+        assert "grant list and watch" in text
+        fault.end()
+        assert await events.next("rows", "job")
+        assert await events.next("problem") == {"text": ""}
+
+
 async def test_no_such_job(client: UserClient) -> None:
     """The page of nothing says that it is gone."""
     async with visiting(client) as visitor, visitor.stream("/api/trainjobs/default/demo") as events:

@@ -57,8 +57,11 @@ class Board:
         self._announce(obj.key)
 
     async def stream(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`."""
-        async with event_stream(request, self._clock) as stream:
+        """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
+
+        Beside them goes `problem`, with the text of what hinders the watch, empty when it is over.
+        """
+        async with event_stream(request, self._clock, self._informer) as stream:
             await self._informer.wait_for_sync()
             with self._page() as page:
                 await stream.send("rows", {"all": list(self._rows.values())})

@@ -10,14 +10,18 @@ import msgspec
 from aiohttp import web
 
 from trainer.dashboard.answers import HEADERS
+from trainer.kube.cache.failures import explain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
 
 _HEARTBEAT = 15.0
 """Seconds between two comments, by which a page notices that nothing comes any more."""
+_CHECK = 2.0
+"""Seconds between two looks at an informer, which notifies nobody of its problems."""
 
 
 class EventStream:
@@ -37,14 +41,29 @@ class EventStream:
             await clock.sleep(_HEARTBEAT)
             await self._write(b":\n\n")
 
+    async def report(self, informer: Informer, clock: Clock) -> None:
+        """Send `problem` when what hinders an informer changes, until cancelled; with an empty text when it is over."""
+        sent = ""
+        while True:
+            text = explain(informer.resource, error) if (error := informer.last_error) is not None else ""
+            if text != sent:
+                await self.send("problem", {"text": text})
+                sent = text
+            await clock.sleep(_CHECK)
+
     async def _write(self, block: bytes) -> None:
         async with self._writing:
             await self.response.write(block)
 
 
 @asynccontextmanager
-async def event_stream(request: web.BaseRequest, clock: Clock) -> AsyncIterator[EventStream]:
-    """Answer a request with a stream, which ends with the body or when its reader has gone."""
+async def event_stream(
+    request: web.BaseRequest, clock: Clock, informer: Informer | None = None
+) -> AsyncIterator[EventStream]:
+    """Answer a request with a stream, which ends with the body or when its reader has gone.
+
+    With an informer, what hinders it is sent as events `problem`, also while the body waits for it to sync.
+    """
     response = web.StreamResponse(headers=HEADERS)
     response.content_type = "text/event-stream"
     response.charset = "utf-8"
@@ -53,6 +72,8 @@ async def event_stream(request: web.BaseRequest, clock: Clock) -> AsyncIterator[
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream.beat, clock)
+            if informer is not None:
+                tasks.start_soon(stream.report, informer, clock)
             yield stream
             tasks.cancel_scope.cancel()
     except* ConnectionError:  # nobody reads it any more

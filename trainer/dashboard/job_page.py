@@ -53,7 +53,7 @@ class JobPages:
     """Streams for the pages of TrainJobs.
 
     Each sends `job`, `nodes`, `events` and `problems` when they have changed, `metrics` with what is new of the
-    curves, and `gone` at its end, when the TrainJob is.
+    curves, and `gone` at its end, when the TrainJob is; and `problem` as the list does.
     """
 
     def __init__(self, jobs: Informer, neighbourhoods: Neighbourhoods, feeds: MetricFeeds, clock: Clock) -> None:
@@ -66,7 +66,7 @@ class JobPages:
         """Push all about a TrainJob until it is deleted, or another has its name."""
         changes = Changes()
         listener = _Listener(changes)
-        async with event_stream(request, self._clock) as stream:
+        async with event_stream(request, self._clock, self._jobs) as stream:
             await self._jobs.wait_for_sync()
             job = self._jobs.lister.get(key)
             if job is not None:
