@@ -165,6 +165,19 @@ async def test_no_rights_to_train_jobs(client: UserClient, path: str) -> None:
         assert await events.next("problem") == {"text": ""}
 
 
+async def test_metrics_that_cannot_be_read(client: UserClient) -> None:
+    """A feed of metrics that breaks costs the metrics alone, and the page says so."""
+    client.faults.fail(RuntimeError("a mistake"), verb="log", times=None)
+    client.add(train_job())
+    client.add(node_pod("demo"))
+    async with visiting(client) as visitor, visitor.stream("/api/trainjobs/default/demo") as events:
+        problems: list[str] = []
+        while not problems:
+            problems = await events.next("problems")
+        assert problems == ["metrics cannot be read: the output of `trainer dashboard` says why"]
+        assert (await visitor.json("/api/cluster"))[0] == 200
+
+
 async def test_no_such_job(client: UserClient) -> None:
     """The page of nothing says that it is gone."""
     async with visiting(client) as visitor, visitor.stream("/api/trainjobs/default/demo") as events:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
+import structlog
 
 from trainer.dashboard.curves import Curves
 from trainer.dashboard.event_stream import Changes
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.progress.containers import StartedContainer
 
+log = structlog.get_logger(__name__)
+
 LINE_LIMIT = 256 * 1024
 """Bytes of a line that is read; messages about progress are shorter."""
 IDLE_SECONDS = 300.0
 """Silence after which a log is asked for anew, since a proxy may have dropped the connection."""
+_RETRY = 5.0
+"""Seconds after which what was refused is asked for again: rights and credentials change."""
 
 
 class MetricFeed:
@@ -40,13 +45,18 @@ class MetricFeed:
 
     def __init__(self, client: Client, job: Object, clock: Clock) -> None:
         self.curves = Curves()
-        self.problem = ""
         self.listeners: set[Changes] = set()
         self._client = client
         self._clock = clock
         self._primary = PrimaryContainer(client, job)
         self._pods: Sequence[Object] = ()
         self._seen = Changes()
+        self._not_found = self._not_read = ""
+
+    @property
+    def problem(self) -> str:
+        """Why there are no metrics, or no more of them; empty while they come."""
+        return self._not_found or self._not_read
 
     def see(self, pods: Sequence[Object]) -> None:
         """Take the present pods of the TrainJob."""
@@ -54,7 +64,15 @@ class MetricFeed:
         self._seen.notify()
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """Follow until cancelled; what goes wrong ends this feed alone."""
+        try:
+            await self._run()
+        except Exception:
+            log.exception("could not follow metrics")
+            self._not_read = "the output of `trainer dashboard` says why"
+            self._tell()
+
+    async def _run(self) -> None:
         container = await self._next(None)
         while True:
             async with anyio.create_task_group() as tasks:
@@ -70,8 +88,12 @@ class MetricFeed:
             try:
                 state = await self._primary.find(self._pods)
             except KubeError as error:
-                self.problem = str(error)
+                self._not_found = str(error)
+                self._tell()
+                await self._clock.sleep(_RETRY)
+                self._seen.notify()
                 continue
+            self._not_found = ""
             for started in (each for pod in self._pods for each in started_containers(pod)):
                 if state is not None and started != followed and (started.pod_uid, started.container) == state.place:
                     return started
@@ -83,15 +105,21 @@ class MetricFeed:
 
         place = container.namespace, container.pod, container.container
         options = ContainerLogOptions(line_limit=LINE_LIMIT, idle_timeout=IDLE_SECONDS)
-        log = ContainerLog(self._client, *place, clock=self._clock, options=options)
-        try:
-            await log.follow(self._take, is_finished=is_finished)
-        except KubeError as error:
-            self.problem = str(error)
-            self._tell()
+        reader = ContainerLog(self._client, *place, clock=self._clock, options=options)
+        while True:
+            try:
+                await reader.follow(self._take, is_finished=is_finished)
+            except KubeError as error:
+                self._not_read = str(error)
+                self._tell()
+                await self._clock.sleep(_RETRY)
+            else:
+                self._not_read = ""
+                return
 
     def _take(self, block: bytes) -> None:
-        if self.curves.take(block):
+        was_not_read, self._not_read = self._not_read, ""
+        if self.curves.take(block) or was_not_read:
             self._tell()
 
     def _tell(self) -> None:

@@ -1,0 +1,36 @@
+"""Metrics of a TrainJob that are read while somebody looks at them."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from tests.dashboard.conftest import UserClient, node_pod, train_job
+from trainer.dashboard.metric_feed import MetricFeed
+from trainer.kube.errors import ForbiddenError, UnauthorizedError
+from trainer.kube.testing import ManualClock, eventually
+
+TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
+
+
+@pytest.mark.parametrize(
+    ("verb", "error"),
+    [
+        pytest.param("log", ForbiddenError(403, "no right to logs"), id="log"),
+        pytest.param("get", UnauthorizedError(401, "no right to jobsets"), id="jobset"),
+    ],
+)
+async def test_refused_for_a_while(verb: str, error: Exception) -> None:
+    """What was refused is asked for again, and the problem is over when it is read."""
+    clock = ManualClock()
+    client = UserClient()
+    client.faults.fail(error, verb=verb)
+    client.log("demo-node-0-0-abcde", "default", "node").write(b'%b {"trainMetrics": {"loss": 2.5}}\n' % TAG)
+    feed = MetricFeed(client, train_job(), clock)
+    feed.see([client.add(node_pod("demo"))])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(feed.run)
+        await eventually(lambda: "no right" in feed.problem, clock=clock, within=1)
+        await eventually(lambda: bool(feed.curves.by_metric), clock=clock, within=60)
+        assert not feed.problem
+        tasks.cancel_scope.cancel()
