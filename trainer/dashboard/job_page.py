@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,13 +10,15 @@ import msgspec
 from trainer.dashboard.board import PAUSE
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.event_stream import Changes, event_stream
-from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET
-from trainer.dashboard.nodes import INVOLVED, events_of, nodes_of
+from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET, jobset_names
+from trainer.dashboard.nodes import INVOLVED, events_of, involved_names, nodes_of
 from trainer.dashboard.rows import page_of
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import uid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
 
     from trainer.dashboard.event_stream import EventStream
@@ -31,22 +34,27 @@ _CHECK = 2.0
 
 
 class _Listener:
-    """Notifies a page of every change of a kind; a handler of informers."""
+    """Notifies a page of the changes of what it shows; a handler of informers."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: Changes, concerns: Callable[[CachedObject], bool]) -> None:
         self._changes = changes
+        self._concerns = concerns
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
         """See `Handler`."""
-        self._changes.notify()
+        self._notify(obj)
 
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
         """See `Handler`."""
-        self._changes.notify()
+        self._notify(old, new)
 
     def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
         """See `Handler`."""
-        self._changes.notify()
+        self._notify(obj)
+
+    def _notify(self, *objects: CachedObject) -> None:
+        if any(self._concerns(obj) for obj in objects):
+            self._changes.notify()
 
 
 class JobPages:
@@ -65,14 +73,19 @@ class JobPages:
     async def stream(self, request: web.BaseRequest, key: ObjectKey) -> web.StreamResponse:
         """Push all about a TrainJob until it is deleted, or another has its name."""
         changes = Changes()
-        listener = _Listener(changes)
         async with event_stream(request, self._clock, self._jobs) as stream:
             await self._jobs.wait_for_sync()
             job = self._jobs.lister.get(key)
             if job is not None:
                 with self._neighbourhoods.of(key.namespace) as near:
-                    informers = (self._jobs, near.pods, near.events)
-                    handlers = [(informer, informer.add_handler(listener)) for informer in informers]
+                    shown: tuple[tuple[Informer, Callable[[CachedObject], bool]], ...] = (
+                        (self._jobs, partial(_is_or_may_shadow, key)),
+                        (near.pods, lambda pod: key.name in jobset_names(pod)),
+                        (near.events, lambda event: key.name in involved_names(event)),
+                    )
+                    handlers = [
+                        (informer, informer.add_handler(_Listener(changes, concerns))) for informer, concerns in shown
+                    ]
                     try:
                         async with self._feeds.of(job, changes) as feed:
                             page = _Page(stream, CurveReader(feed.curves))
@@ -124,3 +137,8 @@ def _problems(near: Neighbourhood, of_metrics: str) -> list[str]:
     informers = (near.pods, near.events)
     found = [f"{each.resource.plural} cannot be watched: {each.last_error}" for each in informers if each.last_error]
     return [*found, *([f"metrics cannot be read: {of_metrics}"] if of_metrics else [])]
+
+
+def _is_or_may_shadow(key: ObjectKey, job: CachedObject) -> bool:
+    """Whether it is this TrainJob, or one whose name begins with its name and may fit the name of an event better."""
+    return job.key == key or (job.key.namespace == key.namespace and job.key.name.startswith(f"{key.name}-"))
