@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import webbrowser
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,9 @@ def test_addresses(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code in {None, 0}
+    for thread in threading.enumerate():
+        if thread.name == "browser":
+            thread.join(10)
     printed = capsys.readouterr()
     token = re.fullmatch(r"dashboard: http://127\.0\.0\.1:0/#token=(\S{40,})\n", printed.out)
     assert token is not None, printed.out

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import webbrowser
 from typing import TYPE_CHECKING, Annotated
 
-import anyio.to_thread
 import typer
 
 from trainer.cli.console import note, say
@@ -47,7 +47,17 @@ def _announcement(page: Dashboard, *, with_browser: bool) -> Callable[[], Awaita
         say(f"dashboard: {page.address}#token={page.gate.token}")
         # Command lines can be read by every account of this machine: this address works once.
         opened = f"{page.address}#code={page.gate.code}"
-        if with_browser and not await anyio.to_thread.run_sync(webbrowser.open, opened):
-            note("no browser could be opened: open the address yourself")
+        if with_browser:
+            # Browsers of the terminal run until they are closed, and nothing waits for a daemon at the end.
+            threading.Thread(target=_open, args=(opened,), name="browser", daemon=True).start()
 
     return announce
+
+
+def _open(address: str) -> None:
+    try:
+        is_open = webbrowser.open(address)
+    except webbrowser.Error:
+        is_open = False
+    if not is_open:
+        note("no browser could be opened: open the address yourself")
