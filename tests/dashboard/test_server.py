@@ -264,7 +264,7 @@ async def test_actions(client: UserClient) -> None:
         assert client.find(TRAIN_JOBS, "demo", "default") is None
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"uid": 1}', b"{}", b"x" * 5000])
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"uid": 1}', b'{"uid": ""}', b"{}", b"x" * 5000])
 async def test_wrong_body(client: UserClient, body: bytes) -> None:
     """A change without the uid changes nothing."""
     client.add(train_job())
@@ -286,10 +286,10 @@ async def test_refused_action(client: UserClient) -> None:
 
 async def test_rights(client: UserClient) -> None:
     """The page is offered what the user may do to this very TrainJob."""
-    client.denied = {"delete trainjobs", "get pods/log"}
+    client.denied = {"delete trainjobs"}
     async with visiting(client) as visitor:
         rights = await visitor.json("/api/trainjobs/default/demo/rights")
-    assert rights == (200, {"suspend": True, "delete": False, "logs": False})
+    assert rights == (200, {"suspend": True, "delete": False})
     assert {review.get("name") for review in client.reviews[1:3]} == {"demo"}
 
 

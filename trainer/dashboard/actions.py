@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.resource import PODS, Resource
+from trainer.kube.resource import Resource
 from trainer.kubernetes_yaml import dump
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class Actions:
         return {
             "suspend": await may(self._client, "patch", TRAIN_JOBS, key),
             "delete": await may(self._client, "delete", TRAIN_JOBS, key),
-            "logs": await may(self._client, "get", PODS, key._replace(name=""), subresource="log"),
         }
 
     async def set_suspend(self, key: ObjectKey, uid: str, *, suspend: bool) -> None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import anyio.to_thread
@@ -65,7 +65,7 @@ class DashboardOptions:
 class _Change(msgspec.Struct):
     """Body of a request that changes a TrainJob."""
 
-    uid: str
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,9 @@ class Dashboard:
         return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
     async def _change(self, request: web.BaseRequest, change: Callable[[str], Awaitable[None]]) -> web.Response:
-        body = await request.content.read(_LONGEST_BODY)
+        body = b""
+        while len(body) <= _LONGEST_BODY and (part := await request.content.read(_LONGEST_BODY)):
+            body += part
         try:
             asked = msgspec.json.decode(body, type=_Change)
         except msgspec.DecodeError as error:
