@@ -54,7 +54,7 @@ def test_from_data_to_an_exported_model(tmp_path: Path) -> None:
 
 def score(output: str, name: str) -> dict[str, float]:
     """What the first node has said about a model."""
-    found = re.search(rf"^node-0/trainer \| {name}: loss ([\d.]+), accuracy ([\d.]+) %$", output, re.MULTILINE)
+    found = re.search(rf"^node-0 \| {name}: loss ([\d.]+), accuracy ([\d.]+) %$", output, re.MULTILINE)
     assert found is not None, output
     return {"loss": float(found[1]), "accuracy": float(found[2])}
 
