@@ -1,7 +1,9 @@
-"""Writes the expected objects of all examples anew; `git diff` then shows what has changed."""
+"""Writes the expected objects of all examples, and what jobs of operators become; `git diff` shows what has changed."""
 
 from __future__ import annotations
 
+from tests.golden.kubeflow_v1 import comparison
+from tests.golden.kubeflow_v1.manifests import manifests
 from tests.golden.rendering import EXPECTED, examples, expected, render
 
 
@@ -13,6 +15,10 @@ def main() -> None:
         file = expected(example)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(render(example), encoding="utf-8")
+    comparison.EXPECTED.mkdir(exist_ok=True)
+    for kind in manifests():
+        text = comparison.text_of(comparison.comparisons(kind))
+        comparison.expected(kind).write_text(text, encoding="utf-8")
 
 
 main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
+from trainer.api.labels import ANCESTOR_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

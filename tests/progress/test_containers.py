@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.jobset_labels import JOBSET_UID, REPLICATED_JOB
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.testing import FakeClient
 from trainer.progress.containers import PrimaryContainer, Speaker, node_name, speaker_of, started_containers

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from trainer.kube.field_errors import FieldError
 
+ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+"""Label of the Jobs of a replicated Job, in the template of a runtime: the step of a training that they are, one of
+`trainer`, `dataset-initializer` and `model-initializer`."""
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 """Annotation of the JobSet, of the runtime or the TrainJob: the Volcano queue that the PodGroup waits in."""
 

@@ -8,6 +8,7 @@ TrainJob builds on.
 
 from __future__ import annotations
 
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_specs, scheduler_warnings
 from trainer.framework.building.resources import cpus_of, is_exclusive
@@ -51,7 +52,6 @@ from trainer.framework.plugin_api.failure import FailedContainer, first_failure,
 from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
 from trainer.framework.plugin_api.pod_secret import PodConfigMap, PodSecret
 from trainer.framework.plugin_api.runtime_info import (
-    ANCESTOR_LABEL,
     LAUNCHER,
     NODE_RANK,
     Ancestor,

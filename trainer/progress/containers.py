@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_UID, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import REPORTER_CONTAINER
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
+from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
 from trainer.progress.primary_pod import container_state, primary_pod, training_job

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
+from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.objects import (
     annotations_of,
     controller_of,

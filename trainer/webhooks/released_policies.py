@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from trainer.api.labels import VOLCANO_QUEUE
+from trainer.api.labels import ANCESTOR_LABEL, VOLCANO_QUEUE
 from trainer.api.v1alpha1 import torchtune
 from trainer.api.v1alpha1.torchtune import Method
 from trainer.framework.building.extraction import subject_of
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
+from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import mapping_at, objects_in

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.rules import RUNTIME_IMMUTABLE
 from trainer.api.trainingruntime import (
@@ -18,7 +19,7 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from trainer.framework.building.trainer_step import stated_ancestor
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL, AdmissionWarning, Review
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.plugin_api.runtime_info import Ancestor
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
 from trainer.webhooks.defaults import default_runtime
 

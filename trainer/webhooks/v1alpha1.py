@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -23,7 +24,6 @@ from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
 from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.decode import is_larger_than_the_model, override_paths
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp

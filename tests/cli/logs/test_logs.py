@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.conftest import finished, node_pod, screen, text_of, train_job
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import PRIMARY_POD
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.logs.choice import LogChoice
 from trainer.cli.logs.logs import LogReader, LogRequest, parse_duration
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError, TransportError
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import check_growth, extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from trainer.api.losses import TEMPLATE_METADATA, Losses
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
-from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 API_VERSION: Final = f"{TRAIN_JOBS.group}/v1alpha1"
@@ -31,7 +32,6 @@ _CONTROLLER: Final = f"{TRAIN_JOBS.group}/trainjob-controller"
 _MPI_NAMES: Final = {"SSHAuthMountPath": "sshAuthMountPath"}
 _MPI_DEFAULTS: Final = {"numProcPerNode": 1, "mpiImplementation": ""}
 """What the model leaves out: 1 counts the GPUs of a node where it has any."""
-_TEMPLATE_METADATA: Final = frozenset({"labels", "annotations"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +42,6 @@ class Decoded:
     """Shares members with the object that it was decoded from."""
     losses: tuple[FieldError, ...] = ()
     """Members without a counterpart, with their paths in v1alpha1; they had an effect, or might be expected to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """Members without a counterpart in another version, with their paths in the object that is converted."""
-
-    found: list[FieldError] = field(default_factory=list)
-
-    def add(self, path: str, message: str) -> None:
-        """Note one."""
-        self.found.append(FieldError(path, message))
-
-    def metadata(self, metadata: Object, path: str) -> Object:
-        """The labels and annotations of a template, which is all that it may say in the model."""
-        for name in sorted(metadata.keys() - _TEMPLATE_METADATA):
-            self.add(f"{path}.{name}", "has no counterpart: a template has labels and annotations only")
-        return {name: value for name, value in metadata.items() if name in _TEMPLATE_METADATA}
 
 
 def is_decodable(obj: Any) -> bool:
@@ -164,7 +147,7 @@ def _overrides(patches: list[Any], decoded: Object, losses: Losses) -> Iterator[
             known = mapping_at(decoded, "jobSetMetadata")
             decoded["jobSetMetadata"] = {
                 name: mapping_at(known, name) | mapping_at(metadata, name)
-                for name in sorted(_TEMPLATE_METADATA)
+                for name in sorted(TEMPLATE_METADATA)
                 if name in known or name in metadata
             }
         jobs = mapping_at(template, "spec").get("replicatedJobs")

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
-from trainer.api.v1alpha1.decode import API_VERSION, KINDS, Losses
+from trainer.api.v1alpha1.decode import API_VERSION, KINDS
 from trainer.api.v1alpha1.encode_runtime import NODE, encode_runtime, split
 from trainer.kube.objects import mapping_at, objects_in
 

@@ -7,17 +7,16 @@ import itertools
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.kube.objects import mapping_at, objects_in
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.decode import Losses
+    from trainer.api.losses import Losses
     from trainer.kube.objects import Object
 
 NODE: Final = "node"
 """Name of the container that trains, and of the nodes of an MPI training."""
 _LAUNCHER: Final = "launcher"
-_STEP: Final = f"{TRAIN_JOBS.group}/trainjob-ancestor-step"
 _INITIALIZERS: Final = ("dataset-initializer", "model-initializer")
 _EXPORTER: Final = "model-exporter"
 _JOBS: Final = "spec.template.spec.replicatedJobs"
@@ -86,7 +85,7 @@ def split(line: str) -> list[str]:
 
 def _step(job: Object) -> Any:
     labels = (mapping_at(job, "template", "metadata", "labels"), _pod_labels(job))
-    return next((found[_STEP] for found in labels if _STEP in found), None)
+    return next((found[ANCESTOR_LABEL] for found in labels if ANCESTOR_LABEL in found), None)
 
 
 def _pod_labels(job: Object) -> Object:
@@ -151,11 +150,11 @@ def _lower_names(template: Object) -> None:
 def _mark(job: Object, step: str | None) -> None:
     """Set the label of a Job template, which is the only place where v1alpha1 looks for it."""
     template = job.setdefault("template", {})
-    _pod_labels(job).pop(_STEP, None)
+    _pod_labels(job).pop(ANCESTOR_LABEL, None)
     if step is not None:
-        template.setdefault("metadata", {}).setdefault("labels", {})[_STEP] = step
+        template.setdefault("metadata", {}).setdefault("labels", {})[ANCESTOR_LABEL] = step
     else:
-        mapping_at(template, "metadata", "labels").pop(_STEP, None)
+        mapping_at(template, "metadata", "labels").pop(ANCESTOR_LABEL, None)
 
 
 def _mark_initializer(job: Object, losses: Losses) -> None:

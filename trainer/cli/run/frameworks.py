@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     FRAMEWORK_LABEL,
@@ -17,7 +18,7 @@ from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import list_served
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
+from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import MLPolicy
 from trainer.framework.building.resources import merged
 from trainer.framework.building.template import split_command
 from trainer.framework.building.trainer_step import TrainerRules, trainer_env
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
+from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.resources import merged
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor, Container, NodeRange
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container, NodeRange
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 
 if TYPE_CHECKING:

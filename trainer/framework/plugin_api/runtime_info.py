@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from trainer.api.jobset import JobSetSpec, SuccessPolicy
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import PRIMARY_POD
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.plugin_api.conventions import V2ALPHA1, Conventions
@@ -70,11 +71,6 @@ class Ancestor(StrEnum):
     TRAINER = "trainer"
     DATASET_INITIALIZER = "dataset-initializer"
     MODEL_INITIALIZER = "model-initializer"
-
-
-ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""Label of the Jobs of a replicated Job, in the template of a runtime: the step of a training that they are, one of
-`trainer`, `dataset-initializer` and `model-initializer`."""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Jobs of the Training and MPI Operator, and what they become."""

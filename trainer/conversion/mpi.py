@@ -1,0 +1,146 @@
+"""MPIJob, of either operator: a launcher that starts processes on workers over SSH.
+
+The Training Operator used `kubectl exec` for it, so its images may lack sshd.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.kubeflow_v1.kinds import MPIJob, MPIJobV2beta1, MPIJobV2beta1Spec
+from trainer.api.losses import Losses
+from trainer.conversion.draft import NODE, Draft, replicated_job
+from trainer.conversion.pods import pods_of, set_env
+from trainer.conversion.restarts import check_backoff_limit, restart_fields
+from trainer.kube.objects import mapping_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trainer.api.kubeflow_v1.kinds import MPIJobSpec
+    from trainer.conversion.pods import Pods
+    from trainer.conversion.source import Role, Source
+    from trainer.kube.objects import Object
+
+FRAMEWORK: Final = "mpi"
+RESERVED: Final = {
+    "OpenMPI": frozenset(
+        {
+            "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames", "OMPI_MCA_orte_set_default_slots",
+            "OMPI_MCA_plm_rsh_args", "PRTE_MCA_prte_default_hostfile", "PRTE_MCA_prte_keep_fqdn_hostnames",
+            "PRTE_MCA_prte_set_default_slots", "PRTE_MCA_prte_do_not_resolve", "PRTE_MCA_plm_ssh_args",
+        }
+    ),
+    "Intel": frozenset(
+        {
+            "I_MPI_HYDRA_HOST_FILE", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", "I_MPI_PERHOST",
+        }
+    ),
+    "MPICH": frozenset({"HYDRA_HOST_FILE", "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXTRA_ARGS"}),
+}  # fmt: skip
+"""Variables that only the plugin sets, by implementation."""
+
+_EXEC: Final = frozenset({"OMPI_MCA_plm_rsh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC"})
+"""Variables of the Training Operator's transport."""
+_LAUNCHER: Final = "launcher"
+_ROLE: Final = "K_MPI_JOB_ROLE"
+_DIRECTORY: Final = "/root/.ssh"
+_PORT: Final = 2222
+_LAUNCHER_BACKOFF_LIMIT: Final = 6
+"""That of Jobs that state none, as which the MPI Operator makes the launcher."""
+_NO_GPU: Final = (
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""},
+    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ""},
+)
+"""Variables with which a launcher of the Training Operator that asks for no GPU does not see those of its machine."""
+_SERVER: Final = """\
+test "$(id -u)" != 0 || mkdir -p /run/sshd
+exec /usr/sbin/sshd -D -e -f /dev/null -p {port} -h {directory}/id_rsa \\
+  -o AuthorizedKeysFile={directory}/authorized_keys \\
+  -o StrictModes=no -o PidFile=none -o LogLevel=FATAL -o SetEnv=PYTHONUNBUFFERED=1
+"""
+"""Needs an sshd in the image and no configuration: the key of the TrainJob is also the host key."""
+
+
+def draft(source: Source, losses: Losses, _port: int) -> Draft:
+    """The parts of an MPIJob."""
+    policy = _policy(source, losses)
+    launcher, worker = source.role("Launcher"), source.role("Worker")
+    assert launcher is not None, "reading refuses a job without one"
+    if worker is None:
+        policy["runLauncherAsNode"] = True
+    reserved = RESERVED[policy.get("mpiImplementation", "OpenMPI")] | _EXEC
+    # Without workers there will be no node beside the launcher, but a runtime has one.
+    node = _node(source, worker or launcher, losses if worker else Losses(), reserved)
+    start = _launcher(source, launcher, losses, reserved)
+    nodes = (worker.replicas if worker else 0) + (1 if policy.get("runLauncherAsNode") else 0)
+    trainer = {"numNodes": nodes, "numProcPerNode": _spec(source).slots_per_worker or 1}
+    return Draft(FRAMEWORK, [node, start], {"mpi": policy}, trainer)
+
+
+def _spec(source: Source) -> MPIJobSpec | MPIJobV2beta1Spec:
+    assert isinstance(source.job, MPIJob | MPIJobV2beta1), "each kind has a draft of its own"
+    return source.job.spec
+
+
+def _policy(source: Source, losses: Losses) -> Object:
+    spec = _spec(source)
+    if not isinstance(spec, MPIJobV2beta1Spec):
+        return {}
+    policy: Object = {}
+    if spec.mpi_implementation is not None:
+        policy["mpiImplementation"] = spec.mpi_implementation
+    if spec.ssh_auth_mount_path is not None:
+        policy["SSHAuthMountPath"] = spec.ssh_auth_mount_path
+    if spec.run_launcher_as_worker:
+        policy["runLauncherAsNode"] = True
+    if spec.launcher_creation_policy == "AtStartup":
+        losses.add("spec.launcherCreationPolicy", "is left out: the launcher starts once its workers are ready")
+    return policy
+
+
+def _node(source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Object:
+    pods = pods_of(source, role, losses, reserved)
+    if isinstance(source.job, MPIJobV2beta1):
+        _set_everywhere(pods, [{"name": _ROLE, "value": "worker"}])
+        if not pods.main.get("command") and not pods.main.get("args"):
+            pods.main["command"] = ["/usr/sbin/sshd", "-De"]
+    else:
+        _serve_ssh(pods, role, losses)
+    return replicated_job(NODE, pods, restart_fields(source, role, pods, losses), is_trainer=True)
+
+
+def _serve_ssh(pods: Pods, role: Role, losses: Losses) -> None:
+    """Make workers that were reached by `kubectl exec` run sshd."""
+    main = pods.main
+    path = f"{role.containers_path}[{main['name']}]"
+    rule = "are reached over SSH, and no longer by kubectl exec: their image needs sshd, and that of the launcher ssh"
+    losses.add(role.path, rule)
+    for name in ("command", "args"):
+        if main.pop(name, None):
+            losses.add(f"{path}.{name}", "is left out: workers run sshd")
+    if main.get("env") or main.get("envFrom"):
+        losses.add(f"{path}.env", "does not reach processes that SSH starts: hand it on with mpirun -x NAME")
+    main["command"] = ["/bin/sh", "-c"]
+    main["args"] = [_SERVER.format(port=_PORT, directory=_DIRECTORY)]
+    main["ports"] = [*main.get("ports", []), {"name": "ssh", "containerPort": _PORT}]
+    main.setdefault("readinessProbe", {"tcpSocket": {"port": _PORT}, "periodSeconds": 2})
+
+
+def _launcher(source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Object:
+    pods = pods_of(source, role, losses, reserved)
+    fields = restart_fields(source, role, pods, losses)
+    if isinstance(source.job, MPIJobV2beta1):
+        _set_everywhere(pods, [{"name": _ROLE, "value": "launcher"}])
+        limit = source.run_policy.backoff_limit if source.run_policy else None
+        fields["backoffLimit"] = _LAUNCHER_BACKOFF_LIMIT if limit is None else limit
+    else:
+        check_backoff_limit(source, 1, losses)
+        if not any("gpu" in name for name in mapping_at(pods.main, "resources", "limits")):
+            _set_everywhere(pods, _NO_GPU)
+    return replicated_job(_LAUNCHER, pods, fields)
+
+
+def _set_everywhere(pods: Pods, variables: Iterable[Object]) -> None:
+    for container in pods.template["spec"]["containers"]:
+        set_env(container, variables)

@@ -1,0 +1,182 @@
+"""Pod templates of runtimes from those of roles."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME
+from trainer.kube.objects import mapping_at, objects_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+
+    from trainer.api.losses import Losses
+    from trainer.conversion.source import Role, Source
+    from trainer.kube.objects import Object
+
+TRAINER: Final = "trainer"
+"""Name of the container that trains, where a pod has several."""
+TRAINJOB_NAME: Final = "TRAINJOB_NAME"
+"""Variable with the name of the TrainJob, which names of hosts are made of."""
+UNBUFFERED: Final[Object] = {"name": "PYTHONUNBUFFERED", "value": "1"}
+"""Makes Python write what it prints at once."""
+
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+
+
+def node_rank() -> Object:
+    """`valueFrom` of the index of a pod in its Job."""
+    return {"fieldRef": {"fieldPath": f"metadata.annotations['{COMPLETION_INDEX}']"}}
+
+
+def name_variable() -> Object:
+    """The variable TRAINJOB_NAME."""
+    return {"name": TRAINJOB_NAME, "valueFrom": label_value(JOBSET_NAME)}
+
+
+def label_value(label: str) -> Object:
+    """`valueFrom` of a label of the pod."""
+    return {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """A pod template for a runtime."""
+
+    template: Object
+    main: Object
+    """The container in it that trains."""
+
+    @property
+    def sidecars(self) -> Iterator[Object]:
+        """The other containers in it."""
+        return (container for container in self.template["spec"]["containers"] if container is not self.main)
+
+
+def pods_of(
+    source: Source, role: Role, losses: Losses, reserved: AbstractSet[str] = frozenset(), *, keeps_port: bool = False
+) -> Pods:
+    """The template of a role, without what JobSet or a plugin sets.
+
+    Args:
+        source: the job.
+        role: of the job.
+        losses: what is lost is added to it.
+        reserved: variables of the container that trains whose values count for nothing, since they are set by others.
+        keeps_port: whether pods meet at the port that the job declares.
+    """
+    template, path = copy.deepcopy(role.template), f"{role.path}.template"
+    if "metadata" in template:
+        template["metadata"] = losses.metadata(template["metadata"], f"{path}.metadata")
+        if not template["metadata"]:
+            del template["metadata"]
+    spec = template["spec"]
+    _drop_pod_fields(spec, role, losses)
+    main = main_container(source, spec["containers"])
+    if not keeps_port:
+        _drop_port(main, source, role, losses)
+    _drop_variables(main, reserved, role, losses)
+    _rename(template, main, role, losses)
+    return Pods(template, main)
+
+
+def main_container(source: Source, containers: list[Object]) -> Object:
+    """The container that trains: by its name, else the first."""
+    wanted = source.kind.container or getattr(source.job.spec, "main_container", None)
+    found = (container for container in containers if container["name"] == wanted)
+    return next(found, None) or containers[0]
+
+
+def declared_port(source: Source, role: Role) -> int:
+    """The port at which the operator had pods meet: that of its name in the container that trains, else the default."""
+    main = main_container(source, role.template["spec"]["containers"])
+    ports = (port["containerPort"] for port in main.get("ports") or [] if port.get("name") == source.kind.port_name)
+    return next(ports, source.kind.port)
+
+
+def set_env(container: Object, variables: Iterable[Object]) -> None:
+    """Add variables to those of a container, in whose place they come where it has them, as the last one counts."""
+    additions = list(variables)
+    names = {variable["name"] for variable in additions}
+    kept = [variable for variable in container.get("env") or [] if variable["name"] not in names]
+    if kept or additions:
+        container["env"] = [*kept, *additions]
+
+
+def _drop_pod_fields(spec: Object, role: Role, losses: Losses) -> None:
+    path = f"{role.path}.template.spec"
+    policy = spec.pop("restartPolicy", None)
+    if policy is not None and policy != role.restart_policy:
+        losses.add(f"{path}.restartPolicy", f"had no effect: that of the replicas, {role.restart_policy}, counts")
+    for name in ("hostname", "subdomain"):
+        if spec.pop(name, None) is not None:
+            losses.add(f"{path}.{name}", "is set by JobSet: read TRAINJOB_NAME and the pod's index instead")
+
+
+def _drop_port(main: Object, source: Source, role: Role, losses: Losses) -> None:
+    """Leave out the port of the operator's name; the plugin of the framework declares its own."""
+    kind = source.kind
+    kept = []
+    for index, port in enumerate(main.get("ports") or []):
+        if not kind.port_name or port.get("name") != kind.port_name:
+            kept.append(port)
+        elif port["containerPort"] != kind.port:
+            rule = "is left out: pods meet at a port that trainer chooses; read it from the environment"
+            losses.add(f"{role.containers_path}[{main['name']}].ports[{index}]", rule)
+    if kept:
+        main["ports"] = kept
+    else:
+        main.pop("ports", None)
+
+
+def _drop_variables(main: Object, reserved: AbstractSet[str], role: Role, losses: Losses) -> None:
+    kept = []
+    for index, variable in enumerate(main.get("env") or []):
+        if variable["name"] not in reserved:
+            kept.append(variable)
+            continue
+        if variable == UNBUFFERED:
+            continue
+        rule = f"is left out: every pod gets its own {variable['name']}; remove it"
+        losses.add(f"{role.containers_path}[{main['name']}].env[{index}]", rule)
+    if kept:
+        main["env"] = kept
+    else:
+        main.pop("env", None)
+
+
+def _rename(template: Object, main: Object, role: Role, losses: Losses) -> None:
+    """Call the container that trains so that it is found among others; what refers to it by its name follows."""
+    containers = template["spec"]["containers"]
+    if len(containers) == 1:
+        return
+    old = main["name"]
+    for container in containers:
+        if container is not main and container["name"] == TRAINER:
+            container["name"] = f"{TRAINER}-sidecar"
+            rule = f"becomes {TRAINER}-sidecar: the container that trains is called {TRAINER} beside others"
+            losses.add(f"{role.containers_path}[{TRAINER}].name", rule)
+    main["name"] = TRAINER
+    annotations = mapping_at(template, "metadata", "annotations")
+    if annotations.get(_DEFAULT_CONTAINER) == old:
+        annotations[_DEFAULT_CONTAINER] = TRAINER
+    for reference in _resource_references(template["spec"]):
+        if reference.get("containerName") == old:
+            reference["containerName"] = TRAINER
+
+
+def _resource_references(value: Any) -> Iterator[Object]:
+    """What names a container in variables and in volumes of the downward API."""
+    spec = mapping_at(value)
+    for kind in ("containers", "initContainers"):
+        for container in objects_in(spec.get(kind)):
+            for variable in objects_in(container.get("env")):
+                yield mapping_at(variable, "valueFrom", "resourceFieldRef")
+    for volume in objects_in(spec.get("volumes")):
+        sources = [volume, *(objects_in(mapping_at(volume, "projected").get("sources")))]
+        for each in sources:
+            for item in objects_in(mapping_at(each, "downwardAPI").get("items")):
+                yield mapping_at(item, "resourceFieldRef")

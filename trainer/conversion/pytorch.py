@@ -1,0 +1,217 @@
+"""PyTorchJob: nodes that `torchrun`, or the script itself, joins to one training.
+
+Master and workers with equal pods become nodes of one Job, of which the first is the master. Where they differ, each
+role is a Job of its own and has the variables of the operator written out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.kubeflow_v1.kinds import PyTorchJob
+from trainer.conversion.draft import Nodes, draft_nodes, draft_parted
+from trainer.conversion.pods import UNBUFFERED, declared_port, name_variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.kubeflow_v1.kinds import ElasticPolicy
+    from trainer.api.losses import Losses
+    from trainer.conversion.draft import Draft, Parted
+    from trainer.conversion.source import Source
+    from trainer.kube.objects import Object
+
+FRAMEWORK: Final = "torch"
+RESERVED: Final = frozenset(
+    {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_STANDALONE"}
+)
+"""Variables that only the plugin sets."""
+RESERVED_IN_ELASTIC: Final = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})
+"""Further ones of an elastic training."""
+
+_ELASTIC: Final = "spec.elasticPolicy"
+_SCRIPT_VARIABLES: Final = frozenset({"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"})
+
+
+def draft(source: Source, losses: Losses, port: int) -> Draft:
+    """The parts of a PyTorchJob; `port` is where nodes meet."""
+    job = _job(source)
+    if not source.has_equal_roles:
+        return _draft_parted(source, losses)
+    elastic = job.spec.elastic_policy
+    torch: Object = {}
+    if elastic is not None and not _is_standalone(source, elastic):
+        torch["elasticPolicy"] = _elastic_policy(source, elastic, losses)
+    variables = [*_variables(source, port, is_elastic=bool(torch))]
+    if elastic is not None:
+        variables += _elastic_variables(elastic, losses, is_fixed=not torch)
+    reserved = RESERVED | (RESERVED_IN_ELASTIC if torch else frozenset())
+    if source.role("Master"):
+        reserved |= _SCRIPT_VARIABLES
+    result = draft_nodes(
+        source,
+        losses,
+        framework=FRAMEWORK,
+        ml_policy={"torch": torch},
+        variables=[*variables, UNBUFFERED],
+        sidecar_variables=[name_variable(), *operator_variables(source, Nodes(), port), UNBUFFERED],
+        reserved=reserved,
+        ends_with_first=source.role("Master") is not None,
+    )
+    if (processes := _processes(job)) != "auto":
+        result.trainer["numProcPerNode"] = processes
+    if torch:
+        _bound_size(result.trainer, torch["elasticPolicy"], source, losses)
+    return result
+
+
+def operator_variables(source: Source, pods: Nodes | Parted, port: int | None = None) -> Iterator[Object]:
+    """What the operator gives every container, with the names of pods as they are now.
+
+    Args:
+        source: the job.
+        pods: who says the names.
+        port: where nodes meet. Default: where the job says.
+    """
+    job, master = _job(source), source.role("Master")
+    if master is not None:
+        host, number = pods.host(0), str(port or declared_port(source, master))
+        yield from (_literal(name, host) for name in ("MASTER_ADDR", "PET_MASTER_ADDR"))
+        yield from (_literal(name, number) for name in ("MASTER_PORT", "PET_MASTER_PORT"))
+        yield _literal("WORLD_SIZE", str(_world_size(source)))
+        yield from ({"name": name, "valueFrom": pods.rank} for name in ("RANK", "PET_NODE_RANK"))
+    yield _literal("PET_NPROC_PER_NODE", str(_processes(job)))
+    if job.spec.elastic_policy is None:
+        yield _literal("PET_NNODES", str(source.pods))
+    else:
+        yield from _rendezvous(source, job.spec.elastic_policy, pods, port)
+
+
+def _draft_parted(source: Source, losses: Losses) -> Draft:
+    if _job(source).spec.elastic_policy is not None:
+        rule = "no longer changes the number of workers: give Master and Worker equal pods for that"
+        losses.add(_ELASTIC, rule)
+    return draft_parted(
+        source,
+        losses,
+        framework=FRAMEWORK,
+        variables=lambda _role, parted: [*operator_variables(source, parted)],
+        ends_with="Master",
+    )
+
+
+def _job(source: Source) -> PyTorchJob:
+    assert isinstance(source.job, PyTorchJob), "each kind has a draft of its own"
+    return source.job
+
+
+def _processes(job: PyTorchJob) -> int | str:
+    """Processes of a node: a number, auto, cpu or gpu."""
+    elastic = job.spec.elastic_policy
+    stated = job.spec.nproc_per_node
+    if stated is None and elastic is not None:
+        stated = elastic.n_proc_per_node
+    if stated is None:
+        return "auto"
+    return int(stated) if str(stated).isdigit() else stated
+
+
+def _world_size(source: Source) -> int:
+    """As the operator counts it, which takes a number of processes that it does not know for one."""
+    processes = _processes(_job(source))
+    return source.pods * (processes if isinstance(processes, int) else 1)
+
+
+def _variables(source: Source, port: int, *, is_elastic: bool) -> Iterator[Object]:
+    """Those for scripts that do without torchrun, where the plugin does not set them."""
+    if source.role("Master") is None:
+        return
+    is_sparse = source.version == "v1alpha1" or is_elastic
+    if is_sparse:
+        yield name_variable()
+        yield _literal("MASTER_ADDR", Nodes().host(0))
+        yield _literal("MASTER_PORT", str(port))
+    if is_sparse or _processes(_job(source)) not in {"auto", 1}:
+        yield _literal("WORLD_SIZE", str(_world_size(source)))
+        yield {"name": "RANK", "valueFrom": Nodes().rank}
+
+
+def _literal(name: str, value: str) -> Object:
+    return {"name": name, "value": value}
+
+
+def _is_standalone(source: Source, policy: ElasticPolicy) -> bool:
+    """Whether there is one node, and it will stay alone."""
+    most = policy.max_replicas or policy.min_replicas or source.pods
+    return bool(policy.standalone) and source.pods == most == 1 and not policy.metrics
+
+
+def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Object:
+    """The policy of the runtime; what it does not have is lost."""
+    worker = source.role("Worker")
+    workers = worker.replicas if worker else source.pods
+    least = policy.min_replicas or policy.max_replicas or workers
+    most = policy.max_replicas or policy.min_replicas or workers
+    for name, value in (
+        ("rdzvPort", policy.rdzv_port),
+        ("rdzvHost", policy.rdzv_host),
+        ("rdzvId", policy.rdzv_id),
+    ):
+        if value is not None:
+            rule = "is chosen by trainer: agents meet at the first node, under the uid of the TrainJob; remove it"
+            losses.add(f"{_ELASTIC}.{name}", rule)
+    if policy.rdzv_backend not in {None, "c10d"}:
+        losses.add(f"{_ELASTIC}.rdzvBackend", "becomes c10d, whose store is on the first node; etcd is not needed")
+    if policy.standalone:
+        rule = "is left out: nodes that meet nobody train the same, each by itself; for that let the command say it"
+        losses.add(f"{_ELASTIC}.standalone", rule)
+    result: Object = {"minNodes": least, "maxNodes": most}
+    if policy.max_restarts is not None:
+        result["maxRestarts"] = policy.max_restarts
+    if policy.metrics:
+        result["metrics"] = policy.metrics
+    return result
+
+
+def _elastic_variables(policy: ElasticPolicy, losses: Losses, *, is_fixed: bool) -> Iterator[Object]:
+    """What torchrun is told besides the policy of the runtime; all, if that has none as there is one node alone."""
+    if is_fixed and policy.max_restarts is not None:
+        yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
+    for index, setting in enumerate(policy.rdzv_conf or []):
+        if not setting.key:
+            losses.add(f"{_ELASTIC}.rdzvConf[{index}]", "is left out: it has no key")
+    settings = {setting.key: setting.value or "" for setting in policy.rdzv_conf or [] if setting.key}
+    if settings:
+        # Else no node hosts the store where DNS is late (pytorch/pytorch#73380), which the plugin avoids likewise.
+        yield _literal("PET_RDZV_CONF", ",".join(f"{k}={v}" for k, v in ({"is_host": "true"} | settings).items()))
+
+
+def _bound_size(trainer: Object, policy: Object, source: Source, losses: Losses) -> None:
+    """Start with a number of nodes within the bounds, which count a master as well."""
+    nodes = trainer["numNodes"]
+    trainer["numNodes"] = min(max(nodes, policy["minNodes"]), policy["maxNodes"])
+    if trainer["numNodes"] != nodes:
+        rule = f"becomes {trainer['numNodes']}: {nodes} is out of the bounds of elasticPolicy, and a master is a node"
+        losses.add(f"{source.roles[-1].path}.replicas", rule)
+
+
+def _rendezvous(
+    source: Source, policy: ElasticPolicy, pods: Nodes | Parted, plugin_port: int | None
+) -> Iterator[Object]:
+    worker = source.role("Worker") or source.roles[0]
+    first = source.pods - worker.replicas
+    port = plugin_port or policy.rdzv_port or declared_port(source, worker)
+    least = policy.min_replicas or policy.max_replicas
+    most = policy.max_replicas or policy.min_replicas
+    yield _literal("PET_RDZV_ENDPOINT", f"{policy.rdzv_host or pods.host(first)}:{port}")
+    yield _literal("PET_RDZV_BACKEND", policy.rdzv_backend or "c10d")
+    yield _literal("PET_NNODES", f"{least}:{most}" if least else str(worker.replicas))
+    if policy.max_restarts is not None:
+        yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
+    if policy.rdzv_id is not None:
+        yield _literal("PET_RDZV_ID", policy.rdzv_id)
+    if policy.rdzv_conf:
+        conf = ",".join(f"{setting.key or ''}={setting.value or ''}" for setting in policy.rdzv_conf)
+        yield _literal("PET_RDZV_CONF", conf)
+    if policy.standalone:
+        yield _literal("PET_STANDALONE", "")
