@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.kubeflow_v1.reading import kind_of
 from trainer.api.labels import check_metadata
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -304,7 +305,9 @@ def _refusal(place: str, content: Object) -> DocumentError:
         problem = f"apiVersion {api_version} of {kind} is not supported: {which}"
         return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
-    problem = f"trainer does not handle {kind}, only {kinds}: use kubectl apply for it"
+    is_job = kind_of(content) is not None
+    remedy = "trainer convert -f FILE prints it as a TrainJob" if is_job else "use kubectl apply for it"
+    problem = f"trainer does not handle {kind}, only {kinds}: {remedy}"
     metadata = content.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return UnknownKindError(place, FieldError("", problem), subject=f"{kind} {name}" if name else kind)

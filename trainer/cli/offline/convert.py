@@ -1,72 +1,202 @@
-"""`trainer convert`: objects of one version of the API as objects of the other."""
+"""`trainer convert`: objects of the other version of the API, and jobs of operators, as those of this one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trainer.api.v1alpha1.decode import Decoded, decode, is_decodable
-from trainer.api.v1alpha1.encode import Encoded, encode, is_encodable
-from trainer.cli.console import complain, note, output
+from trainer.cli.completion import namespace_names
+from trainer.cli.console import complain, output
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, valid
-from trainer.cli.errors import ExitCode
-from trainer.cli.offline.workspace import Files  # noqa: TC001 - typer reads annotations
-from trainer.cli.options import ApiVersion  # noqa: TC001 - typer reads annotations
-from trainer.kube.objects import Object, annotations_of, metadata_of
-from trainer.kubernetes_yaml import dump, join
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.offline.conversion import Converted, converted
+from trainer.cli.offline.job_references import JobReference
+from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.kubernetes_yaml import join
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from trainer.api.v1alpha1.discovery import Version
+    from trainer.kube.objects import Object
 
-_SERVER_SET = frozenset(
-    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
-)
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+"""Files of a directory that are read."""
+
+References = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KIND/NAME]...", help="Jobs in the cluster, such as pytorchjob/demo.", show_default=False),
+]
+FilesAndDirectories = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file",
+        "-f",
+        help="YAML file, or directory with such files; - is standard input. May be given several times.",
+        show_default=False,
+    ),
+]
+TargetVersion = Annotated[
+    Literal["v1alpha1", "v2alpha1"],
+    typer.Option(
+        "--target-version",
+        "--api-version",
+        help="Version of TrainJobs and runtimes that are printed; v1alpha1 is that of the released Kubeflow Trainer.",
+    ),
+]
+OutputPath = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="File for the result; a directory gets a file for each that is read."),
+]
+JobNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Namespace of jobs in the cluster; default: that of the context.",
+        autocompletion=namespace_names,
+    ),
+]
 
 
-def convert(*, file: Files, api_version: ApiVersion = "v2alpha1") -> None:
-    """Print TrainJobs and runtimes of the other version of the API as this one; other objects are printed as they are.
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """What becomes one file of the output."""
 
-    Each member without a counterpart is a line on standard error, and so is each mistake in the result.
+    name: Path
+    """Path of that file below the output directory."""
+    source: str
+    """The file that is read; - is standard input, "" the cluster."""
+    items: Iterable[tuple[Object, str] | DocumentError]
+    """The objects, each with its place."""
 
-    Exit code: 0 when all objects are valid, 1 when one is not, 2 when a file cannot be read.
+
+def convert(
+    references: References = None,
+    *,
+    file: FilesAndDirectories = None,
+    target_version: TargetVersion = "v2alpha1",
+    output_path: OutputPath = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Print no objects; the exit code is 0 if nothing is lost, else 1, or 2.")
+    ] = False,
+    namespace: JobNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Print TrainJobs and runtimes of the other version of the API as this one, and jobs of the Training Operator.
+
+    A PyTorchJob, TFJob, MPIJob, XGBoostJob, JAXJob or PaddleJob becomes a TrainJob. A runtime is written for it unless
+    one that comes with this package says the same. Other objects are printed as they are.
+
+    Each member without a counterpart is a comment in the result and a line on standard error, and so is each mistake in
+    the result, there only.
+
+    Exit code: 0 when all objects are valid, 1 when one is not, 2 when a file or job cannot be read. With --check: 0
+    when nothing is lost, 1 when something is, 2 when a file or job cannot be read or the result is not valid.
     """
-    texts: list[str] = []
-    errors: list[DocumentError] = []
-    for content, place in (item for source in file for item in valid(items_in(source))):
-        obj = converted(content, place, api_version)
-        found = checked(obj, place)
-        if isinstance(found, DocumentError) and not isinstance(found, UnknownKindError):
-            errors.append(found)
-        texts.append(dump(obj))
-    output().file.write(join(texts))
-    for error in errors:
+    if not file and not references:
+        raise BadInputError("name files with --file, or jobs in the cluster, such as pytorchjob/demo")
+    inputs = [*_files(file or [])]
+    if references:
+        inputs += _jobs(references, namespace, kubeconfig, context)
+    outcome = _Outcome()
+    texts = {each: outcome.text_of(each, target_version) for each in inputs}
+    if not check:
+        _write(texts, output_path)
+    for error in outcome.errors:
         complain(str(error))
-    if errors:
-        raise typer.Exit(ExitCode.FAILED)
+    if code := outcome.exit_code(is_check=check):
+        raise typer.Exit(code)
 
 
-def converted(obj: Object, place: str, version: Version) -> Object:
-    """A TrainJob or runtime of the other version as this one, anything else as it is; says what has no counterpart."""
-    if version == "v2alpha1" and is_decodable(obj):
-        result: Decoded | Encoded = decode(_as_written(obj))
-    elif version == "v1alpha1" and is_encodable(obj):
-        result = encode(_as_written(obj))
-    else:
-        return obj
-    for loss in result.losses:
-        note(f"{place}: {loss}", kind="warning")
-    return result.object
+class _Outcome:
+    """What has come of the inputs so far."""
+
+    def __init__(self) -> None:
+        self.errors: list[DocumentError] = []
+        self._is_lossy = False
+        self._is_refused = False
+
+    def text_of(self, source: Input, version: Version) -> str:
+        """The result as YAML; losses are reported at once, mistakes are kept."""
+        texts: list[str] = []
+        for content, place in valid(source.items):
+            try:
+                result = converted(content, place, version)
+            except DocumentError as error:
+                self.errors.append(error)
+                self._is_refused = True
+                continue
+            result.report()
+            self._is_lossy |= bool(result.losses)
+            self.errors += _mistakes(result)
+            texts.append(result.to_yaml())
+        return join(texts)
+
+    def exit_code(self, *, is_check: bool) -> ExitCode:
+        """See `convert`."""
+        if self._is_refused or (is_check and self.errors):
+            return ExitCode.BAD_INPUT
+        if self.errors or (is_check and self._is_lossy):
+            return ExitCode.FAILED
+        return ExitCode.OK
 
 
-def _as_written(obj: Object) -> Object:
-    """An object as its author wrote it, if it was exported from a cluster, where kubectl could not create it again."""
-    if not isinstance(obj.get("metadata"), dict):
-        return obj
-    metadata = {name: value for name, value in metadata_of(obj).items() if name not in _SERVER_SET}
-    if _LAST_APPLIED in annotations_of(obj):
-        annotations = {name: value for name, value in annotations_of(obj).items() if name != _LAST_APPLIED}
-        metadata = {name: value for name, value in metadata.items() if name != "annotations"}
-        metadata |= {"annotations": annotations} if annotations else {}
-    return obj | {"metadata": metadata}
+def _mistakes(result: Converted) -> Iterator[DocumentError]:
+    for obj in result.objects:
+        found = checked(obj, result.place)
+        if isinstance(found, DocumentError) and not isinstance(found, UnknownKindError):
+            yield found
+
+
+def _files(names: list[str]) -> Iterator[Input]:
+    """The files, and those of directories in the order of their paths."""
+    for name in names:
+        path = Path(name)
+        if name != "-" and path.is_dir():
+            found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+            if not found:
+                raise BadInputError(f"{name}: there is no YAML file in it")
+            yield from (Input(each.relative_to(path), str(each), items_in(str(each))) for each in found)
+        else:
+            yield Input(Path("standard-input.yaml") if name == "-" else Path(path.name), name, items_in(name))
+
+
+def _jobs(
+    references: list[str], namespace: str | None, kubeconfig: Path | None, context: str | None
+) -> Iterator[Input]:
+    """The jobs of a cluster, all of them read before the first is converted."""
+    wanted = [JobReference.parse(reference) for reference in references]
+    found: list[Object] = []
+
+    async def read(cluster: ConnectedCluster) -> None:
+        found.extend([await each.read(cluster.client, namespace or cluster.namespace) for each in wanted])
+
+    if code := run_on(current_cluster(kubeconfig, context), read):
+        raise typer.Exit(code)
+    for reference, job in zip(references, found, strict=True):
+        name = reference.replace("/", "-").lower()
+        yield Input(Path(f"{name}.yaml"), "", [(job, reference)])
+
+
+def _write(texts: dict[Input, str], path: Path | None) -> None:
+    if path is None:
+        output().file.write(join(text for text in texts.values() if text))
+        return
+    is_directory = path.is_dir() or len(texts) > 1 or not path.suffix
+    targets = {source: path / source.name if is_directory else path for source in texts}
+    taken: dict[Path, Input] = {}
+    for source, target in targets.items():
+        if source.source not in {"", "-"} and target.resolve() == Path(source.source).resolve():
+            raise BadInputError(f"--output: {target} is what is read; name another file or directory")
+        if target in taken:
+            raise BadInputError(f"--output: {target} would be the result of {source.source} and {taken[target].source}")
+        taken[target] = source
+    for source, target in targets.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(texts[source], encoding="utf-8")

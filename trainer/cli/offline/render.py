@@ -14,7 +14,7 @@ from trainer.api.v1alpha1.client import decoded
 from trainer.cli.console import note, output
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, repetitions
 from trainer.cli.errors import BadInputError
-from trainer.cli.offline.convert import converted
+from trainer.cli.offline.conversion import converted
 from trainer.cli.offline.origins import Origins
 from trainer.cli.offline.workspace import (
     DEFAULT_NAMESPACE,
@@ -143,9 +143,12 @@ def _documents(file: str, version: Version | None) -> Iterator[Document | Docume
     for item in items_in(file):
         if isinstance(item, DocumentError):
             yield item
+        elif version is None:
+            yield checked(*item)
         else:
-            content, place = item
-            yield checked(converted(content, place, version) if version else content, place)
+            result = converted(*item, version)
+            result.report()
+            yield from (checked(obj, result.place) for obj in result.objects)
 
 
 def _read(files: list[str], namespace: str | None, version: Version | None) -> list[Document]:

@@ -1,0 +1,104 @@
+"""Objects of another version, or of the Training Operator, as objects of this one, with what is lost on the way."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.kubeflow_v1.reading import kind_of
+from trainer.api.v1alpha1.decode import decode, is_decodable
+from trainer.api.v1alpha1.encode import encode, is_encodable
+from trainer.cli.console import note, printable
+from trainer.cli.documents import DocumentError
+from trainer.cli.manifests import runtimes
+from trainer.conversion import convert
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object, annotations_of, metadata_of, name_of
+from trainer.kubernetes_yaml import dump, join
+
+if TYPE_CHECKING:
+    from trainer.api.kubeflow_v1.kinds import JobKind
+    from trainer.api.v1alpha1.discovery import Version
+
+_SERVER_SET = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What one object has become."""
+
+    place: str
+    """Where it was read, such as `job.yaml, document 2`."""
+    objects: tuple[Object, ...]
+    """A runtime comes before the TrainJob that refers to it."""
+    losses: tuple[FieldError, ...] = ()
+    """What is lost, with what to do instead; fields are paths in the object that was converted."""
+
+    def to_yaml(self) -> str:
+        """The objects as YAML documents, the first after a comment for each loss."""
+        comments = "".join(f"# {printable(str(loss))}\n" for loss in self.losses)
+        return comments + join(dump(obj) for obj in self.objects)
+
+    def report(self) -> None:
+        """Print each loss to standard error."""
+        for loss in self.losses:
+            note(f"{self.place}: {loss}", kind="warning")
+
+
+def converted(obj: Object, place: str, version: Version) -> Converted:
+    """An object for a cluster that serves a version; one of another kind, or of this version, is as it was.
+
+    Raises:
+        DocumentError: it is of a kind of the Training or MPI Operator, which would have refused it.
+    """
+    kind = kind_of(obj)
+    if kind is not None:
+        return _from_operator(_as_written(obj), kind, place, version)
+    if version == "v2alpha1" and is_decodable(obj):
+        decoded = decode(_as_written(obj))
+        return Converted(place, (decoded.object,), decoded.losses)
+    if version == "v1alpha1" and is_encodable(obj):
+        encoded = encode(_as_written(obj))
+        return Converted(place, (encoded.object,), encoded.losses)
+    return Converted(place, (obj,))
+
+
+def _from_operator(obj: Object, kind: JobKind, place: str, version: Version) -> Converted:
+    try:
+        result = convert(obj, kind, version=version, runtimes=_shipped(version))
+    except InvalidObjectError as error:
+        subject = f"{kind.resource.kind} {name_of(obj)}" if isinstance(metadata_of(obj), dict) else kind.resource.kind
+        raise DocumentError(place, *error.errors, subject=subject) from None
+    objects = [*([result.runtime] if result.runtime is not None else []), result.train_job]
+    losses = [*result.findings]
+    if version == "v1alpha1":
+        encoded = [encode(each) for each in objects]
+        objects = [each.object for each in encoded]
+        # Their paths are those of the result, which the reader has not written.
+        losses += [
+            FieldError(f"{each.object['kind']} {loss.field}", loss.message) for each in encoded for loss in each.losses
+        ]
+    return Converted(place, tuple(objects), tuple(losses))
+
+
+@functools.cache
+def _shipped(version: Version) -> tuple[Object, ...]:
+    """The runtimes that we ship for a version, in the shape of v2alpha1."""
+    return tuple(decode(each).object if version == "v1alpha1" else each for each in runtimes(version))
+
+
+def _as_written(obj: Object) -> Object:
+    """An object as its author wrote it, if it was exported from a cluster, where kubectl could not create it again."""
+    if not isinstance(obj.get("metadata"), dict):
+        return obj
+    metadata = {name: value for name, value in metadata_of(obj).items() if name not in _SERVER_SET}
+    if _LAST_APPLIED in annotations_of(obj):
+        annotations = {name: value for name, value in annotations_of(obj).items() if name != _LAST_APPLIED}
+        metadata = {name: value for name, value in metadata.items() if name != "annotations"}
+        metadata |= {"annotations": annotations} if annotations else {}
+    return obj | {"metadata": metadata}
