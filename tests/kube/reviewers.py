@@ -28,7 +28,7 @@ class Reviewer(FakeClient):
 
     Args:
         users: what a TokenReview tells of whom, by token.
-        allowed: verbs and paths that everybody may.
+        allowed: verbs and paths, or resources, that everybody may.
         resources: served besides the built-in ones.
     """
 
@@ -68,5 +68,5 @@ class Reviewer(FakeClient):
         return {"authenticated": True, "user": user, "audiences": [each for each in wanted if each in self.audiences]}
 
     def _access(self, spec: Object) -> Object:
-        attributes = spec["nonResourceAttributes"]
-        return {"allowed": (attributes["verb"], attributes["path"]) in self.allowed}
+        attributes = spec.get("nonResourceAttributes") or spec["resourceAttributes"]
+        return {"allowed": (attributes["verb"], attributes.get("path") or attributes["resource"]) in self.allowed}

@@ -10,9 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.kube.reviewers import PROMETHEUS, TOKEN, Reviewer
-from trainer.kube import access
 from trainer.kube.access import BearerGate
 from trainer.kube.errors import ApiError, ForbiddenError, KubeError, TransportError, UnauthorizedError
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
@@ -94,11 +95,10 @@ async def test_who_asks_the_same_waits_for_one_answer(clock: ManualClock) -> Non
     assert len(client.reviews) == 1
 
 
-async def test_number_of_known_tokens_is_bounded(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_known_tokens_is_bounded(clock: ManualClock) -> None:
     """Those that were asked about the longest ago are forgotten."""
-    monkeypatch.setattr(access, "CAPACITY", 2)
     client = Reviewer()
-    gate = BearerGate(client, clock=clock)
+    gate = BearerGate(client, clock=clock, capacity=2)
     for token in ("a", "b", "a", "c", "a"):
         await gate.user_of(token)
     assert [spec["token"] for spec in client.asked("TokenReview")] == ["a", "b", "c"]
@@ -230,6 +230,35 @@ async def test_permissions_are_known_for_a_while(path: str, seconds: float, cloc
     await clock.advance(0.1)
     await gate.is_allowed(JANE, "get", path)
     assert len(client.reviews) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "subresource", "asked"),
+    [
+        pytest.param(ObjectKey("", ""), "", {}, id="all"),
+        pytest.param(ObjectKey("ns", ""), "log", {"namespace": "ns", "subresource": "log"}, id="of-a-namespace"),
+        pytest.param(ObjectKey("ns", "p"), "", {"namespace": "ns", "name": "p"}, id="one"),
+    ],
+)
+async def test_resources(key: ObjectKey, subresource: str, asked: Object, clock: ManualClock) -> None:
+    """A question about a resource names what it is about, and nothing that is empty."""
+    client = Reviewer(allowed=(("get", "pods"),))
+    gate = BearerGate(client, clock=clock)
+    assert await gate.may(JANE, "get", PODS, key, subresource=subresource)
+    assert not await gate.may(JANE, "list", PODS, key, subresource=subresource)
+    attributes = client.asked("SubjectAccessReview")[0]["resourceAttributes"]
+    assert attributes == {"verb": "get", "resource": "pods"} | asked
+
+
+async def test_lifetime_and_number_of_permissions(clock: ManualClock) -> None:
+    """Whoever needs it remembers permissions for less time, and more or fewer of them."""
+    client = Reviewer(allowed=(("get", "pods"),))
+    gate = BearerGate(client, clock=clock, permitted=60, capacity=1)
+    one, another = ObjectKey("one", ""), ObjectKey("another", "")
+    for key, seconds, reviews in ((one, 59.9, 1), (one, 0.1, 1), (one, 0, 2), (another, 0, 3), (one, 0, 4)):
+        assert await gate.may(JANE, "get", PODS, key)
+        assert len(client.reviews) == reviews
+        await clock.advance(seconds)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
 
 TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 SUBJECT_ACCESS_REVIEWS: Final = Resource(
@@ -71,20 +71,39 @@ def bearer_token(authorization: str) -> str | None:
     return token if token.isascii() and token.isprintable() else ""
 
 
+def resource_attributes(verb: str, resource: Resource, key: ObjectKey, subresource: str = "") -> Object:
+    """What an access review asks about; an empty name stands for any object, an empty namespace for all of them."""
+    attributes = {
+        "verb": verb,
+        "group": resource.group,
+        "resource": resource.plural,
+        "subresource": subresource,
+        "namespace": key.namespace,
+        "name": key.name,
+    }
+    return {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
+
+
 class BearerGate:
     """Lets in requests whose bearer token the API server knows and whose user it allows; none while it fails.
 
     Needed: create on `tokenreviews` of authentication.k8s.io and `subjectaccessreviews` of authorization.k8s.io. Users
     need a ClusterRole with `nonResourceURLs`.
 
-    The writes of the client must not depend on leadership: `Manager.api_reader`.
+    Args:
+        client: whose writes must not depend on leadership: `Manager.api_reader`.
+        clock: for the lifetimes of answers.
+        permitted: seconds for which a permission is remembered. Default: `PERMITTED`.
+        capacity: answers of each kind that are remembered. Default: `CAPACITY`.
     """
 
-    def __init__(self, client: Client, *, clock: Clock) -> None:
+    def __init__(self, client: Client, *, clock: Clock, permitted: float = PERMITTED, capacity: int = CAPACITY) -> None:
         self._client = client
         self._clock = clock
-        self._users: _Answers[Object | None] = _Answers(clock, lambda user: VALID_TOKEN if user else WRONG_TOKEN)
-        self._permissions: _Answers[bool] = _Answers(clock, lambda allowed: PERMITTED if allowed else DENIED)
+        self._users: _Answers[Object | None] = _Answers(
+            clock, lambda user: VALID_TOKEN if user else WRONG_TOKEN, capacity
+        )
+        self._permissions: _Answers[bool] = _Answers(clock, lambda allowed: permitted if allowed else DENIED, capacity)
 
     async def refusal(self, authorization: str, method: str, path: str) -> Refusal | None:
         """Why a request is not let in; None if it is.
@@ -126,13 +145,23 @@ class BearerGate:
         Raises:
             KubeError: the API server does not answer.
         """
+        return await self._is_permitted(user, {"nonResourceAttributes": {"path": path, "verb": verb}})
+
+    async def may(self, user: Object, verb: str, resource: Resource, key: ObjectKey, *, subresource: str = "") -> bool:
+        """Whether a user may do this; with an empty name to any object, with an empty namespace in all of them.
+
+        Raises:
+            KubeError: the API server does not answer.
+        """
+        return await self._is_permitted(user, resource_attributes(verb, resource, key, subresource))
+
+    async def _is_permitted(self, user: Object, attributes: Object) -> bool:
         spec: Object = {
             "user": user["username"],
             "groups": user.get("groups") or [],
             "uid": user.get("uid") or "",
             "extra": user.get("extra") or {},
-            "nonResourceAttributes": {"path": path, "verb": verb},
-        }
+        } | attributes
         digest = hashlib.sha256(msgspec.json.encode(spec)).digest()
         return await self._permissions.of(digest, lambda: self._review_access(spec))
 
@@ -166,9 +195,10 @@ class BearerGate:
 class _Answers(Generic[_T]):
     """Answers by question, remembered for a while; who asks the same at the same time waits for one answer."""
 
-    def __init__(self, clock: Clock, lifetime: Callable[[_T], float]) -> None:
+    def __init__(self, clock: Clock, lifetime: Callable[[_T], float], capacity: int) -> None:
         self._clock = clock
         self._lifetime = lifetime
+        self._capacity = capacity
         self._concurrency = anyio.CapacityLimiter(CONCURRENCY)
         self._known: OrderedDict[bytes, tuple[_T, float]] = OrderedDict()
         self._asking: dict[bytes, anyio.Lock] = {}
@@ -186,7 +216,7 @@ class _Answers(Generic[_T]):
                     answer = await ask()
                 self._known[question] = answer, self._clock.monotonic() + self._lifetime(answer)
                 self._known.move_to_end(question)
-                while len(self._known) > CAPACITY:
+                while len(self._known) > self._capacity:
                     self._known.popitem(last=False)
                 return answer
         finally:

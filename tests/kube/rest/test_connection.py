@@ -152,6 +152,36 @@ async def test_client_certificate_of_a_kubeconfig(tmp_path: Path) -> None:
     assert server.seen == [(None, "client")]
 
 
+async def test_acting_as_the_owner_of_a_token(tmp_path: Path) -> None:
+    """A client for somebody else sends their token, and does not show our client certificate, which would count."""
+    pair = AUTHORITY.issue("administrator")
+    user = {
+        "client-certificate-data": base64.b64encode(pair.chain).decode(),
+        "client-key-data": base64.b64encode(pair.key).decode(),
+    }
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url, user=user)
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            await client.get(NODES, "n")
+            await client.acting_as("of-jane").get(NODES, "n")
+            await client.get(NODES, "n")
+    assert server.seen == [(None, "administrator"), ("Bearer of-jane", None), (None, "administrator")]
+
+
+async def test_token_of_somebody_else_that_is_refused(tmp_path: Path) -> None:
+    """What is wrong with their token is said of theirs, and ours does not take its place."""
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    server.accepted = {("Bearer secret", None)}
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url)
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            with pytest.raises(UnauthorizedError, match="the token of the request") as raised:
+                await client.acting_as("of-jane").get(NODES, "n")
+    assert "of-jane" not in str(raised.value)
+    assert set(server.seen) == {("Bearer of-jane", None)}
+
+
 PLUGIN = """
 import json, pathlib, sys
 counter = pathlib.Path(sys.argv[1])

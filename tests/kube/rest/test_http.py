@@ -693,3 +693,23 @@ async def test_metadata_alone_can_be_asked_for(client: HttpClient, api: ApiServe
         pass
     kinds = [request.headers["Accept"].split(";")[1] for request in api.seen]
     assert kinds == ["as=PartialObjectMetadataList", "as=PartialObjectMetadata"]
+
+
+async def test_impersonation(api: ApiServer, connect_to: Connect) -> None:
+    """A client that acts for a user names them and each of their groups, beside our own credentials."""
+    headers: list[tuple[str, list[str], list[str]]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        names = ("Impersonate-User", "Impersonate-Group")
+        users, groups = (request.headers.getall(name, []) for name in names)
+        headers.append((request.headers["Authorization"], users, groups))
+        return web.json_response({})
+
+    api.answers = [answer]
+    client = await connect_to(FixedCredentials("Bearer ours"))
+    acting = client.impersonating({"username": "jane", "groups": ["a", "b"]})
+    await acting.get(NODES, "n")
+    async with acting.logs("p", "ns") as chunks:
+        assert b"".join([chunk async for chunk in chunks]) == b"{}"
+    await client.get(NODES, "n")
+    assert headers == [("Bearer ours", ["jane"], ["a", "b"])] * 2 + [("Bearer ours", [], [])]

@@ -25,6 +25,7 @@ from trainer.kube.client import (
 from trainer.kube.errors import TransportError
 from trainer.kube.pager import list_all
 from trainer.kube.resource import PODS
+from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.page_decoder import decode_page
 from trainer.kube.rest.transport import Request, Transport
 from trainer.kube.rest.watch_stream import read_events
@@ -66,6 +67,19 @@ class HttpClient(Client):
         self.server = transport.endpoint.server
         self.namespace = transport.endpoint.namespace
         self._transport = transport
+
+    def acting_as(self, token: str) -> HttpClient:
+        """A client for the owner of a bearer token, over the same connections; good as long as this one is open."""
+        credentials = FixedCredentials(f"Bearer {token}", description="the token of the request; log in with another")
+        return HttpClient(self._transport.acting_as(credentials))
+
+    def impersonating(self, user: Object) -> HttpClient:
+        """A client that acts for a user, given as UserInfo with `username` and `groups`, by our right to impersonate.
+
+        Kubernetes documentation, "User Impersonation".
+        """
+        groups = [("Impersonate-Group", group) for group in user.get("groups") or ()]
+        return HttpClient(self._transport.acting_as(impersonation=[("Impersonate-User", user["username"]), *groups]))
 
     async def request(
         self,

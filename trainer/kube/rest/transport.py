@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -13,6 +14,7 @@ import aiohttp
 import anyio
 import structlog
 import yarl
+from multidict import CIMultiDict
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ApiError, ConfigurationError, TransportError, UnauthorizedError
@@ -27,7 +29,7 @@ from trainer.kube.rest.tls import ClientTls, ReloadingTls
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from trainer.kube.rest.credentials import Credentials, Identity
@@ -141,8 +143,12 @@ class Transport:
         self._request_timeout = _timeout(READ_TIMEOUT)
         self._scheduler = FairScheduler(per_round=STREAMS_PER_ROUND)
         self._tls: ReloadingTls | None = None
+        self._tls_of_others: ReloadingTls | None = None
+        self._impersonation: tuple[tuple[str, str], ...] = ()
         if endpoint.tls is not None:
             self._tls = ReloadingTls(endpoint.tls, clock=self._clock, metrics=self._metrics)
+            without_certificate = replace(endpoint.tls, certificate=None, key=None)
+            self._tls_of_others = ReloadingTls(without_certificate, clock=self._clock, metrics=self._metrics)
 
     async def __aenter__(self) -> Self:
         """Open the pools.
@@ -164,6 +170,19 @@ class Transport:
         with anyio.CancelScope(shield=True):
             await self._requests.close()
             await self._streams.close()
+
+    def acting_as(
+        self, credentials: Credentials | None = None, *, impersonation: Sequence[tuple[str, str]] = ()
+    ) -> Transport:
+        """The same open pools for somebody else: by their credentials, or by headers of impersonation beside ours.
+
+        Beside their credentials no client certificate of ours is shown, which would count instead of them.
+        """
+        other = copy(self)
+        if credentials is not None:
+            other._credentials, other._tls = credentials, self._tls_of_others  # noqa: SLF001 - of this class
+        other._impersonation = tuple(impersonation)  # noqa: SLF001 - of this class
+        return other
 
     async def fetch(self, request: Request) -> bytes:
         """Send a request and return the body of a 2xx answer.
@@ -301,7 +320,10 @@ class Transport:
     async def _send(self, request: Request, stream: _Stream | None, identity: Identity) -> Answer:
         self._check(identity)
         await self._take_turn(request)
+        headers: dict[str, str] | CIMultiDict[str]
         headers = {**(self._headers if request.body is None else self._body_headers), **request.headers}
+        if self._impersonation:
+            headers = CIMultiDict([*headers.items(), *self._impersonation])
         if identity.authorization:
             headers["Authorization"] = identity.authorization
         context = await self._tls.context(identity.certificate) if self._tls is not None else None
@@ -320,7 +342,7 @@ class Transport:
         request: Request,
         stream: _Stream | None,
         url: yarl.URL,
-        headers: dict[str, str],
+        headers: Mapping[str, str],
         context: ssl.SSLContext | None,
     ) -> Answer:
         """Send a request on a connection of a pool, or on one of its own."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from aiohttp import web
+
     from trainer.kube.clock import Clock
     from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 
@@ -79,6 +81,13 @@ class TlsOptions:
         context.minimum_version = _VERSIONS[self.min_version]
         if self.cipher_suites:
             context.set_ciphers(":".join(CIPHER_SUITES[name] for name in self.cipher_suites))
+
+
+def common_names(request: web.BaseRequest) -> list[str]:
+    """Those in the certificate that the client has shown, which TLS has verified; none without one."""
+    certificate = request.get_extra_info("peercert") or {}
+    parts = (attribute for part in certificate.get("subject", ()) for attribute in part)
+    return [value for name, value in parts if name == "commonName"]
 
 
 class ServingTls:

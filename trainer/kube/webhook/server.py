@@ -14,7 +14,7 @@ from trainer.kube.metrics.servers import ExpirySeries, WebhookSeries
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.sparse_log import SparseLog
-from trainer.kube.serving.tls import ServingTls, TlsOptions
+from trainer.kube.serving.tls import ServingTls, TlsOptions, common_names
 from trainer.kube.webhook.body import BodyReader, HttpError, failure
 from trainer.kube.webhook.budget import LIGHT, Budget
 from trainer.kube.webhook.endpoint import AdmissionEndpoint, Limits
@@ -207,7 +207,7 @@ class WebhookServer:
         return HttpServer("webhooks", self._answer, options, clock=manager.clock, metrics=manager.metrics)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
-        allowed, shown = self._options.client_names, _common_names(request)
+        allowed, shown = self._options.client_names, common_names(request)
         if allowed and allowed.isdisjoint(shown):
             self._refused_clients.warning(common_names=", ".join(shown))
             text = "the certificate of the client has another common name than those that may ask"
@@ -219,10 +219,3 @@ class WebhookServer:
             error = HttpError(405, "MethodNotAllowed", f"webhooks answer POST, not {request.method}")
             return failure(error, headers={"Allow": "POST"})
         return await endpoint.answer(request)
-
-
-def _common_names(request: web.BaseRequest) -> list[str]:
-    """Those in the certificate that the client has shown, which TLS has verified."""
-    certificate = request.get_extra_info("peercert") or {}
-    parts = (attribute for part in certificate.get("subject", ()) for attribute in part)
-    return [value for name, value in parts if name == "commonName"]
