@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
+from hack.chart.overlay import CHART_NAME, label, put_image, rendered, replaced
 from hack.chart.runtimes import runtimes
 from hack.chart.template_text import Expressions, define
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
 
-CHART_NAME: Final = "kubeflow-trainer"
 OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/default", "v2alpha1": "default"}
-_CONFIG: Final = Path(__file__).parents[2] / "config"
 _DEFINITION: Final = "CustomResourceDefinition"
 _COMPONENT: Final = "app.kubernetes.io/component"
-_NAME: Final = "app.kubernetes.io/name"
 _HASHED: Final = re.compile(r"(.+)-[a-z0-9]{10}")
 _RUNTIMES: Final = "/etc/trainer"
 
 
 def definitions(version: Version) -> str:
     """The CRDs, one in a line, which `helm uninstall` leaves: with them all TrainJobs would go."""
-    found = [deepcopy(obj) for obj in _rendered(version) if obj["kind"] == _DEFINITION]
+    found = [obj for obj in rendered(OVERLAYS[version]) if obj["kind"] == _DEFINITION]
     for obj in found:
         obj["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
     return "".join(f"---\n{_json(obj)}\n" for obj in found)
@@ -45,13 +36,6 @@ def definitions(version: Version) -> str:
 def templates(version: Version) -> dict[str, str]:
     """The template of each file, by its name."""
     return _Templates(version).texts()
-
-
-@cache
-def _rendered(version: Version) -> list[Object]:
-    command = [str(Path(sys.executable).parent / "kubectl"), "kustomize", str(_CONFIG / OVERLAYS[version])]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
 
 
 def _json(obj: Object) -> str:
@@ -64,14 +48,14 @@ class _Templates:
     _expressions: Expressions = field(default_factory=Expressions, init=False)
 
     def texts(self) -> dict[str, str]:
-        objects = [deepcopy(obj) for obj in _rendered(self.version) if obj["kind"] not in {_DEFINITION, "Namespace"}]
+        objects = [obj for obj in rendered(OVERLAYS[self.version]) if obj["kind"] not in {_DEFINITION, "Namespace"}]
         namespace = next(obj["metadata"]["namespace"] for obj in objects if "namespace" in obj["metadata"])
         hashed = (name_of(obj) for obj in objects if obj["kind"] in {"ConfigMap", "Job"})
         names = {name: match[1] for name in hashed if (match := _HASHED.fullmatch(name))}
         names[namespace] = self._expressions.value("{{ .Release.Namespace }}")
-        found = [_replaced(obj, names) for obj in objects]
+        found = [replaced(obj, names) for obj in objects]
         for obj in found:
-            self._label(obj)
+            label(obj, self._expressions)
         installer = [obj for obj in found if obj["metadata"]["labels"].get(_COMPONENT) == "runtimes"]
         rest = [obj for obj in found if obj not in installer]
         rights = [obj for obj in rest if obj["apiVersion"].startswith("rbac.") or obj["kind"] == "ServiceAccount"]
@@ -83,13 +67,6 @@ class _Templates:
             "webhook.yaml": self._webhook(hooks),
             "runtimes.yaml": self._runtimes(installer),
         }
-
-    def _label(self, obj: Object) -> None:
-        """Release and values in labels and selectors."""
-        for labels in _selectors(obj):
-            labels[_NAME] = CHART_NAME
-            labels["app.kubernetes.io/instance"] = self._expressions.value("{{ quote .Release.Name }}")
-        self._expressions.extend(obj["metadata"]["labels"], ".Values.commonLabels")
 
     def _manager(self, objects: list[Object]) -> str:
         heads = ""
@@ -123,7 +100,7 @@ class _Templates:
             container[name] = expressions.json(f".Values.manager.{name}")
         for name in ("env", "volumeMounts"):
             container[name] = expressions.extended(container[name], f".Values.manager.{name}")
-        self._image(pod)
+        put_image(pod, self._expressions)
         return define(self._name("affinity"), affinity)
 
     def _config_map(self, data: Object) -> str:
@@ -166,19 +143,11 @@ class _Templates:
         del container["env"]  # which names an image of these runtimes, as values do here
         container["volumeMounts"] = [{"name": "runtimes", "mountPath": _RUNTIMES, "readOnly": True}]
         container["resources"] = self._expressions.json(".Values.runtimes.installer.resources")
-        self._image(pod)
+        put_image(pod, self._expressions)
         others = [obj for obj in objects if obj is not job]
         head = define(self._name("runtimes"), runtimes(self.version, self._expressions))
         head += f'{{{{- $runtimes := include "{self._name("runtimes")}" . | trim }}}}\n'
         return head + self._selected(self._expressions.text(*others, config_map, job), "$runtimes")
-
-    def _image(self, pod: Object) -> None:
-        pod["imagePullSecrets"] = self._expressions.json(".Values.image.pullSecrets")
-        (container,) = pod["containers"]
-        container["image"] = self._expressions.value(
-            '{{ include "kubeflow-trainer.image" (dict "image" .Values.image "version" .Chart.AppVersion) }}'
-        )
-        container["imagePullPolicy"] = self._expressions.value("{{ .Values.image.pullPolicy }}")
 
     def _name(self, part: str) -> str:
         return f"{CHART_NAME}.{self.version}.{part}"
@@ -189,26 +158,3 @@ class _Templates:
         if conditions:
             condition = f"and ({condition}) {' '.join(conditions)}"
         return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
-
-
-def _selectors(value: Any) -> Iterator[Object]:
-    """All mappings of labels of an object in which the name of our objects stands."""
-    if isinstance(value, dict):
-        if _NAME in value:
-            yield value
-        for inner in value.values():
-            yield from _selectors(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _selectors(inner)
-
-
-def _replaced(value: Any, texts: dict[str, str]) -> Any:
-    """The same, with names and namespaces replaced wherever they stand."""
-    if isinstance(value, dict):
-        return {key: _replaced(inner, texts) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_replaced(inner, texts) for inner in value]
-    if isinstance(value, str):
-        return re.sub("|".join(map(re.escape, texts)), lambda match: texts[match[0]], value)
-    return value
