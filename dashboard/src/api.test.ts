@@ -1,5 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type StreamHandlers, follow, fragment, signIn, trainJobPath } from "./api";
+import {
+  type StreamHandlers,
+  follow,
+  fragment,
+  isFromAddress,
+  logIn,
+  logOut,
+  request,
+  signIn,
+  trainJobPath,
+  whenSignedOut,
+} from "./api";
 
 const EVENT = "event: end\ndata: {}\n\n";
 let listeners: Set<() => void>;
@@ -91,6 +102,48 @@ test.each([
   expect(fragment()).toBe(token && `#token=${token}`);
   expect(replaceState.mock.calls).toEqual(address === undefined ? [] : [[null, "", address]]);
   if (kept !== undefined) expect(storage.get("token") ?? "").toBe(token);
+});
+
+test("a token that was typed is kept for the tab, and in no link", async () => {
+  const storage = new Map([["token", "of-an-address"]]);
+  vi.stubGlobal("sessionStorage", {
+    getItem: (key: string) => storage.get(key) ?? null,
+    setItem: (key: string, value: string) => storage.set(key, value),
+    removeItem: (key: string) => storage.delete(key),
+  });
+  vi.stubGlobal("location", { pathname: "/", search: "", hash: "" });
+  await signIn();
+  expect(isFromAddress()).toBe(true);
+  logOut();
+  expect([...storage]).toEqual([]);
+  logIn(" secret\n");
+  expect([...storage]).toEqual([["typed", "secret"]]);
+  expect(fragment()).toBe("");
+  logOut();
+  await signIn();
+  expect([fragment(), isFromAddress()]).toEqual(["", false]);
+});
+
+test.each([
+  ["asks for another login where a token can be typed", 401, "token", ["it has expired"]],
+  ["says so where the address is all that logs in", 401, "address", []],
+  ["is an error where something else is wrong", 403, "token", []],
+])("a refused request %s", async (_, status, login, asked) => {
+  const why: string[] = [];
+  const sent: Headers[] = [];
+  vi.stubGlobal("fetch", (_: string, options: RequestInit) => {
+    sent.push(new Headers(options.headers));
+    return Promise.resolve(Response.json({ error: "it has expired", login }, { status }));
+  });
+  logIn("secret");
+  whenSignedOut((each) => why.push(each));
+  await expect(request("GET", "/api/cluster")).rejects.toThrow("it has expired");
+  expect(why).toEqual(asked);
+  expect(sent[0]!.get("Authorization")).toBe("Bearer secret");
+  expect(sent[0]!.get("X-Requested-With")).toBe("trainer-dashboard");
+  await expect(request("GET", "/api/cluster")).rejects.toThrow("it has expired");
+  expect(sent[1]!.get("Authorization")).toBe(asked.length ? null : "Bearer secret");
+  logOut();
 });
 
 test("names are parts of a path, whatever is in them", () => {

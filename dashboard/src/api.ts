@@ -1,4 +1,4 @@
-// Requests to the server of this page. The token comes in the fragment of the address, and is kept for the tab.
+// Requests to the server of this page. The token comes in the fragment of the address, or is typed; it is kept for the tab.
 
 import { EventParser, type ServerEvent } from "./sse";
 
@@ -11,8 +11,41 @@ export class ApiError extends Error {
   }
 }
 
-const TOKEN = "token";
+/** Where the tab keeps a token: one of the address is for links as well, one that was typed is not. */
+type Place = "token" | "typed";
+
 let token = "";
+let place: Place = "token";
+let onSignedOut: (why: string) => void = () => {};
+
+/** Call a function when the server does not know who asks, and a token can be typed. */
+export function whenSignedOut(listener: (why: string) => void): void {
+  onSignedOut = listener;
+}
+
+/** Use a token that was typed, as long as the tab is open. */
+export function logIn(typed: string): void {
+  token = typed.trim();
+  place = "typed";
+  store();
+}
+
+/** Forget the token. */
+export function logOut(): void {
+  token = "";
+  for (const each of ["token", "typed"] satisfies Place[]) {
+    try {
+      sessionStorage.removeItem(each);
+    } catch {
+      // It was not stored either.
+    }
+  }
+}
+
+/** Whether the token came with the address: whoever gives the address to somebody could log them in as another. */
+export function isFromAddress(): boolean {
+  return token !== "" && place === "token";
+}
 
 /**
  * Read the token from the address, or exchange the code that the browser was opened with for it. The address bar does
@@ -21,7 +54,12 @@ let token = "";
 export async function signIn(): Promise<void> {
   const given = new URLSearchParams(location.hash.slice(1));
   const code = given.get("code");
-  token = given.get("token") || (code ? await exchange(code) : stored());
+  place = "token";
+  token = given.get("token") || (code ? await exchange(code) : stored("token"));
+  if (!token) {
+    token = stored("typed");
+    place = "typed";
+  }
   if (!location.hash) return;
   history.replaceState(history.state, "", `${location.pathname}${location.search}${store() ? "" : fragment()}`);
 }
@@ -31,9 +69,9 @@ async function exchange(code: string): Promise<string> {
   return ((await answer.json()) as { token: string }).token;
 }
 
-function stored(): string {
+function stored(at: Place): string {
   try {
-    return sessionStorage.getItem(TOKEN) ?? "";
+    return sessionStorage.getItem(at) ?? "";
   } catch {
     return "";
   }
@@ -42,7 +80,7 @@ function stored(): string {
 /** Store the token for this tab; false where the browser refuses to. */
 function store(): boolean {
   try {
-    sessionStorage.setItem(TOKEN, token);
+    sessionStorage.setItem(place, token);
     return true;
   } catch {
     return false;
@@ -51,7 +89,7 @@ function store(): boolean {
 
 /** What links end with, so that they also work in another tab. */
 export function fragment(): string {
-  return token ? `#token=${token}` : "";
+  return isFromAddress() ? `#token=${token}` : "";
 }
 
 /** The path of the API for a TrainJob. */
@@ -69,19 +107,28 @@ async function send(method: string, path: string, body?: unknown, credential = t
   try {
     answer = await fetch(path, {
       method,
-      headers: { Authorization: `Bearer ${credential}` },
+      headers: {
+        // No page of another origin can send it, also where a proxy knows the user by what browsers send by themselves.
+        "X-Requested-With": "trainer-dashboard",
+        ...(credential && { Authorization: `Bearer ${credential}` }),
+      },
       cache: "no-store",
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, "The dashboard does not answer. Is `trainer dashboard` still running?");
+    throw new ApiError(0, place === "typed" ? "The dashboard does not answer." : "The dashboard does not answer. Is `trainer dashboard` still running?");
   }
   if (answer.ok) return answer;
   let message = `${answer.status} ${answer.statusText}`;
   try {
-    message = ((await answer.json()) as { error: string }).error;
+    const refusal = (await answer.json()) as { error: string; login?: string };
+    message = refusal.error;
+    if (answer.status === 401 && refusal.login === "token" && credential === token) {
+      logOut();
+      onSignedOut(credential && message);
+    }
   } catch {
     // Not ours: the status has to do.
   }

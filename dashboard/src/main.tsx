@@ -1,28 +1,18 @@
 // The dashboard.
 
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, request, signIn } from "./api";
+import { useEffect, useRef } from "preact/hooks";
 import { JobPage } from "./job/page";
 import { List } from "./list/list";
+import { LogIn, Who, useSession } from "./login";
 import { Problem } from "./parts";
 import { href, jobPath, onLink, parse, useLocation } from "./route";
 import "./style.css";
 
-interface Cluster {
-  cluster: string;
-  namespace: string;
-}
-
 function App() {
   const { path, query } = useLocation();
-  const [cluster, setCluster] = useState<Cluster | null>(null);
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    signIn()
-      .then(() => request<Cluster>("GET", "/api/cluster"))
-      .then(setCluster, (error: unknown) => setProblem(error instanceof ApiError ? error.message : String(error)));
-  }, []);
+  const session = useSession();
+  const { cluster, problem } = session;
   const route = parse(path);
   useHeadingFocus(route.view === "job" ? jobPath(route.namespace, route.name) : "/");
   return (
@@ -33,12 +23,13 @@ function App() {
         </a>
         {cluster && (
           <span class="cluster">
-            {cluster.cluster}
-            {cluster.namespace && `, namespace ${cluster.namespace}`}
+            {[cluster.cluster, cluster.namespace && `namespace ${cluster.namespace}`].filter(Boolean).join(", ")}
           </span>
         )}
+        {cluster && <Who session={session} cluster={cluster} />}
       </header>
-      {problem && (
+      {session.isAsked && <LogIn session={session} />}
+      {problem && !session.isAsked && (
         <main>
           <h1>TrainJobs</h1>
           <Problem>{problem}</Problem>

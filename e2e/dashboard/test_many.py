@@ -10,6 +10,7 @@ from anyio.from_thread import start_blocking_portal
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.testing import FakeClient
 
@@ -36,7 +37,8 @@ def train_job(number: int, **status: Any) -> dict[str, Any]:
 def test_many(page: Page) -> None:
     """Of 5,000 rows those on the screen are in the document; all can be scrolled to, found, and are live."""
     client = FakeClient(*(train_job(number) for number in range(COUNT)), resources=[TRAIN_JOBS])
-    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(namespace="vision"))
+    gate = LoopbackGate(client)
+    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(namespace="vision"), gate=gate)
     listening = threading.Event()
 
     async def started() -> None:
@@ -49,7 +51,7 @@ def test_many(page: Page) -> None:
         running = portal.start_task_soon(run)
         try:
             assert listening.wait(60)
-            page.goto(f"{dashboard.address}#token={dashboard.gate.token}")
+            page.goto(f"{dashboard.address}#token={gate.token}")
             expect(page.get_by_role("status")).to_have_text(f"{COUNT} of {COUNT} TrainJobs", timeout=30_000)
             expect(page.get_by_role("link", name=f"job-{COUNT - 1}", exact=True)).to_be_visible()
             assert page.get_by_role("row").count() < 60

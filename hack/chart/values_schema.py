@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 _DEFAULT_OF_THE_CHART: Final = {"const": "", "description": "The chart names it."}
 _RULES: Final[dict[str, Object]] = {
     "apiVersion": {"enum": ["v1alpha1", "v2alpha1"]},
+    "dashboard.args": {"type": "array", "items": {"type": "string"}},
+    "dashboard.replicas": {"type": "integer", "minimum": 0},
+    "dashboard.resources": {"type": "object"},
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "image.repository": {"type": "string", "minLength": 1},
     "manager.config": {"$ref": "#/$defs/Configuration"},

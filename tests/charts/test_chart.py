@@ -37,7 +37,8 @@ both_versions = pytest.mark.parametrize("version", OVERLAYS)
 def test_generated_files() -> None:
     """What follows from config/ and the code is what the generator writes, and nothing else lies there."""
     expected = dict(files())
-    generated = [*(CHART / "files").rglob("*.yaml"), *(CHART / "templates").glob("v*/*"), CHART / "values.schema.json"]
+    written = (CHART / "values.schema.json", CHART / "templates" / "dashboard.yaml")
+    generated = [*(CHART / "files").rglob("*.yaml"), *(CHART / "templates").glob("v*/*"), *written]
     assert sorted(generated) == sorted(expected)
     stale = [path.name for path, text in expected.items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run python -m hack.generate_chart"
@@ -66,6 +67,46 @@ def test_it_is_what_kustomize_applies(version: Version) -> None:
         if obj["kind"] != "Namespace" and labels_of(obj).get("app.kubernetes.io/component") != "runtimes"
     ]
     assert comparable(release) == comparable(overlay)
+
+
+@needs_helm
+@both_versions
+def test_the_dashboard(version: Version) -> None:
+    """It is what kustomize applies, where it is wanted; with the right to impersonate where that is wanted as well."""
+    nothing, page, all_of_it = rendered(
+        {"apiVersion": version},
+        {"apiVersion": version, "dashboard": {"enabled": True}},
+        {"apiVersion": version, "dashboard": {"enabled": True, "impersonation": True}},
+    )
+    rights = kustomized.rendered("dashboard-impersonation")
+    assert comparable(nothing) | comparable(kustomized.rendered("dashboard")) == comparable(page)
+    assert comparable(page) | comparable(rights) == comparable(all_of_it)
+
+
+@needs_helm
+def test_values_of_the_dashboard() -> None:
+    """Values reach its Deployment."""
+    values = {
+        "args": ["--cluster-name", "production"],
+        "replicas": 2,
+        "tolerations": [{"operator": "Exists"}],
+        "podAnnotations": {"a/b": "c"},
+        "volumes": [{"name": "x", "emptyDir": {}}],
+        "volumeMounts": [{"name": "x", "mountPath": "/x"}],
+        "resources": {"limits": {"memory": "1Gi"}},
+    }
+    (objects,) = rendered({"dashboard": {"enabled": True} | values})
+    spec = next(obj["spec"] for obj in of_kind(objects, DEPLOYMENT) if name_of(obj) == "trainer-dashboard")
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"] == values["args"]
+    assert spec["replicas"] == 2
+    assert pod["tolerations"] == values["tolerations"]
+    assert spec["template"]["metadata"]["annotations"]["a/b"] == "c"
+    assert pod["volumes"][1:] == values["volumes"]
+    assert container["volumeMounts"][1:] == values["volumeMounts"]
+    assert container["resources"]["limits"] == {"memory": "1Gi"}
+    assert container["image"] == IMAGE
 
 
 @needs_helm
@@ -277,6 +318,7 @@ def test_definitions_of_somebody_else() -> None:
         pytest.param("manager.replica", 1, "at '/manager': additional properties 'replica' not allowed", id="typo"),
         pytest.param("jobset.install", True, "at '': additional properties 'jobset' not allowed", id="not-here"),
         pytest.param("apiVersion", "v1", "at '/apiVersion': value must be one of 'v1alpha1', 'v2alpha1'", id="version"),
+        pytest.param("dashboard.enable", True, "at '/dashboard': additional properties 'enable'", id="dashboard"),
         pytest.param("webhook.failurePolicy", "Maybe", "at '/webhook/failurePolicy': value must be", id="policy"),
         pytest.param("manager.replicas", "two", "at '/manager/replicas': got string, want integer", id="type"),
         pytest.param(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.bundle import Bundle
+from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import Resource
@@ -59,16 +61,19 @@ class UserClient(FakeClient):
 class Visitor:
     """Sends requests as the page does, unless it is told otherwise."""
 
-    def __init__(self, dashboard: Dashboard, session: aiohttp.ClientSession) -> None:
+    def __init__(self, dashboard: Dashboard, session: aiohttp.ClientSession, token: str = "") -> None:
         self.dashboard = dashboard
         self.session = session
+        self.token = token
+        self.code = ""
+        """What the browser is opened with."""
 
     @asynccontextmanager
     async def ask(
         self, path: str, method: str = "GET", *, token: str | None = None, **options: Any
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to a request."""
-        token = self.dashboard.gate.token if token is None else token
+        token = self.token if token is None else token
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         headers |= options.pop("headers", {})
         address = self.dashboard.address.rstrip("/") + path
@@ -97,12 +102,36 @@ class Events:
 
     async def next(self, *names: str) -> Any:
         """The content of the next event, or of the next with one of these names."""
+        while True:
+            name, content = await self._read()
+            if not names or name in names:
+                return content
+
+    async def all_until(self, last: str) -> AsyncIterator[tuple[str, Any]]:
+        """Names and contents of all events, with the last one of this name."""
+        name = ""
+        while name != last:
+            name, content = await self._read()
+            yield name, content
+
+    async def to_end(self) -> list[str]:
+        """The names of all events until the server ends the stream."""
+        names = []
+        try:
+            while True:
+                names.append((await self._read())[0])
+        except asyncio.IncompleteReadError:
+            return names
+
+    async def _read(self) -> tuple[str, Any]:
         with anyio.fail_after(20):
             while True:
-                lines = (await self._answer.content.readuntil(b"\n\n", max_size=_LONGEST_EVENT)).decode().splitlines()
-                fields = dict(line.split(": ", 1) for line in lines if ": " in line)
-                if fields and (not names or fields["event"] in names):
-                    return json.loads(fields["data"])
+                block = await self._answer.content.readuntil(b"\n\n", max_size=_LONGEST_EVENT)
+                if not block.endswith(b"\n\n"):
+                    raise asyncio.IncompleteReadError(block, None)
+                fields = dict(line.split(": ", 1) for line in block.decode().splitlines() if ": " in line)
+                if fields:
+                    return fields["event"], json.loads(fields["data"])
 
 
 @pytest.fixture
@@ -113,7 +142,16 @@ def client() -> UserClient:
 @asynccontextmanager
 async def visiting(client: UserClient, served: Served = V2ALPHA1, **options: Any) -> AsyncIterator[Visitor]:
     """Somebody who visits a dashboard of this cluster."""
-    dashboard = Dashboard(served.client(client), served, DashboardOptions(**options), bundle=PAGE)
+    gate = LoopbackGate(served.client(client))
+    dashboard = Dashboard(served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE)
+    async with running(dashboard, gate.token) as visitor:
+        visitor.code = gate.code
+        yield visitor
+
+
+@asynccontextmanager
+async def running(dashboard: Dashboard, token: str = "") -> AsyncIterator[Visitor]:
+    """Somebody with a token who visits this dashboard while it runs."""
     listening = anyio.Event()
 
     async def started() -> None:
@@ -126,7 +164,7 @@ async def visiting(client: UserClient, served: Served = V2ALPHA1, **options: Any
 
         tasks.start_soon(run)
         await listening.wait()
-        yield Visitor(dashboard, session)
+        yield Visitor(dashboard, session, token)
         tasks.cancel_scope.cancel()
 
 

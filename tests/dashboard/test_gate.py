@@ -54,12 +54,11 @@ async def test_names_of_loopback(client: UserClient) -> None:
 async def test_code(client: UserClient) -> None:
     """The code in the command line of the browser gives the token once, and is no token."""
     async with visiting(client) as visitor:
-        gate = visitor.dashboard.gate
-        assert (await visitor.json("/api/cluster", token=gate.code))[0] == 401
+        assert (await visitor.json("/api/cluster", token=visitor.code))[0] == 401
         assert (await visitor.json("/api/session", "POST", token="wrong"))[0] == 401
-        assert await visitor.json("/api/session", "POST", token=gate.code) == (200, {"token": gate.token})
-        assert (await visitor.json("/api/session", "POST", token=gate.code))[0] == 401
-        assert (await visitor.json("/api/session", "POST", token=gate.token))[0] == 401
+        assert await visitor.json("/api/session", "POST", token=visitor.code) == (200, {"token": visitor.token})
+        assert (await visitor.json("/api/session", "POST", token=visitor.code))[0] == 401
+        assert (await visitor.json("/api/session", "POST", token=visitor.token))[0] == 401
 
 
 @pytest.mark.parametrize("path", ["/", "/jobs/default/demo", "/assets/dashboard.js", "/api/cluster", "/api/trainjobs"])

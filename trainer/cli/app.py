@@ -44,6 +44,7 @@ _COMMANDS = {
     "status": ("trainer.cli.local.up", _LAPTOP),
     "cluster": ("trainer.cli.local.cluster", _SERVERS),
     "manager": ("trainer.cli.operate.manager", _SERVERS),
+    "dashboard-server": ("trainer.cli.operate.dashboard_server", _SERVERS),
     "plugins": ("trainer.cli.operate.plugins", _SERVERS),
     "crds": ("trainer.cli.operate.install", _SERVERS),
     "install-runtimes": ("trainer.cli.operate.install", _SERVERS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.access import resource_attributes
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.resource import Resource
 from trainer.kubernetes_yaml import dump
@@ -27,15 +28,7 @@ async def may(client: Client, verb: str, resource: Resource, key: ObjectKey, *, 
     Raises:
         KubeError: the API server does not say.
     """
-    attributes = {
-        "verb": verb,
-        "group": resource.group,
-        "resource": resource.plural,
-        "subresource": subresource,
-        "namespace": key.namespace,
-        "name": key.name,
-    }
-    spec = {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
+    spec = resource_attributes(verb, resource, key, subresource)
     review = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}, "spec": spec}
     status = (await client.create(_REVIEWS, review)).get("status") or {}
     return status.get("allowed") is True

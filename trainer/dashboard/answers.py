@@ -47,6 +47,13 @@ def refusal(status: int, message: str, **headers: str) -> web.Response:
     return response
 
 
+def unauthorized(message: str, login: str) -> web.Response:
+    """Why nobody is logged in, and how they can: see `trainer.dashboard.gate.Login`."""
+    response = data({"error": message, "login": login}, HTTPStatus.UNAUTHORIZED)
+    response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
 def failure(error: KubeError) -> web.Response:
     """What the API server has refused, with its status; 502 where it has not answered."""
     return refusal(error.code if isinstance(error, ApiError) else HTTPStatus.BAD_GATEWAY, str(error))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import anyio
 import msgspec
 
 from trainer.dashboard.event_stream import Changes, event_stream
 from trainer.dashboard.rows import row_of
+from trainer.dashboard.viewer import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer.dashboard.event_stream import EventStream
+    from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 PAUSE = 0.25
 """Seconds between two events of a stream: what changes meanwhile is sent at once."""
+RENEWAL = 60.0
+"""Seconds between two questions of an open list which TrainJobs its viewer may see."""
 
 
 class _Page:
@@ -56,26 +61,46 @@ class Board:
         self._rows.pop(obj.key, None)
         self._announce(obj.key)
 
-    async def stream(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def stream(self, request: web.BaseRequest, viewer: Viewer) -> web.StreamResponse:
         """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
 
+        They are those of the namespaces whose TrainJobs the viewer may list; they come and go with these rights.
         Beside them goes `problem`, with the text of what hinders the watch, empty when it is over.
         """
-        async with event_stream(request, self._clock, self._informer) as stream:
+        async with event_stream(request, self._clock, viewer, self._informer) as stream:
             await self._informer.wait_for_sync()
+            scope = Scope(viewer)
+            await scope.renew(self._namespaces())
             with self._page() as page:
-                await stream.send("rows", {"all": list(self._rows.values())})
-                await self._send_changes(stream, page)
+                await stream.send("rows", {"all": [row for key, row in self._rows.items() if scope.has(key.namespace)]})
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._renew, stream, page, scope)
+                    tasks.start_soon(self._send_changes, stream, page, scope)
         return stream.response
 
-    async def _send_changes(self, stream: EventStream, page: _Page) -> None:
+    async def _send_changes(self, stream: EventStream, page: _Page, scope: Scope) -> None:
         while True:
             await page.changes.wait()
             keys, page.pending = page.pending, set()
+            await scope.ask(key.namespace for key in keys)
+            keys = {key for key in keys if scope.has(key.namespace)}
             if keys:
                 changed = [self._rows[key] for key in keys if key in self._rows]
                 await stream.send("rows", {"changed": changed, "gone": [key for key in keys if key not in self._rows]})
                 await self._clock.sleep(PAUSE)
+
+    async def _renew(self, stream: EventStream, page: _Page, scope: Scope) -> None:
+        while True:
+            await self._clock.sleep(RENEWAL)
+            changed = await scope.renew(self._namespaces())
+            keys = [key for key in self._rows if key.namespace in changed]
+            if lost := [key for key in keys if not scope.has(key.namespace)]:
+                await stream.send("rows", {"changed": [], "gone": lost})
+            page.pending.update(keys)
+            page.changes.notify()
+
+    def _namespaces(self) -> set[str]:
+        return {key.namespace for key in self._rows}
 
     def _put(self, obj: CachedObject) -> None:
         row = msgspec.json.encode(row_of(obj.decode()))

@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
+import structlog
 from aiohttp import web
 
 from trainer.dashboard.answers import HEADERS
 from trainer.kube.cache.failures import explain
+from trainer.kube.errors import KubeError, causes_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
+
+log = structlog.get_logger(__name__)
 
 _HEARTBEAT = 15.0
 """Seconds between two comments, by which a page notices that nothing comes any more."""
 _CHECK = 2.0
 """Seconds between two looks at an informer, which notifies nobody of its problems."""
+SIGN_IN_CHECK = 15.0
+"""Seconds between two looks whether the viewer is still signed in."""
 
 
 class EventStream:
@@ -51,6 +58,11 @@ class EventStream:
                 sent = text
             await clock.sleep(_CHECK)
 
+    async def wait_for_sign_out(self, viewer: Viewer, clock: Clock) -> None:
+        """Return when the viewer is not signed in any more."""
+        while await viewer.is_signed_in():
+            await clock.sleep(SIGN_IN_CHECK)
+
     async def _write(self, block: bytes) -> None:
         async with self._writing:
             await self.response.write(block)
@@ -58,10 +70,11 @@ class EventStream:
 
 @asynccontextmanager
 async def event_stream(
-    request: web.BaseRequest, clock: Clock, informer: Informer | None = None
+    request: web.BaseRequest, clock: Clock, viewer: Viewer, informer: Informer | None = None
 ) -> AsyncIterator[EventStream]:
-    """Answer a request with a stream, which ends with the body or when its reader has gone.
+    """Answer a request with a stream, which ends with the body, or when its reader has gone or is signed out.
 
+    It also ends where the API server does not say what the viewer may see: the page opens it again.
     With an informer, what hinders it is sent as events `problem`, also while the body waits for it to sync.
     """
     response = web.StreamResponse(headers=HEADERS)
@@ -69,15 +82,23 @@ async def event_stream(
     response.charset = "utf-8"
     await response.prepare(request)
     stream = EventStream(response)
+
+    async def end_with_sign_in(scope: anyio.CancelScope) -> None:
+        await stream.wait_for_sign_out(viewer, clock)
+        scope.cancel()
+
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream.beat, clock)
+            tasks.start_soon(end_with_sign_in, tasks.cancel_scope)
             if informer is not None:
                 tasks.start_soon(stream.report, informer, clock)
             yield stream
             tasks.cancel_scope.cancel()
     except* ConnectionError:  # nobody reads it any more
         pass
+    except* KubeError as group:
+        log.warning("ended a stream of the dashboard", error=str(causes_of(group)[0]))
 
 
 class Changes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.dashboard.board import PAUSE
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.event_stream import Changes, event_stream
@@ -14,7 +17,8 @@ from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET, jobset_names
 from trainer.dashboard.nodes import INVOLVED, events_of, involved_names, nodes_of
 from trainer.dashboard.rows import page_of
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import uid_of
+from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
+from trainer.kube.resource import EVENTS, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +26,13 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer.dashboard.event_stream import EventStream
-    from trainer.dashboard.metric_feed import MetricFeeds
+    from trainer.dashboard.metric_feed import MetricFeed, MetricFeeds
     from trainer.dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
 
 _CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
@@ -57,6 +62,34 @@ class _Listener:
             self._changes.notify()
 
 
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What the viewer of a page may see beside the TrainJob."""
+
+    pods: bool
+    events: bool
+    logs: bool
+
+    @classmethod
+    async def of(cls, viewer: Viewer, namespace: str) -> _Sight:
+        """That of the moment.
+
+        Raises:
+            KubeError: the API server does not say.
+        """
+        all_in = ObjectKey(namespace, "")
+        return cls(
+            await viewer.may("list", PODS, all_in),
+            await viewer.may("list", EVENTS, all_in),
+            await viewer.may("get", PODS, all_in, subresource="log"),
+        )
+
+    def problems(self, namespace: str) -> list[str]:
+        """What is missing on the page."""
+        parts = ((self.pods, "list pods"), (self.events, "list events"), (self.logs, "get pods/log"))
+        return [f"you may not {what} in the namespace {namespace}" for is_allowed, what in parts if not is_allowed]
+
+
 class JobPages:
     """Streams for the pages of TrainJobs.
 
@@ -70,10 +103,13 @@ class JobPages:
         self._feeds = feeds
         self._clock = clock
 
-    async def stream(self, request: web.BaseRequest, key: ObjectKey) -> web.StreamResponse:
-        """Push all about a TrainJob until it is deleted, or another has its name."""
+    async def stream(self, request: web.BaseRequest, key: ObjectKey, viewer: Viewer) -> web.StreamResponse:
+        """Push all about a TrainJob that its viewer may see, until it is deleted, or another has its name.
+
+        Whether they may see the TrainJob itself is for the caller to ask at first; it ends when they may not any more.
+        """
         changes = Changes()
-        async with event_stream(request, self._clock, self._jobs) as stream:
+        async with event_stream(request, self._clock, viewer, self._jobs) as stream:
             await self._jobs.wait_for_sync()
             job = self._jobs.lister.get(key)
             if job is not None:
@@ -87,21 +123,32 @@ class JobPages:
                         (informer, informer.add_handler(_Listener(changes, concerns))) for informer, concerns in shown
                     ]
                     try:
-                        async with self._feeds.of(job, changes) as feed:
-                            page = _Page(stream, CurveReader(feed.curves))
-                            while job is not None:
-                                async with move_on_after(self._clock, _CHECK):
-                                    await changes.wait()
-                                pods = near.pods.lister.by_index(PODS_OF_JOBSET, key.name)
-                                feed.see(pods)
-                                await page.send(job, pods, self._events(job, key, near), _problems(near, feed.problem))
-                                await self._clock.sleep(PAUSE)
-                                job = self._present(key, uid_of(job))
+                        job = await self._follow(stream, viewer, job, near, changes)
                     finally:
                         for informer, handler in handlers:
                             informer.remove_handler(handler)
-            await stream.send("gone", {})
+            if job is None:
+                await stream.send("gone", {})
         return stream.response
+
+    async def _follow(
+        self, stream: EventStream, viewer: Viewer, job: Object, near: Neighbourhood, changes: Changes
+    ) -> Object | None:
+        """Send what changes; returns None when the TrainJob is gone, and itself when its viewer may not see it."""
+        key, sight = key_of(job), await _Sight.of(viewer, namespace_of(job))
+        async with AsyncExitStack() as stack:
+            feed = await stack.enter_async_context(self._feeds.of(job, changes)) if sight.logs else None
+            page = _Page(stream, feed)
+            while (present := self._present(key, uid_of(job))) is not None and await viewer.may("get", TRAIN_JOBS, key):
+                sight = await _Sight.of(viewer, key.namespace)
+                pods = near.pods.lister.by_index(PODS_OF_JOBSET, key.name)
+                if feed is not None:
+                    feed.see(pods)
+                await page.send(present, pods, self._events(present, key, near), _problems(near), sight)
+                await self._clock.sleep(PAUSE)
+                async with move_on_after(self._clock, _CHECK):
+                    await changes.wait()
+        return present
 
     def _present(self, key: ObjectKey, uid: str) -> Object | None:
         job = self._jobs.lister.get(key)
@@ -115,28 +162,38 @@ class JobPages:
 class _Page:
     """What one page has been sent."""
 
-    def __init__(self, stream: EventStream, curves: CurveReader) -> None:
+    def __init__(self, stream: EventStream, feed: MetricFeed | None) -> None:
         self._stream = stream
-        self._curves = curves
+        self._feed = feed
+        self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, bytes] = {}
 
-    async def send(self, job: Object, pods: list[Object], events: list[Object], problems: list[str]) -> None:
+    async def send(
+        self, job: Object, pods: list[Object], events: list[Object], problems: list[str], sight: _Sight
+    ) -> None:
         """Send what has changed."""
-        parts = {"job": page_of(job), "nodes": nodes_of(pods), "events": events, "problems": problems}
+        problems = [*problems, *sight.problems(namespace_of(job))]
+        if self._feed is not None and self._feed.problem and sight.logs:
+            problems.append(f"metrics cannot be read: {self._feed.problem}")
+        parts = {
+            "job": page_of(job),
+            "nodes": nodes_of(pods if sight.pods else ()),
+            "events": events if sight.events else [],
+            "problems": problems,
+        }
         for name, content in parts.items():
             encoded = msgspec.json.encode(content)
             if self._sent.get(name) != encoded:
                 self._sent[name] = encoded
                 await self._stream.send(name, msgspec.Raw(encoded))
-        if (news := self._curves.news()) is not None:
+        if self._curves is not None and sight.logs and (news := self._curves.news()) is not None:
             await self._stream.send("metrics", news)
 
 
-def _problems(near: Neighbourhood, of_metrics: str) -> list[str]:
-    """What the page cannot show, and why."""
+def _problems(near: Neighbourhood) -> list[str]:
+    """What cannot be shown to anybody, and why."""
     informers = (near.pods, near.events)
-    found = [f"{each.resource.plural} cannot be watched: {each.last_error}" for each in informers if each.last_error]
-    return [*found, *([f"metrics cannot be read: {of_metrics}"] if of_metrics else [])]
+    return [f"{each.resource.plural} cannot be watched: {each.last_error}" for each in informers if each.last_error]
 
 
 def _is_or_may_shadow(key: ObjectKey, job: CachedObject) -> bool:

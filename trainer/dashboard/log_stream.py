@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from trainer.dashboard.event_stream import EventStream
     from trainer.dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer.dashboard.viewer import Viewer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.podlogs.instant import Instant
@@ -46,21 +47,20 @@ class LogSource(NamedTuple):
 class LogStreams:
     """Streams of logs: `lines` of a source by its number, and `end`, with the reason, when it writes nothing more."""
 
-    def __init__(self, client: Client, neighbourhoods: Neighbourhoods, clock: Clock) -> None:
-        self._client = client
+    def __init__(self, neighbourhoods: Neighbourhoods, clock: Clock) -> None:
         self._neighbourhoods = neighbourhoods
         self._clock = clock
 
     async def stream(
-        self, request: web.BaseRequest, namespace: str, sources: tuple[LogSource, ...]
+        self, request: web.BaseRequest, namespace: str, sources: tuple[LogSource, ...], viewer: Viewer
     ) -> web.StreamResponse:
-        """Push the last lines of each container and all that follow."""
-        async with event_stream(request, self._clock) as stream:
+        """Push the last lines of each container and all that follow, as its viewer may read them."""
+        async with event_stream(request, self._clock, viewer) as stream:
             with self._neighbourhoods.of(namespace) as near:
                 await near.pods.wait_for_sync()
                 async with anyio.create_task_group() as tasks:
                     for number, source in enumerate(sources):
-                        follower = _Follower(self._client, self._clock, namespace, source, near)
+                        follower = _Follower(viewer.client, self._clock, namespace, source, near)
                         tasks.start_soon(follower.run, stream, number)
         return stream.response
 

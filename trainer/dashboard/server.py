@@ -11,32 +11,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import anyio.to_thread
 import msgspec
+from aiohttp import web
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.dashboard.actions import Actions, may
-from trainer.dashboard.answers import data, failure, refusal
+from trainer.dashboard.answers import data, failure, refusal, unauthorized
 from trainer.dashboard.board import Board
 from trainer.dashboard.bundle import Bundle
-from trainer.dashboard.gate import Gate
+from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.job_page import JobPages
 from trainer.dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer.dashboard.metric_feed import MetricFeeds
 from trainer.dashboard.neighbourhoods import Neighbourhoods
+from trainer.dashboard.viewer import may_list
 from trainer.kube.cache.cache import Cache
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.errors import KubeError
+from trainer.kube.errors import KubeError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Awaitable, Callable
 
-    from aiohttp import web
-
     from trainer.api.v1alpha1.discovery import Served
+    from trainer.dashboard.gate import Gate
+    from trainer.dashboard.viewer import Viewer
+    from trainer.kube.cache.informer import Informer
     from trainer.kube.client import Client
 
 HOST = "127.0.0.1"
@@ -59,7 +64,11 @@ class DashboardOptions:
     cluster: str = ""
     """What the page calls the cluster, such as its address."""
     port: int = 0
-    """On loopback. Default: a free one."""
+    """Default: a free one."""
+    host: str = HOST
+    """Address to listen on; "" is all of them. Default: loopback."""
+    tls: ssl.SSLContext | None = None
+    """For HTTPS. Default: none, plain HTTP, which is for loopback."""
 
 
 class _Change(msgspec.Struct):
@@ -73,18 +82,21 @@ class _Views:
     """What is shown, once it is known of which namespaces."""
 
     namespace: str
+    jobs: Informer
     board: Board
     pages: JobPages
     logs: LogStreams
 
 
 class Dashboard:
-    """Serves the page and its API on loopback while `run` does.
+    """Serves the page and its API while `run` does.
 
     Args:
-        client: of the user; its users see TrainJobs in the form of the model.
+        client: reads what several viewers are shown, each after a question whether they may see it; all else is asked
+            with the client of the viewer. Its users see TrainJobs in the form of the model.
         served: the version that the cluster serves.
         options: what is shown, and where.
+        gate: who may ask. Default: the user alone whose client it is, by a token in the address.
         clock: for pauses and limits of time.
         bundle: the page; default: that of the package.
     """
@@ -95,25 +107,33 @@ class Dashboard:
         served: Served,
         options: DashboardOptions,
         *,
+        gate: Gate | None = None,
         clock: Clock | None = None,
         bundle: Bundle | None = None,
     ) -> None:
-        self.gate = Gate()
-        self._client = client
+        self._gate: Gate = gate or LoopbackGate(client)
+        self._served = served
+        self._reader = client
         self._options = options
         self._clock = clock or SystemClock()
         self._bundle = bundle
-        self._actions = Actions(client, served)
         self._views: _Views | None = None
         limits = ConnectionLimits(max_connections=_CONNECTIONS)
-        where = HttpServerOptions(HOST, options.port, limits)
+        where = HttpServerOptions(options.host, options.port, limits, options.tls)
         self._server = HttpServer("dashboard", self._answer, where, clock=self._clock, metrics=Metrics())
 
     @property
     def address(self) -> str:
         """Where it listens; known when it has started."""
         host, port = self._server.address
-        return f"http://{host}:{port}/"
+        return f"{'http' if self._options.tls is None else 'https'}://{host}:{port}/"
+
+    async def check(self) -> None:
+        """Ready check: raises a KubeError until it listens and knows the TrainJobs."""
+        if self._views is None or not self._server.started.is_set():
+            raise KubeError("the dashboard has not started yet")
+        if self._views.jobs.problem is not None:
+            raise KubeError(self._views.jobs.problem)
 
     async def run(self, *, started: Callable[[], Awaitable[None]]) -> None:
         """Serve until cancelled; `started` is called when it listens.
@@ -123,17 +143,18 @@ class Dashboard:
             KubeError: the API server does not say what the user may see.
         """
         self._bundle = self._bundle or await anyio.to_thread.run_sync(Bundle.read)
-        cache = Cache(self._client, clock=self._clock)
+        cache = Cache(self._reader, clock=self._clock)
         async with anyio.create_task_group() as tasks:
             namespace = await self._namespace()
             jobs = cache.informer(TRAIN_JOBS, Selection(namespace or None))
             neighbourhoods = Neighbourhoods(cache)
-            feeds = MetricFeeds(self._client, self._clock, tasks)
+            feeds = MetricFeeds(self._reader, self._clock, tasks)
             self._views = _Views(
                 namespace,
+                jobs,
                 Board(jobs, self._clock),
                 JobPages(jobs, neighbourhoods, feeds, self._clock),
-                LogStreams(self._client, neighbourhoods, self._clock),
+                LogStreams(neighbourhoods, self._clock),
             )
             tasks.start_soon(cache.run)
             tasks.start_soon(partial(self._server.run, anyio.sleep_forever))
@@ -144,12 +165,12 @@ class Dashboard:
         """The one whose TrainJobs are shown; "" for all."""
         if self._options.namespace:
             return self._options.namespace
-        may_list_all = await may(self._client, "list", TRAIN_JOBS, ObjectKey("", ""))
+        may_list_all = await may(self._reader, "list", TRAIN_JOBS, ObjectKey("", ""))
         return "" if may_list_all else self._options.home
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         assert self._bundle is not None
-        if (refused := self.gate.refusal_of_host(request, self._server.address[1])) is not None:
+        if (refused := self._gate.refusal_of_host(request, self._server.address[1])) is not None:
             return refused
         parts = request.path.removeprefix("/").split("/")
         if parts[0] != "api":
@@ -157,44 +178,58 @@ class Dashboard:
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "pages are only read", Allow="GET, HEAD")
             return self._bundle.answer(request.path) or refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
         if parts[1:] == ["session"] and request.method == "POST":
-            return self.gate.exchange(request)
-        if (refused := self.gate.refusal_of_token(request)) is not None:
-            return refused
+            return self._gate.exchange(request)
+        viewer = await self._gate.viewer(request)
+        if isinstance(viewer, web.Response):
+            return viewer
         try:
-            return await self._answer_api(request, parts[1:])
+            return await self._answer_api(request, parts[1:], viewer)
+        except UnauthorizedError as error:
+            return unauthorized(str(error), self._gate.login)
         except KubeError as error:
             return failure(error)
 
-    async def _answer_api(self, request: web.BaseRequest, parts: list[str]) -> web.StreamResponse:
+    async def _answer_api(self, request: web.BaseRequest, parts: list[str], viewer: Viewer) -> web.StreamResponse:
         views = self._views
         assert views is not None
         match request.method, parts:
             case "GET", ["cluster"]:
-                return data({"cluster": self._options.cluster, "namespace": views.namespace})
+                return data(
+                    {
+                        "cluster": self._options.cluster,
+                        "namespace": views.namespace,
+                        "user": viewer.name,
+                        "login": self._gate.login,
+                        "isWhole": await may_list(viewer, views.namespace),
+                    }
+                )
             case "GET", ["trainjobs"]:
                 self._server.unlimit(request)
-                return await views.board.stream(request)
+                return await views.board.stream(request, viewer)
             case "GET", ["logs", namespace] if _NAME.fullmatch(namespace):
-                return await self._stream_logs(request, namespace, views.logs)
+                return await self._stream_logs(request, namespace, views.logs, viewer)
             case _, ["trainjobs", namespace, name, *rest] if _NAME.fullmatch(namespace) and _NAME.fullmatch(name):
-                return await self._answer_job(request, ObjectKey(namespace, name), rest, views.pages)
+                return await self._answer_job(request, ObjectKey(namespace, name), rest, views.pages, viewer)
         return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
     async def _answer_job(
-        self, request: web.BaseRequest, key: ObjectKey, rest: list[str], pages: JobPages
+        self, request: web.BaseRequest, key: ObjectKey, rest: list[str], pages: JobPages, viewer: Viewer
     ) -> web.StreamResponse:
+        actions = Actions(viewer.client, self._served)
         match request.method, rest:
             case "GET", []:
+                if not await viewer.may("get", TRAIN_JOBS, key):
+                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {key.namespace}")
                 self._server.unlimit(request)
-                return await pages.stream(request, key)
+                return await pages.stream(request, key, viewer)
             case "GET", ["rights"]:
-                return data(await self._actions.rights(key))
+                return data(await actions.rights(key))
             case "GET", ["yaml"]:
-                return data({"yaml": await self._actions.manifest(key)})
+                return data({"yaml": await actions.manifest(key)})
             case "POST", ["suspend" | "resume" as verb]:
-                return await self._change(request, partial(self._actions.set_suspend, key, suspend=verb == "suspend"))
+                return await self._change(request, partial(actions.set_suspend, key, suspend=verb == "suspend"))
             case "DELETE", []:
-                return await self._change(request, partial(self._actions.delete, key))
+                return await self._change(request, partial(actions.delete, key))
         return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
     async def _change(self, request: web.BaseRequest, change: Callable[[str], Awaitable[None]]) -> web.Response:
@@ -208,13 +243,19 @@ class Dashboard:
         await change(asked.uid)
         return data({})
 
-    async def _stream_logs(self, request: web.BaseRequest, namespace: str, logs: LogStreams) -> web.StreamResponse:
+    async def _stream_logs(
+        self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer
+    ) -> web.StreamResponse:
         asked = request.query.getall("source", [])
-        sources = [tuple(source.split("/")) for source in asked]
-        if not 0 < len(sources) <= SOURCES or any(not _is_source(source) for source in sources):
+        parts = [tuple(source.split("/")) for source in asked]
+        if not 0 < len(parts) <= SOURCES or any(not _is_source(source) for source in parts):
             return refusal(HTTPStatus.BAD_REQUEST, f"source must be POD/CONTAINER, 1 to {SOURCES} times")
+        sources = tuple(LogSource(*source) for source in parts)
+        for pod in {source.pod for source in sources}:
+            if not await viewer.may("get", PODS, ObjectKey(namespace, pod), subresource="log"):
+                return refusal(HTTPStatus.FORBIDDEN, f"you may not get pods/log in the namespace {namespace}")
         self._server.unlimit(request)
-        return await logs.stream(request, namespace, tuple(LogSource(*source) for source in sources))
+        return await logs.stream(request, namespace, sources, viewer)
 
 
 def _is_source(parts: tuple[Any, ...]) -> bool:

@@ -11,6 +11,7 @@ import typer
 from trainer.cli.console import note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 
 if TYPE_CHECKING:
@@ -36,17 +37,18 @@ def dashboard(
 
     async def run(cluster: ConnectedCluster) -> None:
         options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port)
-        page = Dashboard(cluster.client, cluster.served, options)
-        await page.run(started=_announcement(page, with_browser=browser))
+        gate = LoopbackGate(cluster.client)
+        page = Dashboard(cluster.client, cluster.served, options, gate=gate)
+        await page.run(started=_announcement(page, gate, with_browser=browser))
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), run))
 
 
-def _announcement(page: Dashboard, *, with_browser: bool) -> Callable[[], Awaitable[None]]:
+def _announcement(page: Dashboard, gate: LoopbackGate, *, with_browser: bool) -> Callable[[], Awaitable[None]]:
     async def announce() -> None:
-        say(f"dashboard: {page.address}#token={page.gate.token}")
+        say(f"dashboard: {page.address}#token={gate.token}")
         # Command lines can be read by every account of this machine: this address works once.
-        opened = f"{page.address}#code={page.gate.code}"
+        opened = f"{page.address}#code={gate.code}"
         if with_browser:
             # Browsers of the terminal run until they are closed, and nothing waits for a daemon at the end.
             threading.Thread(target=_open, args=(opened,), name="browser", daemon=True).start()

@@ -1,0 +1,120 @@
+"""config/dashboard: what it runs is restricted, reached, and may do what it does and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aiohttp
+import anyio
+import pytest
+
+import trainer
+from tests.config.kustomized import of_kind, rendered
+from tests.config.pod_security import violations
+from tests.config.schemas import VERSIONS, check
+from tests.config.test_references import only, ports
+from tests.config.test_roles import VERBS, as_texts, grants
+from tests.dashboard.conftest import node_pod, train_job
+from tests.dashboard.members import READS, TOKEN, ClusterClient
+from tests.dashboard.test_cluster_server import serving
+from tests.dashboard.test_server import event
+from trainer.kube.objects import labels_of, name_of
+from trainer.kube.testing import StreamingLists
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+OF_REVIEWS = {"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"}
+
+
+@pytest.fixture
+def objects() -> list[Object]:
+    """What config/dashboard applies."""
+    return rendered("dashboard")
+
+
+@pytest.mark.parametrize("overlay", ["dashboard", "dashboard-impersonation"])
+def test_objects(overlay: str) -> None:
+    """They fit their schemas, have our labels, and are in the namespace of the manager."""
+    for obj in rendered(overlay):
+        for version in VERSIONS:
+            check(obj, version)
+        assert labels_of(obj)["app.kubernetes.io/name"] == "trainer"
+        assert labels_of(obj)["app.kubernetes.io/component"] == "dashboard"
+        assert obj["metadata"].get("namespace", "trainer-system") == "trainer-system"
+
+
+def test_pod(objects: list[Object]) -> None:
+    """Its namespace, which is restricted, takes the pod, which has the image of the manager and all that it names."""
+    pod = only(objects, "Deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert violations(pod) == []
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["image"] == f"trainer-operator:{trainer.__version__}"
+    assert pod["serviceAccountName"] == name_of(only(objects, "ServiceAccount"))
+    assert set(container["resources"]["limits"]) == {"memory"}
+
+
+def test_ways_to_the_pod(objects: list[Object]) -> None:
+    """Deployment, Service and policy select the pod and not the manager; only the page is reached from outside."""
+    template = only(objects, "Deployment")["spec"]["template"]
+    service, policy = only(objects, "Service")["spec"], only(objects, "NetworkPolicy")["spec"]
+    (manager,) = of_kind(rendered("manager"), "Deployment")
+    selectors = (
+        only(objects, "Deployment")["spec"]["selector"]["matchLabels"],
+        service["selector"],
+        policy["podSelector"]["matchLabels"],
+    )
+    for selector in selectors:
+        assert selector.items() <= labels_of(template).items()
+        assert not selector.items() <= labels_of(manager["spec"]["template"]).items()
+    (rule,) = policy["ingress"]
+    assert {port["port"] for port in rule["ports"]} == {port["targetPort"] for port in service["ports"]} == {"page"}
+    assert ports(template) == {"page": 8443, "health": 8081}
+
+
+def test_bindings(objects: list[Object]) -> None:
+    """The roles are for the account of the dashboard alone, and the right to impersonate comes apart."""
+    for overlay in (objects, rendered("dashboard-impersonation")):
+        binding = only(overlay, "ClusterRoleBinding")
+        assert binding["roleRef"]["name"] == name_of(only(overlay, "ClusterRole"))
+        assert [(each["namespace"], each["name"]) for each in binding["subjects"]] == [
+            ("trainer-system", "trainer-dashboard")
+        ]
+    verbs = {verb for _, _, verb in grants(only(objects, "ClusterRole"))}
+    assert verbs == {"list", "watch", "get", "create"}
+    (rule,) = only(rendered("dashboard-impersonation"), "ClusterRole")["rules"]
+    assert rule["verbs"] == ["impersonate"]
+
+
+async def test_the_role_allows_what_the_dashboard_does(objects: list[Object]) -> None:
+    """With a list and a page open, whose user may see everything, it asks for what its role allows and nothing else."""
+    used = await requests_of_pages(StreamingLists.SERVED) | await requests_of_pages(StreamingLists.REFUSED)
+    allowed = grants(only(objects, "ClusterRole"))
+    assert as_texts(used - allowed) == set()
+    assert as_texts(allowed - used) == OF_REVIEWS
+
+
+async def requests_of_pages(streaming: StreamingLists) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of all requests of the dashboard's own account."""
+    cluster = ClusterClient(train_job(), node_pod("demo"), event("demo", "Started"))
+    cluster.faults.streaming_lists = streaming
+    cluster.log("demo-node-0-0-abcde", "default", "node").write(b"hello\n")
+    cluster.grant(*READS)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        serving(cluster, is_secure=False) as server,
+        aiohttp.ClientSession(headers=headers) as session,
+        session.get(f"{server.address}api/trainjobs") as rows,
+        session.get(f"{server.address}api/trainjobs/default/demo") as page,
+    ):
+        await rows.content.readuntil(b"\n\n")
+        await page.content.readuntil(b"\n\n")
+        with anyio.fail_after(20):
+            while not cluster.requests_of("log"):
+                await page.content.readany()
+    return {
+        (request.resource.group, f"{request.resource.plural}{request.subresource and f'/{request.subresource}'}", verb)
+        for request in cluster.requests
+        for verb in VERBS.get(request.verb, {request.verb})
+    }
