@@ -215,6 +215,21 @@ CASES = {
             )
         ),
     ),
+    "claim-of-an-earlier-trainjob": Case(
+        "JobsCreationFailed",
+        "does not match existing PVC output-demo",
+        "take another name, since the claim output-demo of an earlier TrainJob of this name was kept",
+        "kubectl describe pvc output-demo",
+        train_job(
+            condition(
+                "Created",
+                "False",
+                "JobsCreationFailed",
+                'admission webhook "vjobset.kb.io" denied the request: spec.volumeClaimPolicies[1].template[0].spec: '
+                "Invalid value: spec does not match existing PVC output-demo in namespace default",
+            )
+        ),
+    ),
     "suspended-by-somebody": Case(
         "Suspended",
         "TrainJob demo is suspended by kubectl-patch at 2026-01-01T00:58:00Z",

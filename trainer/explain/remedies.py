@@ -58,6 +58,15 @@ _REFUSALS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Advice]],
         ),
     ),
     (
+        # JobSet takes a claim that exists only if it is, to the field, the one of its template.
+        re.compile(rf"spec does not match existing PVC {_NAME} in namespace"),
+        lambda found, namespace: Advice(
+            f"take another name, since the claim {found[1]} of an earlier TrainJob of this name was kept with what it "
+            f"holds, or delete the claim ({kubectl('delete', 'pvc', found[1], namespace=namespace)})",
+            kubectl("describe", "pvc", found[1], namespace=namespace),
+        ),
+    ),
+    (
         re.compile(r'admission webhook "([^"]+)" denied the request'),
         lambda found, _namespace: Advice(
             f"change what the policy behind {found[1]} refuses, or ask its owner",
