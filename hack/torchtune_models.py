@@ -187,10 +187,14 @@ MODELS: Final = (
 """By the names of their runtimes."""
 
 MEASURED: Final = {
+    "gemma/2B_lora_single_device": "9.0 GiB on an H100, 4 sequences of 512 tokens",
     "llama3_1/8B_full_single_device": "18.9 GiB on a 4090",
     "llama3_1/8B_lora_single_device": "16.2 GiB on a 4090",
     "llama3_1/8B_qlora_single_device": "7.4 GiB on a 4090",
     "llama3_1/70B_full": "13.9 GiB on each of 8 A100, with CPU offload",
     "llama3_1/70B_lora": "27.6 GiB on each of 8 A100",
+    "llama3_2/1B_full_single_device": "9.5 GiB on an H100, 4 sequences of 512 tokens",
+    "llama3_2/1B_lora_single_device": "7.7 GiB on an H100, 4 sequences of 512 tokens",
 }
-"""Peaks of GPU memory, by configuration, from the README of torchtune 0.6.1."""
+"""Peaks of GPU memory, by configuration: from `python -m benchmarks.fine_tuning` on an H100, others from the README of
+torchtune 0.6.1."""

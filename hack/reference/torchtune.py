@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
 
 from hack.reference.markdown import code, page, table
 from hack.torchtune_models import MEASURED, MODELS
@@ -31,8 +33,9 @@ def torchtune() -> str:
         "## GPU memory",
         "The state is what weights, gradients and optimizer take on each GPU, computed from the parameters of the "
         "configuration in bf16; full fine-tuning on one device pages its optimizer to the memory of the CPU. What a "
-        "batch needs comes on top, so a GPU must have more than the state. What torchtune has measured is in "
-        "[its README](https://github.com/pytorch/torchtune/tree/v0.6.1#memory-and-training-speed).",
+        "batch needs comes on top, so a GPU must have more than the state. What was measured on an H100 is "
+        "what PyTorch had reserved at most, by `python -m benchmarks.fine_tuning`; the rest is from "
+        "[torchtune's README](https://github.com/pytorch/torchtune/tree/v0.6.1#memory-and-training-speed).",
         table(
             (
                 "runtime",
@@ -63,19 +66,27 @@ def _variant(model: Model, variant: Variant) -> tuple[str, ...]:
         code(model.runtime),
         str(variant.method),
         str(gpus),
-        code(_settings(model, variant, gpus)) if variant != model.variant else "",
+        code(_written(settings(model, variant, gpus))) if variant != model.variant else "",
         code(configuration),
         f"{model.state(variant, gpus):.1f}",
         MEASURED.get(configuration, ""),
     )
 
 
-def _settings(model: Model, variant: Variant, gpus: int) -> str:
-    """What a TrainJob says to get the variant instead of that of the runtime."""
-    words = []
+def settings(model: Model, variant: Variant, gpus: int) -> dict[str, Any]:
+    """What `spec.trainer` of a TrainJob says to get the variant instead of that of the runtime."""
+    said: dict[str, Any] = {}
     if variant.method is not model.method:
-        words += ["command: [tune, run]"] if variant.method is Method.FULL else []
-        words += [f"args: ['{_ARGS[variant.method]}']"] if _ARGS[variant.method] else []
+        if variant.method is Method.FULL:
+            said["command"] = ["tune", "run"]
+        if _ARGS[variant.method]:
+            said["args"] = [_ARGS[variant.method]]
     if gpus != model.gpus:
-        words.append(f"resourcesPerNode: {{limits: {{nvidia.com/gpu: {gpus}}}}}")
-    return ", ".join(words)
+        said["resourcesPerNode"] = {"limits": {"nvidia.com/gpu": gpus}}
+    return said
+
+
+def _written(said: dict[str, Any]) -> str:
+    """The settings in one line of YAML."""
+    text = yaml.safe_dump(said, default_flow_style=True, sort_keys=False, width=1000).strip()
+    return text[1:-1]
