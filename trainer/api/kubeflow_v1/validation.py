@@ -38,7 +38,8 @@ def errors_of(job: Job, kind: JobKind) -> Iterator[FieldError]:
     for role, replica in roles.items():
         if role in kind.roles:
             field = f"{path}[{role}].template"
-            yield from _check_containers(replica, job, kind, f"{field}.spec.containers")
+            main = kind.container or _main_container(job, role)
+            yield from _check_containers(replica, main, f"{field}.spec.containers")
             yield from semantic_pod_template_errors(replica.template, field)
     if isinstance(job, PyTorchJob):
         yield from _check_elastic(job, path)
@@ -73,10 +74,14 @@ def _check_roles(roles: dict[str, ReplicaSpec], kind: JobKind, path: str) -> Ite
         yield invalid(path, single, "must not have both: a training has one chief, which Master is another name of")
 
 
-def _check_containers(replica: ReplicaSpec, job: Job, kind: JobKind, path: str) -> Iterator[FieldError]:
+def _main_container(job: Job, role: str) -> str | None:
+    """The container that an MPIJob names, which its launcher must have; workers without it have their first."""
+    return job.spec.main_container if isinstance(job, MPIJob) and role == "Launcher" else None
+
+
+def _check_containers(replica: ReplicaSpec, wanted: str | None, path: str) -> Iterator[FieldError]:
     containers = replica.template["spec"]["containers"]
     names = [container["name"] for container in containers]
-    wanted = job.spec.main_container if isinstance(job, MPIJob) else kind.container
     if wanted and wanted not in names:
         yield required(path, f"one must be called {wanted}, which trains; there are {listed(names)}")
     for container in containers:

@@ -1,0 +1,401 @@
+"""Jobs of the Training and MPI Operator, converted by `trainer convert`, train as they are written.
+
+Their scripts read the variables that the operators gave them, and know nothing of TrainJobs.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from e2e.cluster import IMAGE
+from e2e.debian_packages import needs
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+TORCH = """
+import os, sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+total = torch.tensor([float(dist.get_rank() + 1)])
+dist.all_reduce(total)
+role = " ".join(sys.argv[1:]) or "node"
+print(f"{role} {dist.get_rank()} of {dist.get_world_size()} has {total.item():.0f}\\n", end="", flush=True)
+dist.barrier()
+dist.destroy_process_group()
+"""
+JAX = """
+import os, jax
+from jax.experimental.multihost_utils import process_allgather
+import jax.numpy as jnp
+number = int(os.environ["PROCESS_ID"])
+jax.distributed.initialize(
+    coordinator_address=f"{os.environ['COORDINATOR_ADDRESS']}:{os.environ['COORDINATOR_PORT']}",
+    num_processes=int(os.environ["NUM_PROCESSES"]),
+    process_id=number,
+)
+total = int(process_allgather(jnp.array([number + 1])).sum())
+print(f"node {number} of {jax.process_count()} has {total}\\n", end="", flush=True)
+"""
+XGBOOST = """
+import os, socket, time
+from xgboost import collective
+from xgboost.tracker import RabitTracker
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+assert len(os.environ["WORKER_ADDRS"].split(",")) == size - 1
+deadline = time.monotonic() + 120
+while True:
+    try:
+        address = socket.getaddrinfo(host, None)[0][4][0]
+        break
+    except socket.gaierror:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+if rank == 0:
+    tracker = RabitTracker(host_ip=address, n_workers=size, port=port, sortby="task")
+    tracker.start()
+with collective.CommunicatorContext(
+    dmlc_tracker_uri=address, dmlc_tracker_port=port, dmlc_task_id=f"{rank:03}", dmlc_retry=16
+):
+    import numpy as np
+    total = collective.allreduce(np.array([rank + 1.0]), collective.Op.SUM)
+    print(f"node {collective.get_rank()} of {collective.get_world_size()} has {total[0]:.0f}\\n", end="", flush=True)
+if rank == 0:
+    tracker.wait_for()
+"""
+PADDLE = """
+import paddle, paddle.distributed as dist
+dist.init_parallel_env()
+total = paddle.to_tensor([float(dist.get_rank() + 1)])
+dist.all_reduce(total)
+print(f"node {dist.get_rank()} of {dist.get_world_size()} has {total.item():.0f}\\n", end="", flush=True)
+"""
+WORKERS = """
+import os, tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+context = strategy.cluster_resolver
+@tf.function
+def step():
+    def replica():
+        number = tf.cast(context.task_id + 1, tf.float32)
+        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, number)
+    return strategy.run(replica)
+total = float(step())
+print(f"node {context.task_id} of {strategy.num_replicas_in_sync} has {total:.0f}\\n", end="", flush=True)
+"""
+SERVERS = """
+import tensorflow as tf
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+role, index = resolver.task_type, resolver.task_id
+if role != "chief":
+    tf.distribute.Server(resolver.cluster_spec(), job_name=role, task_index=index, protocol="grpc").join()
+strategy = tf.distribute.ParameterServerStrategy(resolver)
+coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+with strategy.scope():
+    total = tf.Variable(0)
+@tf.function
+def step():
+    total.assign_add(1)
+for _ in range(10):
+    coordinator.schedule(step)
+coordinator.join()
+tasks = resolver.cluster_spec().num_tasks("worker")
+print(f"node {index} of {tasks} has {int(total.numpy())}\\n", end="", flush=True)
+"""
+MPI = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+total = world.allreduce(world.rank + 1)
+print(f"node {world.rank} of {world.size} has {total}\\n", end="", flush=True)
+"""
+SERVER = (
+    "mkdir -p /run/sshd; exec /usr/sbin/sshd -D -e -f /dev/null -h /root/.ssh/id_rsa "
+    "-o AuthorizedKeysFile=/root/.ssh/authorized_keys -o StrictModes=no -o PidFile=none -o LogLevel=FATAL"
+)
+"""What the configuration of the images of the MPI Operator says."""
+DEFINITION: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "pytorchjobs.kubeflow.org"},
+    "spec": {
+        "group": "kubeflow.org",
+        "scope": "Namespaced",
+        "names": {
+            "kind": "PyTorchJob",
+            "plural": "pytorchjobs",
+            "singular": "pytorchjob",
+            "listKind": "PyTorchJobList",
+        },
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+"""PyTorchJobs, of which only the name matters here."""
+
+
+def role(container: str, command: list[str], replicas: int = 1, restart: str = "Never") -> dict[str, Any]:
+    """The replicas of one role."""
+    containers = [{"name": container, "image": IMAGE, "command": command}]
+    return {"replicas": replicas, "restartPolicy": restart, "template": {"spec": {"containers": containers}}}
+
+
+def job(kind: str, roles: dict[str, Any], version: str = "v1", **spec: Any) -> dict[str, Any]:
+    """A job, called demo."""
+    field = {
+        "PyTorchJob": "pytorch",
+        "JAXJob": "jax",
+        "TFJob": "tf",
+        "XGBoostJob": "xgb",
+        "PaddleJob": "paddle",
+        "MPIJob": "mpi",
+    }[kind]
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": kind,
+        "metadata": {"name": "demo"},
+        "spec": {f"{field}ReplicaSpecs": roles} | spec,
+    }
+
+
+def python(script: str, *arguments: str) -> list[str]:
+    """Run a script."""
+    return ["python", "-u", "-c", script, *arguments]
+
+
+def torchrun(script: str) -> list[str]:
+    """Run a script by torchrun."""
+    return started("torchrun", script)
+
+
+def started(launcher: str, script: str) -> list[str]:
+    """Run a script by a launcher, which needs a file."""
+    return ["sh", "-c", f"cd $(mktemp -d)\ncat > train.py <<'END'\n{script}\nEND\nexec {launcher} train.py"]
+
+
+def submit(cluster: Cluster, manifest: dict[str, Any]) -> None:
+    """Convert a job and submit the result."""
+    result = cluster.trainer("convert", "-f", "-", stdin=yaml.safe_dump(manifest))
+    assert result.returncode == 0, result.stderr
+    cluster.apply(*yaml.safe_load_all(result.stdout))
+
+
+def log_of(cluster: Cluster) -> str:
+    """What all pods have written."""
+    selector = "jobset.sigs.k8s.io/jobset-name=demo"
+    return cluster.kubectl("logs", "-l", selector, "--tail=-1", "--max-log-requests=10").stdout
+
+
+def check(cluster: Cluster, nodes: list[str], total: int, timeout: float = 240) -> None:
+    """The training completes, and each node has the sum of all.
+
+    A pod that still runs when others have decided the training is deleted, with its log.
+    """
+    state = cluster.wait_for_state("demo", "Complete", "Failed", timeout=timeout)
+    log = log_of(cluster)
+    assert state == "Complete", log
+    found = re.findall(r"^(\w+ \d of \d) has", log, re.MULTILINE)
+    assert found, log
+    assert set(found) <= set(nodes), log
+    assert set(re.findall(r" of \d has (\d+)$", log, re.MULTILINE)) == {str(total)}
+
+
+@pytest.fixture
+def pod_network(cluster: Cluster) -> None:
+    """Pods that listen on one port take networks of their own."""
+    if not cluster.is_local:
+        pytest.skip("needs an image with the framework")
+    if not cluster.pod_network.startswith("netns"):
+        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "nodes", "total"),
+    [
+        pytest.param(
+            job(
+                "PyTorchJob",
+                {
+                    name: role("pytorch", python(TORCH), count, "OnFailure")
+                    for name, count in (("Master", 1), ("Worker", 2))
+                },
+            ),
+            ["node 0 of 3", "node 1 of 3", "node 2 of 3"],
+            6,
+            id="pytorch",
+        ),
+        pytest.param(
+            job(
+                "PyTorchJob",
+                {name: role("pytorch", torchrun(TORCH)) for name in ("Master", "Worker")},
+                nprocPerNode="2",
+            ),
+            [f"node {rank} of 4" for rank in range(4)],
+            10,
+            id="pytorch-torchrun",
+        ),
+        pytest.param(
+            job(
+                "PyTorchJob",
+                {
+                    "Master": role("pytorch", python(TORCH, "master")),
+                    "Worker": role("pytorch", python(TORCH, "worker"), 2),
+                },
+            ),
+            ["master 0 of 3", "worker 1 of 3", "worker 2 of 3"],
+            6,
+            id="pytorch-unequal",
+        ),
+        pytest.param(
+            job(
+                "PyTorchJob",
+                {"Worker": role("pytorch", torchrun(TORCH), 2, "OnFailure")},
+                elasticPolicy={"minReplicas": 2, "maxReplicas": 3, "maxRestarts": 3},
+            ),
+            ["node 0 of 2", "node 1 of 2"],
+            3,
+            id="pytorch-elastic",
+        ),
+        pytest.param(
+            job("JAXJob", {"Worker": role("jax", python(JAX), 2)}), ["node 0 of 2", "node 1 of 2"], 3, id="jax"
+        ),
+        pytest.param(
+            job("TFJob", {"Worker": role("tensorflow", python(WORKERS), 2)}, successPolicy="AllWorkers"),
+            ["node 0 of 2", "node 1 of 2"],
+            3,
+            id="tensorflow",
+        ),
+        pytest.param(
+            job(
+                "TFJob",
+                {
+                    name: role("tensorflow", python(SERVERS), count)
+                    for name, count in (("Chief", 1), ("PS", 1), ("Worker", 2))
+                },
+            ),
+            ["node 0 of 2"],
+            10,
+            id="tensorflow-ps",
+        ),
+        pytest.param(
+            job("XGBoostJob", {name: role("xgboost", python(XGBOOST)) for name in ("Master", "Worker")}),
+            ["node 0 of 2", "node 1 of 2"],
+            3,
+            id="xgboost",
+        ),
+        pytest.param(
+            job(
+                "MPIJob",
+                {
+                    "Launcher": role("mpi", ["mpirun", sys.executable, "-c", MPI]),
+                    "Worker": role("mpi", ["sleep", "infinity"], 2),
+                },
+            ),
+            ["node 0 of 2", "node 1 of 2"],
+            3,
+            id="mpi-v1",
+            marks=needs("openmpi-bin", "openssh-server"),
+        ),
+        pytest.param(
+            job(
+                "MPIJob",
+                {
+                    "Launcher": role("mpi", ["mpirun", sys.executable, "-c", MPI], restart="OnFailure"),
+                    "Worker": role("mpi", ["sh", "-c", SERVER], 2),
+                },
+                "v2beta1",
+                slotsPerWorker=2,
+            ),
+            [f"node {rank} of 4" for rank in range(4)],
+            10,
+            id="mpi-v2beta1",
+            marks=needs("openmpi-bin", "openssh-server"),
+        ),
+        pytest.param(
+            job(
+                "PaddleJob",
+                {"Worker": role("paddle", started("python -m paddle.distributed.launch", PADDLE), 2)},
+            ),
+            ["node 0 of 2", "node 1 of 2"],
+            3,
+            id="paddle",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("pod_network")
+def test_trainings(cluster: Cluster, manifest: dict[str, Any], nodes: list[str], total: int) -> None:
+    """All processes find each other by the variables of the operator, and agree on the sum of their numbers."""
+    submit(cluster, manifest)
+
+    check(cluster, nodes, total)
+
+
+FAILING = """
+import os, pathlib, signal, sys
+mark = pathlib.Path("/state/{name}")
+if not mark.exists():
+    mark.touch()
+    {end}
+print("node 0 of 1 has 1")
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "restart", "state"),
+    [
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", "ExitCode", "Complete", id="retryable"),
+        pytest.param("sys.exit(3)", "ExitCode", "Failed", id="permanent"),
+        pytest.param("sys.exit(3)", "OnFailure", "Complete", id="on-failure"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", "Never", "Failed", id="never"),
+    ],
+)
+def test_restarts(cluster: Cluster, end: str, restart: str, state: str) -> None:
+    """A container is started again after the failures after which the operator did so."""
+    if not cluster.is_local:
+        pytest.skip("the pod that comes after the first needs the volume of that one")
+    manifest = job("PyTorchJob", {"Master": role("pytorch", python(FAILING.format(name="first", end=end)), 1, restart)})
+    spec = manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]
+    spec["volumes"] = [{"name": "state", "persistentVolumeClaim": {"claimName": "state"}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "state", "mountPath": "/state"}]
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    cluster.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "state"}, "spec": claim})
+
+    submit(cluster, manifest)
+
+    assert cluster.wait_for_state("demo", "Complete", "Failed") == state, log_of(cluster)
+
+
+def test_a_job_in_the_cluster(cluster: Cluster) -> None:
+    """A job is converted as the cluster has it, and what is printed can be created there."""
+    manifest = job("PyTorchJob", {"Master": role("pytorch", python("print('done')"))})
+    cluster.belongings.create(cluster, DEFINITION)
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{DEFINITION['metadata']['name']}", "--timeout=30s")
+    cluster.apply(manifest)
+
+    result = cluster.trainer("convert", "pytorchjob/demo")
+
+    assert (result.returncode, result.stderr) == (0, "")
+    cluster.apply(*yaml.safe_load_all(result.stdout))
+    assert cluster.wait_for_state("demo", "Complete", "Failed") == "Complete"
+    missing = cluster.trainer("convert", "pytorchjob/other")
+    assert (missing.returncode, missing.stderr) == (
+        1,
+        f"error: there is no PyTorchJob other in namespace {cluster.namespace}\n",
+    )
+    unserved = cluster.trainer("convert", "tfjobs.kubeflow.org/demo")
+    assert (unserved.returncode, unserved.stderr) == (
+        1,
+        "error: the cluster does not serve tfjobs.kubeflow.org: name the one that has the job\n",
+    )
