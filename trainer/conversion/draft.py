@@ -135,7 +135,14 @@ def draft_nodes(
 
 
 def draft_parted(
-    source: Source, losses: Losses, *, framework: str, variables: Callable[[Role, Parted], list[Object]], ends_with: str
+    source: Source,
+    losses: Losses,
+    *,
+    framework: str,
+    variables: Callable[[Role, Parted], list[Object]],
+    ends_with: str,
+    roles: tuple[Role, ...] = (),
+    ends_with_first: bool = False,
 ) -> Draft:
     """Each role as a Job of its own, with variables written out; the number of pods is that of the runtime.
 
@@ -145,10 +152,12 @@ def draft_parted(
         framework: label of the runtime.
         variables: what every container of a role gets.
         ends_with: role whose end is that of the training; "" if that is the end of all.
+        roles: those of the job in another order. Default: as it has them.
+        ends_with_first: whether the first pod of the first role is enough for it. Default: all of them.
     """
-    parted = Parted(source.roles)
+    parted = Parted(roles or source.roles)
     jobs = []
-    for role in source.roles:
+    for role in parted.roles:
         additions = [name_variable(), *variables(role, parted), UNBUFFERED]
         names = {variable["name"] for variable in additions} - {TRAINJOB_NAME}
         pods = pods_of(source, role, losses, names, keeps_port=True)
@@ -156,7 +165,9 @@ def draft_parted(
             set_env(container, additions)
         is_first = parted.is_first(role)
         size = role.replicas if is_first else 1
-        job_spec = {"parallelism": size, "completions": size} | restart_fields(source, role, pods, losses)
+        job_spec: Object = {"parallelism": size, "completions": size} | restart_fields(source, role, pods, losses)
+        if is_first and ends_with_first and size > 1:
+            job_spec["successPolicy"] = {"rules": [{"succeededIndexes": "0"}]}
         job = replicated_job(role.job_name, pods, job_spec, is_trainer=is_first)
         jobs.append(job | ({} if is_first else {"replicas": role.replicas}))
     check_backoff_limit(source, source.pods, losses)

@@ -69,6 +69,9 @@ def draft(source: Source, losses: Losses, _port: int) -> Draft:
     assert launcher is not None, "reading refuses a job without one"
     if worker is None:
         policy["runLauncherAsNode"] = True
+        if source.version == "v1alpha1":
+            rule = "gets a node beside it, where mpirun starts processes, too: that version has no launcher alone"
+            losses.add(launcher.path, rule)
     reserved = RESERVED[policy.get("mpiImplementation", "OpenMPI")] | _EXEC
     # Without workers there will be no node beside the launcher, but a runtime has one.
     node = _node(source, worker or launcher, losses if worker else Losses(), reserved)

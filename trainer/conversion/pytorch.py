@@ -44,7 +44,8 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
         torch["elasticPolicy"] = _elastic_policy(source, elastic, losses)
     variables = [*_variables(source, port, is_elastic=bool(torch))]
     if elastic is not None:
-        variables += _elastic_variables(elastic, losses, is_fixed=not torch)
+        is_fixed = not torch or source.version == "v1alpha1"
+        variables += _elastic_variables(elastic, losses, is_fixed=is_fixed)
     reserved = RESERVED | (RESERVED_IN_ELASTIC if torch else frozenset())
     if source.role("Master"):
         reserved |= _SCRIPT_VARIABLES
@@ -62,6 +63,9 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
         result.trainer["numProcPerNode"] = processes
     if torch:
         _bound_size(result.trainer, torch["elasticPolicy"], source, losses)
+        if source.version == "v1alpha1" and source.role("Master") is None:
+            # What the plugin does with an elastic policy, which that version lacks.
+            result.jobs[0]["template"]["spec"]["successPolicy"] = {"rules": [{"succeededCount": 1}]}
     return result
 
 
@@ -174,7 +178,7 @@ def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Ob
 
 
 def _elastic_variables(policy: ElasticPolicy, losses: Losses, *, is_fixed: bool) -> Iterator[Object]:
-    """What torchrun is told besides the policy of the runtime; all, if that has none as there is one node alone."""
+    """What torchrun is told besides the policy of the runtime; all, if that has none or is ignored."""
     if is_fixed and policy.max_restarts is not None:
         yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
     for index, setting in enumerate(policy.rdzv_conf or []):

@@ -86,18 +86,17 @@ def _job(source: Source, role: Role, losses: Losses) -> Object:
 
 def _draft_written_out(source: Source, losses: Losses) -> Draft:
     chief = source.role(*_CHIEFS)
-    ends_with = chief.name if chief is not None else "Worker"
-    result = draft_parted(
+    # The first worker can end the training where workers are the first role, for these are one Job.
+    workers_first = sorted(source.roles, key=lambda role: role.name != "Worker")
+    return draft_parted(
         source,
         losses,
         framework=FRAMEWORK,
         variables=lambda role, parted: _operator_variables(source, role, parted),
-        ends_with=ends_with,
+        ends_with=chief.name if chief is not None else "Worker",
+        roles=source.roles if chief is not None else tuple(workers_first),
+        ends_with_first=chief is None and not _waits_for_all(source),
     )
-    if chief is None and source.role("Worker") and not _waits_for_all(source):
-        rule = "is the end of all workers, which are a Job each: the first alone does not end the training"
-        losses.add("spec.successPolicy", rule)
-    return result
 
 
 def _operator_variables(source: Source, role: Role, parted: Parted) -> list[Object]:

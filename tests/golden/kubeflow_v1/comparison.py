@@ -14,13 +14,14 @@ from tests.golden.kubeflow_v1 import jobset_model, operator_model
 from tests.golden.kubeflow_v1.manifests import manifests
 from trainer.api.kubeflow_v1.reading import kind_of
 from trainer.cli.documents import Document, checked, place
-from trainer.cli.manifests import runtimes
+from trainer.cli.offline.conversion import converted, shipped_runtimes
 from trainer.cli.offline.render import Rendered, render_documents
 from trainer.conversion import Conversion, convert
-from trainer.framework.plugin_api.conventions import V2ALPHA1
+from trainer.conversion.convert import RENDEZVOUS_PORTS
 
 if TYPE_CHECKING:
     from tests.golden.kubeflow_v1.operator_model import OperatorJob, OperatorPod
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -31,6 +32,7 @@ class Comparison:
     """A job, and what has become of it."""
 
     job: Object
+    version: Version
     conversion: Conversion
     rendered: Rendered
     before: OperatorJob
@@ -68,7 +70,7 @@ class Comparison:
             value = value.replace('"master"', '"chief"')
         if not self._has_plugin_port:
             return value
-        port = str(V2ALPHA1.rendezvous_port)
+        port = str(RENDEZVOUS_PORTS[self.version])
         return (
             port
             if variable.endswith("_PORT")
@@ -135,26 +137,24 @@ def _restarts(pod: OperatorPod) -> str:
     return f"after {' and '.join(causes)}, {often}" if causes else "never"
 
 
-def comparisons(kind: str) -> list[Comparison]:
+def comparisons(kind: str, version: Version = "v2alpha1") -> list[Comparison]:
     """All jobs of a kind."""
-    shipped = runtimes()
-    return [_compared(job, shipped) for job in manifests()[kind]]
+    return [_compared(job, version) for job in manifests()[kind]]
 
 
-def _compared(job: Object, shipped: list[Object]) -> Comparison:
+def _compared(job: Object, version: Version) -> Comparison:
     kind = kind_of(job)
     assert kind is not None
-    conversion = convert(job, kind, runtimes=shipped)
-    (rendered,) = render_documents(documents_of(conversion))
+    conversion = convert(job, kind, version=version, runtimes=shipped_runtimes(version))
+    (rendered,) = render_documents(documents_of(job, version))
     objects = [component.object for component in rendered.components]
-    return Comparison(job, conversion, rendered, operator_model.run(job), jobset_model.run(objects))
+    return Comparison(job, version, conversion, rendered, operator_model.run(job), jobset_model.run(objects))
 
 
-def documents_of(conversion: Conversion) -> list[Document]:
-    """The documents of a conversion, as the command line reads them again."""
-    objects = [each for each in (conversion.runtime, conversion.train_job) if each is not None]
+def documents_of(job: Object, version: Version) -> list[Document]:
+    """The documents that the command line prints, as it reads them again."""
     documents = []
-    for obj in objects:
+    for obj in converted(job, job["metadata"]["name"], version).objects:
         document = checked(obj, obj["metadata"]["name"])
         if not isinstance(document, Document):
             raise document

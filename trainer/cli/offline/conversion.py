@@ -70,7 +70,7 @@ def converted(obj: Object, place: str, version: Version) -> Converted:
 
 def _from_operator(obj: Object, kind: JobKind, place: str, version: Version) -> Converted:
     try:
-        result = convert(obj, kind, version=version, runtimes=_shipped(version))
+        result = convert(obj, kind, version=version, runtimes=shipped_runtimes(version))
     except InvalidObjectError as error:
         subject = f"{kind.resource.kind} {name_of(obj)}" if isinstance(metadata_of(obj), dict) else kind.resource.kind
         raise DocumentError(place, *error.errors, subject=subject) from None
@@ -87,7 +87,7 @@ def _from_operator(obj: Object, kind: JobKind, place: str, version: Version) -> 
 
 
 @functools.cache
-def _shipped(version: Version) -> tuple[Object, ...]:
+def shipped_runtimes(version: Version) -> tuple[Object, ...]:
     """The runtimes that we ship for a version, in the shape of v2alpha1."""
     return tuple(decode(each).object if version == "v1alpha1" else each for each in runtimes(version))
 
