@@ -25,7 +25,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: demo example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -74,6 +74,9 @@ bench-initializers: $(VENV)/.dev $(VENV)/.s3-server
 
 bench-converge: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.converge $(CONVERGE_ON) $(BENCH)
+
+bench-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests
+	$(BIN)/python -m benchmarks.dashboard $(BENCH)
 
 bench-growth: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.growth $(BENCH)

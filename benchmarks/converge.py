@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,18 +20,18 @@ import msgspec
 import typer
 from rich.console import Console
 
+from benchmarks.child import Child, dev_cluster
 from benchmarks.converging.api_server import cpu_clock
 from benchmarks.converging.installation import definitions, free_port, reaches_webhooks, webhooks
 from benchmarks.converging.load import Load, job_set
 from benchmarks.converging.phases import Driver, other_requests, report, restart, settle, usage
 from benchmarks.converging.results import Converged, NullController, Result, check_targets, print_result
-from benchmarks.devcluster_scale import Child, child
 from benchmarks.machine import this_machine
 from benchmarks.worker import Worker
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from benchmarks.converging.phases import Times
     from trainer.kube.rest.http import HttpClient
@@ -55,19 +55,6 @@ def run(load: Load, kubeconfig: Path | None, log: Path | None = None) -> Result:
             return anyio.run(_run, load, kubeconfig, None, log)
         with dev_cluster(Path(directory)) as (own, process):
             return anyio.run(_run, load, own, process, log)
-
-
-@contextmanager
-def dev_cluster(directory: Path) -> Iterator[tuple[Path, Child]]:
-    """A dev cluster that runs no pods; yields its kubeconfig and its process.
-
-    Raises:
-        RuntimeError: it does not start.
-    """
-    kubeconfig = directory / "kubeconfig"
-    command = [sys.executable, "-m", "trainer.cli", "cluster", "--no-kubelet", "--kubeconfig", str(kubeconfig)]
-    with child("cluster", command, directory) as process:
-        yield kubeconfig, process
 
 
 async def _run(load: Load, kubeconfig: Path, api_server: Child | None, log: Path | None) -> Result:

@@ -7,12 +7,9 @@ take of memory and processors.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.child import Child, child
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.configuration.configuration import Configuration, render_configuration
@@ -30,38 +28,12 @@ from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 
 NAMESPACE = "default"
-_TICKS = os.sysconf("SC_CLK_TCK")
-_READY = {"cluster": "cluster ready", "manager": "started manager"}
-_TIMEOUT = 60.0
 _CREATORS = 8
 _POLL = 1.0
-
-
-class Child:
-    """A process that is measured."""
-
-    def __init__(self, name: str, process: subprocess.Popen[str]) -> None:
-        self.name = name
-        self._process = process
-        self._proc = Path(f"/proc/{process.pid}")
-
-    def resident_bytes(self, field: str = "VmRSS") -> int:
-        """Resident set size; `VmHWM` is the largest so far."""
-        for line in (self._proc / "status").read_text().splitlines():
-            if line.startswith(f"{field}:"):
-                return int(line.split()[1]) * 1024
-        raise RuntimeError(f"/proc/{self._process.pid}/status has no {field}")
-
-    def cpu_seconds(self) -> float:
-        """Processor time so far."""
-        fields = (self._proc / "stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @dataclass(slots=True)
@@ -89,28 +61,6 @@ class Outcome:
     events: int
     """How many of them were events that are there in the end."""
     usages: list[Usage]
-
-
-@contextmanager
-def child(name: str, command: list[str], directory: Path) -> Iterator[Child]:
-    """Run a process until the context ends.
-
-    Raises:
-        RuntimeError: it does not say that it is ready.
-    """
-    log = directory / f"{name}.log"
-    with log.open("w") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file, text=True)
-    try:
-        deadline = time.monotonic() + _TIMEOUT
-        while _READY[name] not in log.read_text():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the {name} did not start:\n{log.read_text()[-2000:]}")
-            time.sleep(0.1)
-        yield Child(name, process)
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def train_job(index: int, nodes: int) -> Object:
@@ -211,12 +161,12 @@ def main(
         kubeconfig = directory / "kubeconfig"
         trainer = [sys.executable, "-m", "trainer.cli"]
         options = ["--fake-pods", "--data-dir", str(Path(temporary) / "data"), "--kubeconfig", str(kubeconfig)]
-        with child("cluster", [*trainer, "cluster", *options], directory) as cluster:
+        with child("cluster", [*trainer, "cluster", *options], directory, ready="cluster ready") as cluster:
             anyio.run(prepare, kubeconfig)
             configuration = directory / "configuration.yaml"
             configuration.write_text(render_configuration(Configuration().without_servers()), encoding="utf-8")
             files = ["--kubeconfig", str(kubeconfig), "--config", str(configuration)]
-            with child("manager", [*trainer, "manager", *files], directory) as manager:
+            with child("manager", [*trainer, "manager", *files], directory, ready="started manager") as manager:
 
                 async def run() -> Outcome:
                     return await measure(kubeconfig, [cluster, manager], jobs=jobs, nodes=nodes, limit=limit)

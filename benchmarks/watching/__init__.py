@@ -1,0 +1,1 @@
+"""Pages of a dashboard that are open, for `benchmarks.dashboard`."""
