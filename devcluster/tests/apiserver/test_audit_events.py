@@ -12,7 +12,7 @@ from devcluster.tests.apiserver.authorization.samples import binding, role
 from devcluster.tests.apiserver.http_client import api_for
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.testing import settle
-from trainer_devcluster.apiserver.authorization.rules import Rule
+from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.feature_gates import FeatureGates
 
@@ -137,7 +137,7 @@ async def test_outcomes(tmp_path: Path, request_line: str, headers: dict[str, st
     """Refusals and failures are reported with their reason, and who sends a request on whose behalf."""
     method, path = request_line.split()
     async with audited(tmp_path) as api:
-        reader = role("reader", Rule(("get",), ("",), ("configmaps",)), namespace="default")
+        reader = role("reader", PolicyRule(("get",), ("",), ("configmaps",)), namespace="default")
         assert (await api("POST", f"{RBAC}/namespaces/default/roles", reader)).code == 201
         bound = binding("readers", "Role/reader", "user reader", namespace="default")
         assert (await api("POST", f"{RBAC}/namespaces/default/rolebindings", bound)).code == 201

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.apiserver.container_logs import LogFilter, LogReader, log_file, log_path
+from trainer_devcluster.apiserver.container_logs import LogFilter, RunLogReader, log_file, log_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_filters(tmp_path: Path, log_filter: LogFilter, expected: str) -> None:
     """Entries become lines; pieces of long lines are put together."""
     path = tmp_path / "0.log"
     path.write_text(ENTRIES)
-    assert LogReader(path, log_filter).read().decode() == expected
+    assert RunLogReader(path, log_filter).read().decode() == expected
 
 
 @pytest.mark.parametrize("count", [1, 999, 1000, 4999, 5000, 5001])
@@ -68,7 +68,7 @@ def test_last_lines_of_a_long_file(tmp_path: Path, count: int) -> None:
     lines = [f"line {number} " + "x" * (number % 97) for number in range(5000)]
     path = tmp_path / "0.log"
     path.write_text("".join(f"{T}1.000000001Z stdout F {line}\n" for line in lines))
-    reader = LogReader(path, LogFilter(tail_lines=count))
+    reader = RunLogReader(path, LogFilter(tail_lines=count))
     text = b""
     while piece := reader.read():
         text += piece
@@ -79,13 +79,13 @@ def test_what_is_no_entry(tmp_path: Path) -> None:
     """Debris of a full disk is passed over, and so are bytes that are no text, as they are."""
     path = tmp_path / "0.log"
     path.write_bytes(f"{T}1.000000001Z stdo\n\n{T}1.000000002Z stdout F ".encode() + b"\xff\x00\r \xfe\n")
-    assert LogReader(path, LogFilter()).read() == b"\xff\x00\r \xfe\n"
+    assert RunLogReader(path, LogFilter()).read() == b"\xff\x00\r \xfe\n"
 
 
 def test_growing_file(tmp_path: Path) -> None:
     """Each read returns what is new, and never half an entry."""
     path = tmp_path / "0.log"
-    reader = LogReader(path, LogFilter())
+    reader = RunLogReader(path, LogFilter())
     assert not reader.has_more()
     assert reader.read() == b""
     path.write_text(f"{T}1Z stdout F one\n{T}2Z stdo")
@@ -105,7 +105,7 @@ def in_files(log: Path, *files: int) -> None:
         log_file(log, number).write_text("".join(lines))
 
 
-def everything(reader: LogReader) -> list[str]:
+def everything(reader: RunLogReader) -> list[str]:
     """All lines that the reader has now."""
     text = b""
     while piece := reader.read():
@@ -128,7 +128,7 @@ def everything(reader: LogReader) -> list[str]:
 def test_several_files(tmp_path: Path, log_filter: LogFilter, first: str, count: int) -> None:
     """A long log is one text, whatever files it is in; the oldest may be gone."""
     in_files(tmp_path / "0.log", 2, 3, 4)
-    lines = everything(LogReader(tmp_path / "0.log", log_filter))
+    lines = everything(RunLogReader(tmp_path / "0.log", log_filter))
     assert (lines[0], len(lines), lines[-1]) == (first, count, "4.4")
 
 
@@ -136,7 +136,7 @@ def test_following_over_files(tmp_path: Path) -> None:
     """A reader goes on in the next file, and in the oldest that is left when it was too slow."""
     log = tmp_path / "0.log"
     in_files(log, 0)
-    reader = LogReader(log, LogFilter())
+    reader = RunLogReader(log, LogFilter())
     assert len(everything(reader)) == 5
     assert not reader.has_more()
     with log.open("a") as file:
@@ -158,7 +158,7 @@ def test_long_entries_span_chunks(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     line = "x" * 600_000
     path.write_text(f"{T}1Z stdout F {line}\n")
-    assert LogReader(path, LogFilter()).read().decode() == f"{line}\n"
+    assert RunLogReader(path, LogFilter()).read().decode() == f"{line}\n"
 
 
 def test_path_layout(tmp_path: Path) -> None:

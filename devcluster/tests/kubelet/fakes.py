@@ -20,7 +20,7 @@ from trainer_devcluster.kubelet.options import KubeletOptions
 from trainer_devcluster.kubelet.pod_api import PodApi, PodHost
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
-from trainer_devcluster.kubelet.service_account_tokens import IssuedToken, TokenSource
+from trainer_devcluster.kubelet.service_account_tokens import PodToken, TokenSource
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.events.recorder import Occurrence
     from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 
 
 class OpenRunner(Protocol):
@@ -143,19 +143,19 @@ class FakeTokenSource(TokenSource):
         self.requests: list[tuple[str, str, int]] = []
         self.failures: list[Exception] = []
 
-    async def request(self, pod: Object, audience: str, seconds: int) -> IssuedToken:
+    async def request(self, pod: Object, audience: str, seconds: int) -> PodToken:
         """See `TokenSource.request`."""
         await anyio.lowlevel.checkpoint()
         if self.failures:
             raise self.failures.pop(0)
         self.requests.append((name_of(pod), audience, seconds))
-        return IssuedToken(f"token-{len(self.requests)}", self.clock.now() + timedelta(seconds=seconds))
+        return PodToken(f"token-{len(self.requests)}", self.clock.now() + timedelta(seconds=seconds))
 
 
 class PodRunner:
     """Runs pods on a network without an API server."""
 
-    def __init__(self, network: PodNetwork, data_dir: Path, clock: Clock | None = None) -> None:
+    def __init__(self, network: PodAddressing, data_dir: Path, clock: Clock | None = None) -> None:
         self.api = FakePodApi()
         self.reader = FakeConfigReader()
         self.data_dir = data_dir

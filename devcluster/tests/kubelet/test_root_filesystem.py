@@ -14,8 +14,8 @@ from trainer_devcluster.kubelet.root_filesystem import (
     plan_root,
     volume_mounts,
 )
-from trainer_devcluster.kubelet.shim.spec import Operation
-from trainer_devcluster.kubelet.volumes import Volume
+from trainer_devcluster.kubelet.shim.spec import FilesystemStep
+from trainer_devcluster.kubelet.volumes import ReadyVolume
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def beyond_root(operations: tuple[Operation, ...]) -> list[Operation]:
+def beyond_root(operations: tuple[FilesystemStep, ...]) -> list[FilesystemStep]:
     """Operations other than those that rebuild the root directory."""
     return [step for step in operations if len(Path(step.target).parts) > 2]
 
@@ -45,7 +45,7 @@ def test_existing_mount_point(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir()
     (step,) = beyond_root(plan_root([SandboxMount(source, str(target), read_only=True)]))
-    assert step == Operation("bind", str(target), str(source), read_only=True)
+    assert step == FilesystemStep("bind", str(target), str(source), read_only=True)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_what_is_needed_stays(source: Path, tmp_path: Path, owned: bool, is_kept
     """A volume of the pod over a directory that holds the interpreter does not hide it."""
     needed, elsewhere = tmp_path / "over" / "venv", tmp_path / "elsewhere"
     needed.mkdir(parents=True)
-    over = Operation("bind", str(needed.parent), str(source))
+    over = FilesystemStep("bind", str(needed.parent), str(source))
     steps = beyond_root(plan_root([SandboxMount(source, str(needed.parent), owned=owned)], [needed, elsewhere]))
-    assert steps == ([over, Operation("bind", str(needed), str(needed))] if is_kept else [over])
+    assert steps == ([over, FilesystemStep("bind", str(needed), str(needed))] if is_kept else [over])
     assert (source / "venv").is_dir() is is_kept
 
 
@@ -80,11 +80,11 @@ def test_missing_mount_point(source: Path, tmp_path: Path) -> None:
     target = f"{tmp_path}/a/b"
     steps = beyond_root(plan_root([SandboxMount(source, target)]))
     assert steps == [
-        Operation("tmpfs", str(tmp_path)),
-        Operation("symlink", f"{tmp_path}/link", "source", optional=True),
-        Operation("bind", str(source), str(source), optional=True),
-        Operation("directory", f"{tmp_path}/a"),
-        Operation("bind", target, str(source)),
+        FilesystemStep("tmpfs", str(tmp_path)),
+        FilesystemStep("symlink", f"{tmp_path}/link", "source", optional=True),
+        FilesystemStep("bind", str(source), str(source), optional=True),
+        FilesystemStep("directory", f"{tmp_path}/a"),
+        FilesystemStep("bind", target, str(source)),
     ]
 
 
@@ -132,7 +132,7 @@ def test_a_link_inside_a_volume(source: Path, tmp_path: Path) -> None:
     inner.mkdir()
     (source / "link").symlink_to("real")
     mounts = [SandboxMount(source, "/outer-test", owned=True), SandboxMount(inner, "/outer-test/link/x")]
-    assert plan_root(mounts)[-1] == Operation("bind", "/outer-test/real/x", str(inner))
+    assert plan_root(mounts)[-1] == FilesystemStep("bind", "/outer-test/real/x", str(inner))
     assert (source / "real" / "x").is_dir()
 
 
@@ -154,7 +154,7 @@ def test_through_a_link(source: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     steps = beyond_root(plan_root([SandboxMount(source, f"{tmp_path}/link/new")]))
     assert steps[-1].target == f"{tmp_path}/real/new"
-    assert steps[0] == Operation("tmpfs", f"{tmp_path}/real")
+    assert steps[0] == FilesystemStep("tmpfs", f"{tmp_path}/real")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_impossible(source: Path, targets: list[str], message: str) -> None:
         plan_root([SandboxMount(source, target) for target in targets])
 
 
-def mount(volume: Volume, **fields: object) -> SandboxMount:
+def mount(volume: ReadyVolume, **fields: object) -> SandboxMount:
     """The mount of one volume at /data."""
     container = {"name": "main", "volumeMounts": [{"name": "v", "mountPath": "/data", **fields}]}
     (found,) = volume_mounts(container, {"v": volume}, {"INDEX": "3"})
@@ -183,28 +183,28 @@ def mount(volume: Volume, **fields: object) -> SandboxMount:
 
 def test_read_only(tmp_path: Path) -> None:
     """A mount is read-only if it or its volume is."""
-    assert not mount(Volume(tmp_path, owned=True)).read_only
-    assert mount(Volume(tmp_path, owned=True), readOnly=True).read_only
-    assert mount(Volume(tmp_path, owned=True, read_only=True)).read_only
+    assert not mount(ReadyVolume(tmp_path, owned=True)).read_only
+    assert mount(ReadyVolume(tmp_path, owned=True), readOnly=True).read_only
+    assert mount(ReadyVolume(tmp_path, owned=True, read_only=True)).read_only
 
 
 def test_sub_path(tmp_path: Path) -> None:
     """A subPath is made in a volume of the pod; subPathExpr knows the variables."""
-    assert mount(Volume(tmp_path, owned=True), subPath="a/b").source == tmp_path / "a" / "b"
+    assert mount(ReadyVolume(tmp_path, owned=True), subPath="a/b").source == tmp_path / "a" / "b"
     assert (tmp_path / "a" / "b").is_dir()
-    assert mount(Volume(tmp_path, owned=True), subPathExpr="node-$(INDEX)").source == tmp_path / "node-3"
+    assert mount(ReadyVolume(tmp_path, owned=True), subPathExpr="node-$(INDEX)").source == tmp_path / "node-3"
 
 
 def test_sub_path_of_the_machine(tmp_path: Path) -> None:
     """As a kubelet does it, a subPath is made in a hostPath too."""
-    assert mount(Volume(tmp_path, owned=False), subPath="new").source.is_dir()
+    assert mount(ReadyVolume(tmp_path, owned=False), subPath="new").source.is_dir()
 
 
 @pytest.mark.parametrize("option", [{"recursiveReadOnly": "Enabled"}, {"mountPropagation": "Bidirectional"}])
 def test_options_that_are_not_supported(tmp_path: Path, option: dict[str, str]) -> None:
     """They are refused by name."""
     with pytest.raises(ContainerCreateError, match=f"does not support {next(iter(option))}"):
-        mount(Volume(tmp_path, owned=True), readOnly=True, **option)
+        mount(ReadyVolume(tmp_path, owned=True), readOnly=True, **option)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_refused(tmp_path: Path, volume: dict[str, bool], fields: dict[str, str]
     """What leaves the volume, is missing or is not supported is refused."""
     (tmp_path / "out").symlink_to("/")
     with pytest.raises((ContainerConfigError, ContainerCreateError), match=message):
-        mount(Volume(tmp_path, **volume), **fields)
+        mount(ReadyVolume(tmp_path, **volume), **fields)
 
 
 @pytest.mark.parametrize(

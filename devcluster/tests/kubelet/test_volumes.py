@@ -21,7 +21,7 @@ from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.pod_directory import PodDirectory, remove_memory
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
-from trainer_devcluster.kubelet.volumes import PodVolumes, Volume, VolumeRefresh
+from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume, VolumeRefresh
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -41,7 +41,7 @@ def memory(tmp_path: Path) -> Iterator[None]:
 FACTS = PodFacts("10.88.0.2", "127.0.0.1", {"cpu": "8"})
 
 
-async def make(tmp_path: Path, volume: Object) -> Volume:
+async def make(tmp_path: Path, volume: Object) -> ReadyVolume:
     """One volume of a pod, whose content comes from a ConfigMap and a Secret."""
     reader = FakeConfigReader()
     reader.add("ConfigMap", "config", data={"a": "1", "b": "2"}, binaryData={"c": base64.b64encode(b"\xff").decode()})
@@ -162,20 +162,20 @@ async def test_mode(tmp_path: Path, source: Object, mode: int) -> None:
 async def test_claim(tmp_path: Path) -> None:
     """A claim is a directory that outlives the pod."""
     made = await make(tmp_path, {"persistentVolumeClaim": {"claimName": "claim", "readOnly": True}})
-    assert made == Volume(tmp_path / "claims" / "default" / "claim", owned=True, read_only=True)
+    assert made == ReadyVolume(tmp_path / "claims" / "default" / "claim", owned=True, read_only=True)
     assert made.source.is_dir()
 
 
 async def test_host_path(tmp_path: Path) -> None:
     """A host path is itself, and belongs to the machine."""
-    assert (await make(tmp_path, {"hostPath": {"path": str(tmp_path)}})) == Volume(tmp_path, owned=False)
+    assert (await make(tmp_path, {"hostPath": {"path": str(tmp_path)}})) == ReadyVolume(tmp_path, owned=False)
 
 
 async def test_memory(tmp_path: Path) -> None:
     """A volume with medium Memory is on the machine's tmpfs where there is one, and goes with the pod."""
     directory = PodDirectory(tmp_path, "uid")
     made = await make(tmp_path, {"emptyDir": {"medium": "Memory"}})
-    assert made == Volume(directory.memory_volume("v"), owned=True)
+    assert made == ReadyVolume(directory.memory_volume("v"), owned=True)
     assert await anyio.to_thread.run_sync(made.source.is_dir)
     await anyio.to_thread.run_sync(directory.remove)
     assert not await anyio.to_thread.run_sync(made.source.exists)
@@ -191,7 +191,7 @@ async def test_ephemeral_claim(tmp_path: Path) -> None:
     with pytest.raises(VolumeError, match="PVC default/pod-v was not created for pod default/pod"):
         await volumes.build()
     reader.objects["PersistentVolumeClaim", "pod-v"]["metadata"]["ownerReferences"] = [{"uid": pod["metadata"]["uid"]}]
-    assert (await volumes.build())["v"] == Volume(tmp_path / "claims" / "default" / "pod-v", owned=True)
+    assert (await volumes.build())["v"] == ReadyVolume(tmp_path / "claims" / "default" / "pod-v", owned=True)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devcluster.tests.scheduler.objects import candidate, make_node
-from trainer_devcluster.scheduler.node_fit import Refusal, Room
+from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -59,7 +59,7 @@ def expression(key: str, operator: str, *values: str, kind: str = "matchExpressi
 def test_node_selection(spec: Object, fits: bool) -> None:
     """Node selector and required affinity must both match; of several terms one is enough."""
     refusal = Room(make_node(), []).refusal(candidate(**spec))
-    assert refusal == (None if fits else Refusal((SELECTOR,)))
+    assert refusal == (None if fits else FitFailure((SELECTOR,)))
 
 
 @pytest.mark.parametrize(
@@ -86,40 +86,40 @@ def test_node_selection(spec: Object, fits: bool) -> None:
 def test_taints(taint: Object, toleration: Object | None, fits: bool) -> None:
     """Taints keep pods away that do not tolerate them, except those that only prefer to."""
     refusal = Room(make_node(taints=[taint]), []).refusal(candidate(tolerations=[toleration] if toleration else []))
-    assert refusal == (None if fits else Refusal((TAINTED,)))
+    assert refusal == (None if fits else FitFailure((TAINTED,)))
 
 
 def test_cordoned_node() -> None:
     """A cordoned node takes only what tolerates that."""
     room = Room(make_node(unschedulable=True), [])
-    assert room.refusal(candidate()) == Refusal(("node(s) were unschedulable",))
+    assert room.refusal(candidate()) == FitFailure(("node(s) were unschedulable",))
     toleration = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
     assert room.refusal(candidate(tolerations=[toleration])) is None
 
 
 def test_node_that_is_not_ready() -> None:
     """It counts as tainted, as the node controller of a real cluster taints it."""
-    assert Room(make_node(ready=False), []).refusal(candidate()) == Refusal((TAINTED,))
+    assert Room(make_node(ready=False), []).refusal(candidate()) == FitFailure((TAINTED,))
 
 
 @pytest.mark.parametrize(
     ("placed", "wanted", "expected"),
     [
         pytest.param({}, {"cpu": "4"}, None, id="exactly"),
-        pytest.param({"cpu": "1"}, {"cpu": "3500m"}, Refusal(("Insufficient cpu",), may_pass=True), id="taken"),
-        pytest.param({}, {"cpu": "4001m"}, Refusal(("Insufficient cpu",)), id="too-large"),
-        pytest.param({}, {GPU: "3"}, Refusal((f"Insufficient {GPU}",)), id="extended"),
-        pytest.param({}, {"example.com/fpga": "1"}, Refusal(("Insufficient example.com/fpga",)), id="unknown"),
+        pytest.param({"cpu": "1"}, {"cpu": "3500m"}, FitFailure(("Insufficient cpu",), may_pass=True), id="taken"),
+        pytest.param({}, {"cpu": "4001m"}, FitFailure(("Insufficient cpu",)), id="too-large"),
+        pytest.param({}, {GPU: "3"}, FitFailure((f"Insufficient {GPU}",)), id="extended"),
+        pytest.param({}, {"example.com/fpga": "1"}, FitFailure(("Insufficient example.com/fpga",)), id="unknown"),
         pytest.param({}, {"example.com/fpga": "0"}, None, id="nothing-of-it"),
         pytest.param(
             {"cpu": "4"},
             {"cpu": "1", "memory": "9Gi"},
-            Refusal(("Insufficient cpu", "Insufficient memory")),
+            FitFailure(("Insufficient cpu", "Insufficient memory")),
             id="several",
         ),
     ],
 )
-def test_requests(placed: Object, wanted: Object, expected: Refusal | None) -> None:
+def test_requests(placed: Object, wanted: Object, expected: FitFailure | None) -> None:
     """Requests are counted against what is allocatable and not taken."""
     room = Room(make_node(), [candidate("other", placed)])
     assert room.refusal(candidate("pod", wanted)) == expected
@@ -131,7 +131,7 @@ def test_number_of_pods() -> None:
     node["status"]["allocatable"]["pods"] = "1"
     other = candidate("other")
     room = Room(node, [other])
-    assert room.refusal(candidate()) == Refusal(("Too many pods",), may_pass=True)
+    assert room.refusal(candidate()) == FitFailure(("Too many pods",), may_pass=True)
     room.give_back(other)
     assert room.refusal(candidate()) is None
 
@@ -149,11 +149,11 @@ def test_effective_requests() -> None:
 
 def test_reasons_are_sorted_and_counted() -> None:
     """The message has the reasons in alphabetical order, each with the number of nodes."""
-    assert str(Refusal(("Too many pods", "Insufficient cpu"))) == "1 Insufficient cpu, 1 Too many pods"
+    assert str(FitFailure(("Too many pods", "Insufficient cpu"))) == "1 Insufficient cpu, 1 Too many pods"
 
 
 def test_nonsense_on_the_node() -> None:
     """An amount that makes no sense counts as nothing."""
     node = make_node()
     node["status"]["allocatable"][GPU] = "many"
-    assert Room(node, []).refusal(candidate("pod", {GPU: "1"})) == Refusal((f"Insufficient {GPU}",))
+    assert Room(node, []).refusal(candidate("pod", {GPU: "1"})) == FitFailure((f"Insufficient {GPU}",))

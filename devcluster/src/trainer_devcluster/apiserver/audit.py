@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
+    from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, Decision
 
 
 CLIENT_CLOSED_REQUEST: Final = 499
@@ -107,7 +107,7 @@ class Record:
         return {name: value for name, value in status.items() if name not in ("kind", "apiVersion")}
 
 
-def _reference(attributes: Attributes, sent_name: str) -> Object:
+def _reference(attributes: AccessCheck, sent_name: str) -> Object:
     """An `objectRef`, without what is empty."""
     fields = {
         "resource": attributes.resource,

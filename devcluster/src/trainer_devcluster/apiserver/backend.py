@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.definitions.resource_definition import Registry
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 
@@ -23,7 +23,7 @@ class Backend:
     """The state of the server behind its HTTP face."""
 
     storage: Storage
-    registry: Registry
+    registry: ResourceRegistry
     clock: Clock
     data_dir: Path
     """Where the kubelet keeps container logs."""

@@ -67,7 +67,7 @@ class LogFilter:
     """How many entries to begin with. Default: None, from the beginning."""
 
 
-class LogReader:
+class RunLogReader:
     """Reads the log of one run piece by piece; every method does blocking I/O."""
 
     def __init__(self, path: Path, log_filter: LogFilter) -> None:
@@ -206,7 +206,7 @@ POLL_INTERVAL = 0.1
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    reader: LogReader
+    reader: RunLogReader
     is_over: Callable[[], bool]
     text: bytes = b""
     awake: anyio.Event = field(default_factory=anyio.Event)
@@ -219,7 +219,7 @@ class LogGrowth:
         self._followers: set[_Follower] = set()
         self._arrival = anyio.Event()
 
-    async def more(self, reader: LogReader, is_over: Callable[[], bool]) -> bytes:
+    async def more(self, reader: RunLogReader, is_over: Callable[[], bool]) -> bytes:
         """The next text of a log file that has been read to its end.
 
         Args:

@@ -26,7 +26,7 @@ from trainer_devcluster.apiserver.authorization.authorizer import Access
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.custom_resources.controller import CustomResources
-from trainer_devcluster.apiserver.definitions.resource_definition import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.handlers.documents import Documents
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
     from trainer_devcluster.apiserver.authentication.service_account_tokens import SigningKey
-    from trainer_devcluster.apiserver.authentication.tls import ServingCertificate
+    from trainer_devcluster.apiserver.authentication.tls import ServerTls
 
 
 NAME: Final = "trainer-dev"
@@ -138,7 +138,7 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
     storage, journal = await anyio.to_thread.run_sync(_open_storage, options, clock)
     backend = Backend(
         storage,
-        Registry(BUILTIN_KINDS, when_changed=storage.wake),
+        ResourceRegistry(BUILTIN_KINDS, when_changed=storage.wake),
         clock,
         options.data_dir,
         certificate.ca_pem,
@@ -215,7 +215,7 @@ def _open_storage(options: ServerOptions, clock: Clock) -> tuple[Storage, Journa
     return storage, Journal.open(options.data_dir / _OBJECTS, storage, first_revision)
 
 
-def _prepare(data_dir: Path) -> tuple[ServingCertificate, str, SigningKey]:
+def _prepare(data_dir: Path) -> tuple[ServerTls, str, SigningKey]:
     """What blocks at the start: certificates, the token, the signing key, the types of the built-in kinds."""
     built_in_definitions()
     signing_key = load_or_create_signing_key(data_dir / "sa.key")

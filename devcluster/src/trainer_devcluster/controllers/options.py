@@ -37,7 +37,7 @@ class ControllerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusEvent:
+class ReconcileEvent:
     """An event about the reconciled object."""
 
     type: EventType

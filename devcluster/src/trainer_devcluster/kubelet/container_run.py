@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.kubelet.container_record import ContainerRecord
     from trainer_devcluster.kubelet.pod_api import RunningPod
     from trainer_devcluster.kubelet.sandbox import RunningContainer
-    from trainer_devcluster.kubelet.shim.reports import Failed
+    from trainer_devcluster.kubelet.shim.reports import StartFailed
 
 
 SHORTEST_GRACE = 2.0
@@ -239,7 +239,7 @@ class ContainerRun:
             return self._terminated(128, error.reason, str(error))
         return await self._judge(report)
 
-    async def _watch(self, container: RunningContainer) -> Exited | Failed:
+    async def _watch(self, container: RunningContainer) -> Exited | StartFailed:
         if self._post_start is None:
             self._show_running()
         async with anyio.create_task_group() as tasks:
@@ -262,7 +262,7 @@ class ContainerRun:
         self._record.state = Running(self._started_at)
         self._health.begin()
 
-    async def _judge(self, report: Exited | Failed) -> Terminated:
+    async def _judge(self, report: Exited | StartFailed) -> Terminated:
         if not isinstance(report, Exited):
             return self._terminated(128, "ContainerCannotRun", report.message)
         reason = "Completed" if report.code == 0 else "Error"

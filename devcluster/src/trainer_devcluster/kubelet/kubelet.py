@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
     from trainer_devcluster.kubelet.node import Machine
     from trainer_devcluster.kubelet.options import KubeletOptions
 
@@ -148,13 +148,13 @@ class Kubelet:
         finally:
             del self._workers[worker.uid]
 
-    def _api_server(self, network: PodNetwork) -> ApiAddress | None:
+    def _api_server(self, network: PodAddressing) -> ApiAddress | None:
         """Where pods find the API server."""
         if not self._options.api_server:
             return None
         return network.api_server or ApiAddress.of(self._options.api_server)
 
-    def _make_host(self, network: PodNetwork, machine: Machine) -> PodHost:
+    def _make_host(self, network: PodAddressing, machine: Machine) -> PodHost:
         client, clock = self._manager.client, self._manager.clock
         api_server = self._api_server(network)
         return PodHost(

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from trainer.kube.events.recorder import EventKind, EventRecorder
     from trainer.kube.objects import Object
     from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
-    from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodNetwork
+    from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddressing
     from trainer_devcluster.kubelet.options import KubeletOptions
     from trainer_devcluster.kubelet.pod_directory import PodDirectory
     from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
     from trainer_devcluster.kubelet.sandbox import Sandbox
     from trainer_devcluster.kubelet.service_account_tokens import TokenSource
     from trainer_devcluster.kubelet.termination import Termination
-    from trainer_devcluster.kubelet.volumes import Volume
+    from trainer_devcluster.kubelet.volumes import ReadyVolume
 
 log = structlog.get_logger(__name__)
 
@@ -71,7 +71,7 @@ class PodHost:
     tokens: TokenSource
     api_server: ApiAddress | None
     """Where pods reach the API server; None if they do not."""
-    network: PodNetwork
+    network: PodAddressing
     hosts_files: HostsFiles
     clock: Clock
     allocatable: Mapping[str, str]
@@ -94,7 +94,7 @@ class RunningPod:
     host: PodHost
     directory: PodDirectory
     facts: PodFacts
-    volumes: Mapping[str, Volume]
+    volumes: Mapping[str, ReadyVolume]
     sandbox: Sandbox
     termination: Termination
     publish: Callable[[], None]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.kubelet.pod_api import PodHost
     from trainer_devcluster.kubelet.sandbox import Sandbox
-    from trainer_devcluster.kubelet.volumes import Volume
+    from trainer_devcluster.kubelet.volumes import ReadyVolume
 
 log = structlog.get_logger(__name__)
 
@@ -144,7 +144,7 @@ class PodWorker:
                 await self._run_in_sandbox(names, facts, volumes)
                 tasks.cancel_scope.cancel()
 
-    async def _run_in_sandbox(self, names: PodNames, facts: PodFacts, volumes: dict[str, Volume] | None) -> None:
+    async def _run_in_sandbox(self, names: PodNames, facts: PodFacts, volumes: dict[str, ReadyVolume] | None) -> None:
         while volumes is not None and not self._termination.requested.is_set():
             try:
                 async with self._open_sandbox(names) as sandbox:
@@ -181,7 +181,7 @@ class PodWorker:
             self._publish()
             yield sandbox
 
-    async def _make_volumes(self, volumes: PodVolumes) -> dict[str, Volume] | None:
+    async def _make_volumes(self, volumes: PodVolumes) -> dict[str, ReadyVolume] | None:
         """The pod's volumes; waits for what they are made from, None if termination was requested before."""
         failures = 0
         while not self._termination.requested.is_set():
@@ -196,7 +196,9 @@ class PodWorker:
                 failures += 1
         return None
 
-    def _running(self, names: PodNames, facts: PodFacts, volumes: dict[str, Volume], sandbox: Sandbox) -> RunningPod:
+    def _running(
+        self, names: PodNames, facts: PodFacts, volumes: dict[str, ReadyVolume], sandbox: Sandbox
+    ) -> RunningPod:
         return RunningPod(
             pod=self._pod,
             names=names,

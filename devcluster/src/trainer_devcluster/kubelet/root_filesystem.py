@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from trainer_devcluster.kubelet.environment import expand, references
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer_devcluster.kubelet.host_paths import make_beneath, resolve_beneath
-from trainer_devcluster.kubelet.shim.spec import Operation
+from trainer_devcluster.kubelet.shim.spec import FilesystemStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from trainer_devcluster.kubelet.volumes import Volume
+    from trainer_devcluster.kubelet.volumes import ReadyVolume
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class _Plan:
     shadowed: set[str] = field(default_factory=lambda: {"/"})
     directories: list[str] = field(default_factory=list)
     created: set[str] = field(default_factory=set)
-    binds: list[Operation] = field(default_factory=list)
+    binds: list[FilesystemStep] = field(default_factory=list)
 
-    def operations(self) -> tuple[Operation, ...]:
+    def operations(self) -> tuple[FilesystemStep, ...]:
         """Covers before what is made in them, outer ones before inner ones, then the mounts."""
         steps = [step for path in sorted(self.shadowed, key=_depth) for step in _shadow(path)]
-        steps += [Operation("directory", path) for path in self.directories]
+        steps += [FilesystemStep("directory", path) for path in self.directories]
         return (*steps, *self.binds)
 
     def make_room(self, target: str, *, for_directory: bool) -> None:
@@ -72,7 +72,7 @@ class _Plan:
             self.directories.append(str(path.parent))
 
 
-def plan_root(mounts: Iterable[SandboxMount], needed: Iterable[Path] = ()) -> tuple[Operation, ...]:
+def plan_root(mounts: Iterable[SandboxMount], needed: Iterable[Path] = ()) -> tuple[FilesystemStep, ...]:
     """Operations for the shim that build the root file system; reads directories, so it may block.
 
     Mount points inside another mount are made in its source if that is owned by the pod.
@@ -117,8 +117,8 @@ def _is_covered(path: Path, mounts: Iterable[SandboxMount]) -> bool:
     return path not in targets and nearest is not None and targets[nearest].owned
 
 
-def _bind(target: str, mount: SandboxMount) -> Operation:
-    return Operation("bind", target, str(mount.source), read_only=mount.read_only)
+def _bind(target: str, mount: SandboxMount) -> FilesystemStep:
+    return FilesystemStep("bind", target, str(mount.source), read_only=mount.read_only)
 
 
 def is_available(target: str, mounts: Iterable[SandboxMount]) -> bool:
@@ -151,16 +151,16 @@ def _depth(path: str) -> tuple[int, str]:
     return len(Path(path).parts), path
 
 
-def _shadow(directory: str) -> list[Operation]:
-    steps = [] if directory == "/" else [Operation("tmpfs", directory)]
+def _shadow(directory: str) -> list[FilesystemStep]:
+    steps = [] if directory == "/" else [FilesystemStep("tmpfs", directory)]
     with os.scandir(directory) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.path == "/proc":
-                steps += [Operation("directory", "/proc"), Operation("proc", "/proc")]
+                steps += [FilesystemStep("directory", "/proc"), FilesystemStep("proc", "/proc")]
             elif entry.is_symlink():
-                steps.append(Operation("symlink", entry.path, str(Path(entry.path).readlink()), optional=True))
+                steps.append(FilesystemStep("symlink", entry.path, str(Path(entry.path).readlink()), optional=True))
             else:
-                steps.append(Operation("bind", entry.path, entry.path, optional=True))
+                steps.append(FilesystemStep("bind", entry.path, entry.path, optional=True))
     return steps
 
 
@@ -170,7 +170,7 @@ sshd, for one, does not start as root without the directory that its unprivilege
 
 
 def volume_mounts(
-    container: Mapping[str, Any], volumes: Mapping[str, Volume], variables: Mapping[str, str]
+    container: Mapping[str, Any], volumes: Mapping[str, ReadyVolume], variables: Mapping[str, str]
 ) -> list[SandboxMount]:
     """The container's volumeMounts; makes directories named by subPath, so it may block.
 
@@ -189,7 +189,7 @@ def image_mounts(empty: Path) -> list[SandboxMount]:
     return [SandboxMount(empty, path) for path in missing]
 
 
-def _mount(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str]) -> SandboxMount:
+def _mount(mount: Mapping[str, Any], volume: ReadyVolume, variables: Mapping[str, str]) -> SandboxMount:
     for option, usual in (("mountPropagation", "None"), ("recursiveReadOnly", "Disabled")):
         if mount.get(option, usual) != usual:
             raise ContainerCreateError(f"the dev cluster does not support {option} (mountPath {mount['mountPath']})")
@@ -201,7 +201,7 @@ def _mount(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str
     )
 
 
-def _source(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str]) -> Path:
+def _source(mount: Mapping[str, Any], volume: ReadyVolume, variables: Mapping[str, str]) -> Path:
     """What of the volume is mounted."""
     sub_path = mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", variables)
     if not sub_path:

@@ -24,14 +24,14 @@ from trainer_devcluster.kubelet.host_paths import place_mounts
 from trainer_devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
 from trainer_devcluster.kubelet.shim import reports, spec
 from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
-from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, LogLimits, Operation
+from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, FilesystemStep, LogLimits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from anyio.abc import Process
 
-    from trainer_devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
     from trainer_devcluster.kubelet.shim.spec import ProbeSpec
 
 
@@ -65,7 +65,7 @@ class ShimProcess:
         try:
             line = await self._answers.receive_until(b"\n", _LONGEST_REPORT)
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.ClosedResourceError):
-            return reports.Failed("sandbox", "the process that watches over it was killed")
+            return reports.StartFailed("sandbox", "the process that watches over it was killed")
         return reports.decode(line)
 
     async def signal(self, number: int) -> None:
@@ -170,7 +170,7 @@ class RunningContainer:
         self._probed: dict[int, anyio.Event] = {}
         self._answers: dict[int, reports.Probed] = {}
 
-    async def wait(self) -> reports.Exited | reports.Failed:
+    async def wait(self) -> reports.Exited | reports.StartFailed:
         """How the program ended, or that the container broke for another reason, such as a full disk.
 
         The log is then complete.
@@ -179,7 +179,7 @@ class RunningContainer:
             if report.number in self._probed:
                 self._answers[report.number] = report
                 self._probed[report.number].set()
-        assert isinstance(report, reports.Exited | reports.Failed)
+        assert isinstance(report, reports.Exited | reports.StartFailed)
         return report
 
     async def probe(self, probe: ProbeSpec) -> reports.Probed:
@@ -206,7 +206,7 @@ class RunningContainer:
 class Sandbox:
     """The namespaces that the containers of a pod share; made by `open_sandbox`."""
 
-    network: PodNetwork
+    network: PodAddressing
     join: tuple[str, ...]
     new_root: Path
 
@@ -221,7 +221,7 @@ class Sandbox:
         async with run_shim(await self._spec(program)) as shim:
             report = await shim.report()
             if not isinstance(report, reports.Started):
-                assert isinstance(report, reports.Failed)
+                assert isinstance(report, reports.StartFailed)
                 if report.stage != "exec":
                     raise ContainerStartError("ContainerCannotRun", report.message)
                 message = explained(report.message, program.command[0], program.environment)
@@ -252,7 +252,7 @@ class Sandbox:
 
 
 @asynccontextmanager
-async def open_sandbox(network: PodNetwork, hostname: str, address: str, new_root: Path) -> AsyncIterator[Sandbox]:
+async def open_sandbox(network: PodAddressing, hostname: str, address: str, new_root: Path) -> AsyncIterator[Sandbox]:
     """Make the namespaces of a pod; leaving the context drops them.
 
     Raises:
@@ -264,12 +264,12 @@ async def open_sandbox(network: PodNetwork, hostname: str, address: str, new_roo
         return
     async with run_shim(spec) as shim:
         report = await shim.report()
-        if isinstance(report, reports.Failed):
+        if isinstance(report, reports.StartFailed):
             raise PodNetworkError(report.message)
         yield Sandbox(network, tuple(network.join(shim.pid)), new_root)
 
 
-def _plan(program: Program) -> tuple[Operation, ...]:
+def _plan(program: Program) -> tuple[FilesystemStep, ...]:
     mounts = list(program.mounts)
     directory = program.working_directory
     try:

@@ -32,7 +32,7 @@ _RETRY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class IssuedToken:
+class PodToken:
     """A token that the API server has issued."""
 
     token: str = field(repr=False)
@@ -46,7 +46,7 @@ class TokenSource:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def request(self, pod: Object, audience: str, seconds: int) -> IssuedToken:
+    async def request(self, pod: Object, audience: str, seconds: int) -> PodToken:
         """A new token of the pod's ServiceAccount, which becomes invalid with the pod.
 
         Args:
@@ -70,12 +70,12 @@ class TokenSource:
             "spec": spec,
         }
         answer = await self._client.create(SERVICE_ACCOUNTS, request, subresource="token")
-        return IssuedToken(answer["status"]["token"], parse_timestamp(answer["status"]["expirationTimestamp"]))
+        return PodToken(answer["status"]["token"], parse_timestamp(answer["status"]["expirationTimestamp"]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    issued: IssuedToken
+    issued: PodToken
     renewal: datetime
 
 

@@ -41,7 +41,7 @@ _FIELDS = {"configMap": ("name",), "secret": ("secretName", "name")}
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class ReadyVolume:
     """A volume that is ready to be mounted."""
 
     source: Path
@@ -71,13 +71,13 @@ class PodVolumes:
         self._content = VolumeContent(pod, facts, reader, tokens)
         self._is_outdated = anyio.Event()
 
-    async def build(self) -> dict[str, Volume]:
+    async def build(self) -> dict[str, ReadyVolume]:
         """All volumes of the pod, by name.
 
         Raises:
             VolumeError: one of them cannot be made (yet); the message names it.
         """
-        volumes: dict[str, Volume] = {}
+        volumes: dict[str, ReadyVolume] = {}
         for volume in self._pod["spec"].get("volumes") or []:
             try:
                 volumes[volume["name"]] = await self._make(volume)
@@ -118,7 +118,7 @@ class PodVolumes:
         if has_changed:
             log.info("brought volume up to date", volume=volume["name"])
 
-    async def _make(self, volume: Mapping[str, Any]) -> Volume:
+    async def _make(self, volume: Mapping[str, Any]) -> ReadyVolume:
         kind, source = kind_and_source(volume)
         if kind in FILE_VOLUMES:
             return await self._make_files(volume["name"], kind, source)
@@ -126,7 +126,7 @@ class PodVolumes:
             case "emptyDir":
                 return await self._empty(volume["name"], source.get("medium") or "")
             case "hostPath":
-                return Volume(await anyio.to_thread.run_sync(host_path, source), owned=False)
+                return ReadyVolume(await anyio.to_thread.run_sync(host_path, source), owned=False)
             case "persistentVolumeClaim":
                 return await self._claim(source["claimName"], read_only=bool(source.get("readOnly")))
             case "ephemeral":
@@ -136,14 +136,14 @@ class PodVolumes:
             "projected, hostPath, persistentVolumeClaim or ephemeral"
         )
 
-    async def _make_files(self, name: str, kind: str, source: Mapping[str, Any]) -> Volume:
+    async def _make_files(self, name: str, kind: str, source: Mapping[str, Any]) -> ReadyVolume:
         files = await self._content.files(kind, source)
         path = self._directory.volume(name)
         await anyio.to_thread.run_sync(_make_directory, path, _MEMORY if kind in _IN_MEMORY else _DISK)
         await anyio.to_thread.run_sync(write_files, path, files)
-        return Volume(path, owned=True, read_only=True)
+        return ReadyVolume(path, owned=True, read_only=True)
 
-    async def _empty(self, name: str, medium: str) -> Volume:
+    async def _empty(self, name: str, medium: str) -> ReadyVolume:
         if medium not in {"", "Memory"}:
             raise UnsupportedVolumeError(f"the dev cluster does not support emptyDir with medium {medium}: use Memory")
         in_memory = medium == "Memory"
@@ -151,9 +151,9 @@ class PodVolumes:
         if in_memory:
             await anyio.to_thread.run_sync(self._directory.create_memory)
         await anyio.to_thread.run_sync(_make_directory, path, _MEMORY if in_memory else _DISK)
-        return Volume(path, owned=True)
+        return ReadyVolume(path, owned=True)
 
-    async def _claim(self, name: str, *, read_only: bool = False, owner: str = "") -> Volume:
+    async def _claim(self, name: str, *, read_only: bool = False, owner: str = "") -> ReadyVolume:
         namespace = namespace_of(self._pod)
         claim = await self._reader.read(PERSISTENT_VOLUME_CLAIMS, namespace, name)
         if claim is None:
@@ -164,7 +164,7 @@ class PodVolumes:
         if owner and owner not in owners:
             raise VolumeError(f"PVC {namespace}/{name} was not created for pod {namespace}/{name_of(self._pod)}")
         path = await anyio.to_thread.run_sync(make_claim_directory, self._directory.data_dir, namespace, name)
-        return Volume(path, owned=True, read_only=read_only)
+        return ReadyVolume(path, owned=True, read_only=read_only)
 
 
 def kind_and_source(volume: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

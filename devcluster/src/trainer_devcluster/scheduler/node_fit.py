@@ -92,7 +92,7 @@ _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class FitFailure:
     """Why the node does not take a pod."""
 
     reasons: tuple[str, ...]
@@ -129,14 +129,14 @@ class Room:
         for name, amount in candidate.requests.items():
             self._taken[name] -= amount
 
-    def refusal(self, candidate: Candidate) -> Refusal | None:
+    def refusal(self, candidate: Candidate) -> FitFailure | None:
         """Why the node does not take this pod; None if it does."""
         if (self._node.get("spec") or {}).get("unschedulable") and not tolerates(candidate.tolerations, UNSCHEDULABLE):
-            return Refusal(("node(s) were unschedulable",))
+            return FitFailure(("node(s) were unschedulable",))
         if untolerated(self._taints, candidate.tolerations, _BLOCKING_EFFECTS):
-            return Refusal(("node(s) had untolerated taint(s)",))
+            return FitFailure(("node(s) had untolerated taint(s)",))
         if not matches_node(candidate, self._node):
-            return Refusal(("node(s) didn't match Pod's node affinity/selector",))
+            return FitFailure(("node(s) didn't match Pod's node affinity/selector",))
         return self._shortage(candidate)
 
     def gap(self, wanted: Mapping[str, object], without: Iterable[Candidate]) -> str:
@@ -161,7 +161,7 @@ class Room:
         """Whether a scheduler that preempts would find pods of a lower priority."""
         return any(placed.priority < candidate.priority for placed in self._placed.values())
 
-    def _shortage(self, candidate: Candidate) -> Refusal | None:
+    def _shortage(self, candidate: Candidate) -> FitFailure | None:
         reasons, may_pass = [], True
         if self._free("pods") < 1:
             reasons.append("Too many pods")
@@ -169,7 +169,7 @@ class Room:
             if amount > self._free(name):
                 reasons.append(f"Insufficient {name}")
                 may_pass = may_pass and amount <= self._allocatable.get(name, 0)
-        return Refusal(tuple(reasons), may_pass) if reasons else None
+        return FitFailure(tuple(reasons), may_pass) if reasons else None
 
     def _free(self, name: str) -> Decimal:
         return self._allocatable.get(name, Decimal()) - self._taken[name]

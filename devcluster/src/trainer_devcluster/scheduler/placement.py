@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.scheduler.candidate import Candidate, Gang
-    from trainer_devcluster.scheduler.node_fit import Refusal, Room
+    from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 _PERMIT_SECONDS = 60.0
 
@@ -101,7 +101,7 @@ class Placement:
             self.room.give_back(member)
         self._wait(gang, state, fitting, misfits)
 
-    def _try(self, members: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, Refusal]]]:
+    def _try(self, members: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, FitFailure]]]:
         fitting, misfits = [], []
         for member in members:
             refusal = self.room.refusal(member)
@@ -113,7 +113,7 @@ class Placement:
         return fitting, misfits
 
     def _wait(
-        self, gang: Gang, state: GangState, fitting: list[Candidate], misfits: list[tuple[Candidate, Refusal]]
+        self, gang: Gang, state: GangState, fitting: list[Candidate], misfits: list[tuple[Candidate, FitFailure]]
     ) -> None:
         if gang.scheduler == VOLCANO.name:
             pending = len(fitting) + len(misfits)

@@ -1,4 +1,4 @@
-"""PodGroups: what exists of gangs, and their status, as the controller of scheduler-plugins and Volcano write it."""
+"""PodGroup controller: what exists of gangs, and their status, as the controller of scheduler-plugins and Volcano write it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _owner(pods: Sequence[Object]) -> str:
 _INDEX = "gang"
 
 
-class PodGroups:
+class PodGroupController:
     """Looks up gangs, and keeps the status of PodGroups; constructing it registers that with the manager.
 
     Args:

@@ -26,7 +26,7 @@ from trainer_devcluster.scheduler.candidate import (
 )
 from trainer_devcluster.scheduler.node_fit import Room
 from trainer_devcluster.scheduler.placement import Placement
-from trainer_devcluster.scheduler.pod_groups import PodGroups
+from trainer_devcluster.scheduler.pod_groups import PodGroupController
 from trainer_devcluster.scheduler.texts import Verdicts
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Scheduler:
         self._pods = pods.lister
         self._nodes = manager.informer(NODES).lister
         self._assumed: dict[ObjectKey, Candidate] = {}
-        self._groups = PodGroups(manager, self._candidate, self._assumed)
+        self._groups = PodGroupController(manager, self._candidate, self._assumed)
         self._known = known_schedulers(DEFAULT_SCHEDULER)
         self._recorders = {name: EventRecorder(manager.events, name) for name in self._known}
         self._verdicts = Verdicts(self._client, self._clock, self._pods)

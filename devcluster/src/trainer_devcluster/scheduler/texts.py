@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer_devcluster.scheduler.candidate import Candidate, Gang
-    from trainer_devcluster.scheduler.node_fit import Refusal, Room
+    from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -29,7 +29,7 @@ _NO_PREEMPTION = "the dev cluster does not evict pods of lower priority."
 _TYPE = "PodScheduled"
 
 
-def no_fit(candidate: Candidate, refusal: Refusal, room: Room) -> str:
+def no_fit(candidate: Candidate, refusal: FitFailure, room: Room) -> str:
     """What kube-scheduler says of a pod that the only node does not take."""
     return _failure(f"{refusal}.", candidate, may_pass=refusal.may_pass, has_victims=room.has_victims(candidate))
 
@@ -66,7 +66,9 @@ def timed_out(seconds: float) -> str:
     return f"rejected due to timeout after waiting {seconds:g}s at plugin Coscheduling"
 
 
-def gang_not_ready(pending: int, total: int, least: int, *, misfits: Sequence[tuple[Candidate, Refusal]] = ()) -> str:
+def gang_not_ready(
+    pending: int, total: int, least: int, *, misfits: Sequence[tuple[Candidate, FitFailure]] = ()
+) -> str:
     """What Volcano says of a gang that it does not schedule.
 
     Args:

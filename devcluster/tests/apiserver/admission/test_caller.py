@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.admission.review import Verdict
+    from trainer_devcluster.apiserver.admission.review import WebhookDecision
 
 REQUEST = {"uid": "u", "operation": "CREATE"}
 CALL_DEFAULTS = {
@@ -43,7 +43,7 @@ def made(server: WebhookServer, **fields: Any) -> Webhook:
     return webhooks_of(configuration(MUTATING, "c", webhook(server=server, **{**CALL_DEFAULTS, **fields})))[0]
 
 
-async def call(hook: Webhook, storage: Storage | None = None, clock: Clock | None = None) -> Verdict:
+async def call(hook: Webhook, storage: Storage | None = None, clock: Clock | None = None) -> WebhookDecision:
     async with webhook_client(storage or Storage(), clock or SystemClock()) as client:
         return await Caller(client).call(hook, REQUEST, mutating=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trainer.kube.resource import CONFIG_MAPS
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
-from trainer_devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
+from trainer_devcluster.apiserver.admission.conditions import ConditionError, MatchCondition, all_hold
 from trainer_devcluster.apiserver.admission.review import request_of
 from trainer_devcluster.apiserver.authentication.user import User
 
@@ -19,8 +19,8 @@ REQUEST = {
 }
 
 
-def conditions(*expressions: str) -> tuple[Condition, ...]:
-    return tuple(Condition.compile(str(index), expression) for index, expression in enumerate(expressions))
+def conditions(*expressions: str) -> tuple[MatchCondition, ...]:
+    return tuple(MatchCondition.compile(str(index), expression) for index, expression in enumerate(expressions))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_conditions(expressions: list[str], expected: bool) -> None:
 def test_conditions_see_the_request(expression: str) -> None:
     """Every field of the review that a webhook gets can be read, with the values that it gets."""
     attributes = Attributes(
-        endpoint=Endpoint(Operation.UPDATE, CONFIG_MAPS),
+        endpoint=RuleTarget(Operation.UPDATE, CONFIG_MAPS),
         namespace="ns",
         name="a",
         object={"data": {"x": "new"}},
@@ -114,5 +114,5 @@ def test_conditions_that_cost_too_much() -> None:
 def test_conditions_that_do_not_compile(expression: str, problem: str) -> None:
     """What will never be evaluated is found before it is stored."""
     with pytest.raises(ValueError, match=r"compilation failed|must evaluate") as caught:
-        Condition.compile("x", expression)
+        MatchCondition.compile("x", expression)
     assert problem in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.admission.review import ResponseError, decode, denial, encode, request_of
 from trainer_devcluster.apiserver.authentication.user import User
 
@@ -23,7 +23,7 @@ def answer(**response: Any) -> bytes:
 def test_request() -> None:
     """A review has everything that webhooks decide by, empty names left out."""
     attributes = Attributes(
-        endpoint=Endpoint(Operation.UPDATE, JOBSETS, "status"),
+        endpoint=RuleTarget(Operation.UPDATE, JOBSETS, "status"),
         namespace="ns",
         name="",
         object={"a": 1},
@@ -60,7 +60,7 @@ def test_request() -> None:
 )
 def test_kind_of_the_object(subresource: str, kind: str) -> None:
     """Some subresources take objects of a kind of their own."""
-    assert Endpoint(Operation.UPDATE, CONFIG_MAPS, subresource).kind.kind == kind
+    assert RuleTarget(Operation.UPDATE, CONFIG_MAPS, subresource).kind.kind == kind
 
 
 def test_verdict() -> None:

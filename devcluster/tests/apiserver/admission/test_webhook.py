@@ -11,9 +11,9 @@ from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, Resource
 from trainer.workloads import JOBSETS
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION
-from trainer_devcluster.apiserver.admission.webhook import Rule, Webhook, is_exempt, selects, webhooks_of
+from trainer_devcluster.apiserver.admission.webhook import Webhook, WebhookRule, is_exempt, selects, webhooks_of
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.storage.storage import Storage
 
@@ -24,46 +24,53 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("changed", "endpoint", "expected"),
     [
-        pytest.param({}, Endpoint(Operation.CREATE, PODS), True, id="as named"),
-        pytest.param({}, Endpoint(Operation.UPDATE, PODS), False, id="another operation"),
-        pytest.param({"operations": ["*"]}, Endpoint(Operation.DELETE, PODS), True, id="any operation"),
-        pytest.param({"operations": ["CREATE", "DELETE"]}, Endpoint(Operation.DELETE, PODS), True, id="one of several"),
-        pytest.param({}, Endpoint(Operation.CREATE, CONFIG_MAPS), False, id="another resource"),
-        pytest.param({"apiGroups": ["batch"]}, Endpoint(Operation.CREATE, PODS), False, id="another group"),
-        pytest.param({"apiGroups": ["*"]}, Endpoint(Operation.CREATE, PODS), True, id="any group"),
-        pytest.param({"apiVersions": ["v2"]}, Endpoint(Operation.CREATE, PODS), False, id="another version"),
-        pytest.param({"apiVersions": ["*"]}, Endpoint(Operation.CREATE, PODS), True, id="any version"),
-        pytest.param({}, Endpoint(Operation.CREATE, PODS, "binding"), False, id="a subresource is not its object"),
-        pytest.param({"resources": ["pods/binding"]}, Endpoint(Operation.CREATE, PODS, "binding"), True, id="named"),
-        pytest.param({"resources": ["pods/binding"]}, Endpoint(Operation.CREATE, PODS), False, id="not the object"),
-        pytest.param({"resources": ["pods/*"]}, Endpoint(Operation.CREATE, PODS, "binding"), True, id="all below"),
-        pytest.param({"resources": ["pods/*"]}, Endpoint(Operation.CREATE, PODS), True, id="all below and itself"),
-        pytest.param({"resources": ["*"]}, Endpoint(Operation.CREATE, PODS), True, id="all objects"),
-        pytest.param({"resources": ["*"]}, Endpoint(Operation.CREATE, PODS, "status"), False, id="no subresources"),
-        pytest.param({"resources": ["*/status"]}, Endpoint(Operation.CREATE, PODS, "status"), True, id="all statuses"),
-        pytest.param({"resources": ["*/status"]}, Endpoint(Operation.CREATE, PODS), False, id="statuses only"),
-        pytest.param({"resources": ["*/*"]}, Endpoint(Operation.CREATE, PODS, "status"), True, id="everything"),
-        pytest.param({"resources": ["*/*"]}, Endpoint(Operation.CREATE, PODS), True, id="everything, objects too"),
-        pytest.param({"scope": "Namespaced"}, Endpoint(Operation.CREATE, PODS), True, id="namespaced"),
-        pytest.param({"scope": "Cluster"}, Endpoint(Operation.CREATE, PODS), False, id="not of the cluster"),
+        pytest.param({}, RuleTarget(Operation.CREATE, PODS), True, id="as named"),
+        pytest.param({}, RuleTarget(Operation.UPDATE, PODS), False, id="another operation"),
+        pytest.param({"operations": ["*"]}, RuleTarget(Operation.DELETE, PODS), True, id="any operation"),
         pytest.param(
-            {"scope": "Cluster", "resources": ["*"]}, Endpoint(Operation.CREATE, NODES), True, id="of the cluster"
+            {"operations": ["CREATE", "DELETE"]}, RuleTarget(Operation.DELETE, PODS), True, id="one of several"
+        ),
+        pytest.param({}, RuleTarget(Operation.CREATE, CONFIG_MAPS), False, id="another resource"),
+        pytest.param({"apiGroups": ["batch"]}, RuleTarget(Operation.CREATE, PODS), False, id="another group"),
+        pytest.param({"apiGroups": ["*"]}, RuleTarget(Operation.CREATE, PODS), True, id="any group"),
+        pytest.param({"apiVersions": ["v2"]}, RuleTarget(Operation.CREATE, PODS), False, id="another version"),
+        pytest.param({"apiVersions": ["*"]}, RuleTarget(Operation.CREATE, PODS), True, id="any version"),
+        pytest.param({}, RuleTarget(Operation.CREATE, PODS, "binding"), False, id="a subresource is not its object"),
+        pytest.param({"resources": ["pods/binding"]}, RuleTarget(Operation.CREATE, PODS, "binding"), True, id="named"),
+        pytest.param({"resources": ["pods/binding"]}, RuleTarget(Operation.CREATE, PODS), False, id="not the object"),
+        pytest.param({"resources": ["pods/*"]}, RuleTarget(Operation.CREATE, PODS, "binding"), True, id="all below"),
+        pytest.param({"resources": ["pods/*"]}, RuleTarget(Operation.CREATE, PODS), True, id="all below and itself"),
+        pytest.param({"resources": ["*"]}, RuleTarget(Operation.CREATE, PODS), True, id="all objects"),
+        pytest.param({"resources": ["*"]}, RuleTarget(Operation.CREATE, PODS, "status"), False, id="no subresources"),
+        pytest.param(
+            {"resources": ["*/status"]}, RuleTarget(Operation.CREATE, PODS, "status"), True, id="all statuses"
+        ),
+        pytest.param({"resources": ["*/status"]}, RuleTarget(Operation.CREATE, PODS), False, id="statuses only"),
+        pytest.param({"resources": ["*/*"]}, RuleTarget(Operation.CREATE, PODS, "status"), True, id="everything"),
+        pytest.param({"resources": ["*/*"]}, RuleTarget(Operation.CREATE, PODS), True, id="everything, objects too"),
+        pytest.param({"scope": "Namespaced"}, RuleTarget(Operation.CREATE, PODS), True, id="namespaced"),
+        pytest.param({"scope": "Cluster"}, RuleTarget(Operation.CREATE, PODS), False, id="not of the cluster"),
+        pytest.param(
+            {"scope": "Cluster", "resources": ["*"]}, RuleTarget(Operation.CREATE, NODES), True, id="of the cluster"
         ),
         pytest.param(
-            {"scope": "Namespaced", "resources": ["*"]}, Endpoint(Operation.CREATE, NODES), False, id="in no namespace"
+            {"scope": "Namespaced", "resources": ["*"]},
+            RuleTarget(Operation.CREATE, NODES),
+            False,
+            id="in no namespace",
         ),
         pytest.param(
             {"scope": "Cluster", "resources": ["*"]},
-            Endpoint(Operation.CREATE, NAMESPACES),
+            RuleTarget(Operation.CREATE, NAMESPACES),
             True,
             id="namespaces are of the cluster",
         ),
     ],
 )
-def test_what_a_rule_means(changed: dict[str, object], endpoint: Endpoint, expected: bool) -> None:
+def test_what_a_rule_means(changed: dict[str, object], endpoint: RuleTarget, expected: bool) -> None:
     """Operation, group, version, resource and scope all have to fit."""
     entry = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], **changed}
-    assert Rule.of(entry).matches(endpoint, endpoint.resource) is expected
+    assert WebhookRule.of(entry).matches(endpoint, endpoint.resource) is expected
 
 
 @pytest.mark.parametrize(
@@ -103,7 +110,7 @@ def attributes(
     new: Object | None = None,
     old: Object | None = None,
 ) -> Attributes:
-    return Attributes(Endpoint(operation, resource), namespace, "x", new, old, User("u"), {})
+    return Attributes(RuleTarget(operation, resource), namespace, "x", new, old, User("u"), {})
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authorization.rules import Rule
+    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 
 _RESOURCES = {resource.kind: resource for resource in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)}
 _SUBJECTS = {"user": "User", "group": "Group", "account": "ServiceAccount"}
 
 
-def role(name: str, *rules: Rule, namespace: str = "") -> Object:
+def role(name: str, *rules: PolicyRule, namespace: str = "") -> Object:
     """A Role, or a ClusterRole without a namespace."""
     kind = "Role" if namespace else "ClusterRole"
     return _object(kind, name, namespace) | {"rules": [rule.to_object() for rule in rules]}

@@ -8,7 +8,7 @@ import pytest
 
 from devcluster.tests.apiserver.authorization.samples import binding, role
 from devcluster.tests.apiserver.http_client import APPLY, MERGE
-from trainer_devcluster.apiserver.authorization.rules import Rule
+from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 
 if TYPE_CHECKING:
     from devcluster.tests.apiserver.http_client import Api
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"
-READER = role("reader", Rule(("get", "list", "watch", "patch"), ("",), ("configmaps",)), namespace="default")
+READER = role("reader", PolicyRule(("get", "list", "watch", "patch"), ("",), ("configmaps",)), namespace="default")
 BOUND = binding("readers", "Role/reader", "user bob", "account bot", namespace="default")
 BECAUSE = 'RBAC: allowed by RoleBinding "readers/default" of Role "reader" to User "bob"'
 
@@ -271,7 +271,7 @@ async def test_rules_review(api: Api) -> None:
 
 async def test_escalation(api: Api) -> None:
     """Who may write roles may not give themselves more."""
-    rules = [Rule(("create", "update", "patch"), ("rbac.authorization.k8s.io",), ("roles", "rolebindings"))]
+    rules = [PolicyRule(("create", "update", "patch"), ("rbac.authorization.k8s.io",), ("roles", "rolebindings"))]
     await api("POST", f"{RBAC}/clusterroles", role("writers", *rules))
     await api("POST", f"{RBAC}/clusterrolebindings", binding("writers", "ClusterRole/writers", "user bob"))
     roles, bindings = f"{RBAC}/namespaces/default/roles", f"{RBAC}/namespaces/default/rolebindings"

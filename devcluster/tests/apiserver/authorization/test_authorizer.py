@@ -6,15 +6,15 @@ import pytest
 from multidict import MultiDict
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes, attributes_of, forbidden
+from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, attributes_of, forbidden
 
 BOB = User("bob")
 
 
-def on(verb: str, resource: str, namespace: str = "", name: str = "", **more: str) -> Attributes:
+def on(verb: str, resource: str, namespace: str = "", name: str = "", **more: str) -> AccessCheck:
     """Something with a resource of the core group."""
     resource, _, subresource = resource.partition("/")
-    return Attributes(
+    return AccessCheck(
         BOB, verb, more.get("group", ""), more.get("version", "v1"), resource, subresource, namespace, name
     )
 
@@ -57,14 +57,14 @@ def on(verb: str, resource: str, namespace: str = "", name: str = "", **more: st
         pytest.param("GET /api/v1/pods?fieldSelector=metadata.name!=p", on("list", "pods"), id="all but one name"),
         pytest.param("GET /api/v1/pods?fieldSelector=metadata.name=..", on("list", "pods"), id="no name"),
         pytest.param("GET /api/v1/pods?fieldSelector=nonsense", on("list", "pods"), id="unreadable selector"),
-        pytest.param("GET /api", Attributes(BOB, "get", path="/api"), id="discovery"),
-        pytest.param("GET /api/v1", Attributes(BOB, "get", path="/api/v1"), id="discovery of a version"),
-        pytest.param("GET /apis/batch/v1/", Attributes(BOB, "get", path="/apis/batch/v1/"), id="discovery of a group"),
-        pytest.param("GET /", Attributes(BOB, "get", path="/"), id="root"),
-        pytest.param("POST /metrics?x=1", Attributes(BOB, "post", path="/metrics"), id="some path"),
+        pytest.param("GET /api", AccessCheck(BOB, "get", path="/api"), id="discovery"),
+        pytest.param("GET /api/v1", AccessCheck(BOB, "get", path="/api/v1"), id="discovery of a version"),
+        pytest.param("GET /apis/batch/v1/", AccessCheck(BOB, "get", path="/apis/batch/v1/"), id="discovery of a group"),
+        pytest.param("GET /", AccessCheck(BOB, "get", path="/"), id="root"),
+        pytest.param("POST /metrics?x=1", AccessCheck(BOB, "post", path="/metrics"), id="some path"),
     ],
 )
-def test_request(request_line: str, expected: Attributes) -> None:
+def test_request(request_line: str, expected: AccessCheck) -> None:
     """Verb, resource and place follow from method, path and query, whether or not there is such a resource."""
     method, _, target = request_line.partition(" ")
     path, _, query = target.partition("?")

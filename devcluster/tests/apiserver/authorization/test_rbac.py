@@ -13,9 +13,9 @@ from devcluster.tests.apiserver.authorization.samples import binding, put, remov
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS, User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
+from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, Decision
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
-from trainer_devcluster.apiserver.authorization.rules import Rule, rules_in
+from trainer_devcluster.apiserver.authorization.rules import PolicyRule, rules_in
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, Storage
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 BOB: Final = User("bob", ("devs", "system:authenticated"))
 BOT: Final = User("system:serviceaccount:n:bot", ("system:serviceaccounts", "system:serviceaccounts:n"))
-READ: Final = Rule(("get", "list"), ("",), ("pods",))
-WRITE: Final = Rule(("create",), ("",), ("pods",))
-HEALTH: Final = Rule(("get",), paths=("/healthz",))
+READ: Final = PolicyRule(("get", "list"), ("",), ("pods",))
+WRITE: Final = PolicyRule(("create",), ("",), ("pods",))
+HEALTH: Final = PolicyRule(("get",), paths=("/healthz",))
 
 
-def pods(user: User, verb: str = "list", namespace: str = "n") -> Attributes:
+def pods(user: User, verb: str = "list", namespace: str = "n") -> AccessCheck:
     """Something with pods."""
-    return Attributes(user, verb, "", "v1", "pods", namespace=namespace)
+    return AccessCheck(user, verb, "", "v1", "pods", namespace=namespace)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def pods(user: User, verb: str = "list", namespace: str = "n") -> Attributes:
         ),
         pytest.param(
             [role("r", HEALTH), binding("b", "ClusterRole/r", "group system:unauthenticated")],
-            Attributes(ANONYMOUS, "get", path="/healthz"),
+            AccessCheck(ANONYMOUS, "get", path="/healthz"),
             Decision(
                 True,
                 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to Group "system:unauthenticated"',
@@ -127,7 +127,7 @@ def pods(user: User, verb: str = "list", namespace: str = "n") -> Attributes:
         ),
     ],
 )
-def test_decision(objects: list[Object], wanted: Attributes, expected: Decision) -> None:
+def test_decision(objects: list[Object], wanted: AccessCheck, expected: Decision) -> None:
     """The answer says which binding, role and subject it comes from."""
     assert RbacAuthorizer(put(Storage(), *objects)).authorize(wanted) == expected
 
@@ -176,13 +176,13 @@ verbs = st.sampled_from(["get", "list", "*"])
 resources = st.sampled_from(["pods", "pods/log", "*/log", "*"])
 rules = st.one_of(
     st.builds(
-        Rule,
+        PolicyRule,
         st.lists(verbs, max_size=2).map(tuple),
         st.lists(st.sampled_from(["", "apps", "*"]), max_size=2).map(tuple),
         st.lists(resources, max_size=2).map(tuple),
         st.lists(names, max_size=1).map(tuple),
     ),
-    st.builds(lambda verb, path: Rule((verb,), paths=(path,)), verbs, st.sampled_from(["/a", "/a/*", "*"])),
+    st.builds(lambda verb, path: PolicyRule((verb,), paths=(path,)), verbs, st.sampled_from(["/a", "/a/*", "*"])),
 )
 users = st.builds(
     User,
@@ -203,7 +203,7 @@ changes = st.one_of(
 )
 questions = st.one_of(
     st.builds(
-        Attributes,
+        AccessCheck,
         users,
         st.sampled_from(["get", "list", "create"]),
         st.sampled_from(["", "apps"]),
@@ -213,13 +213,13 @@ questions = st.one_of(
         namespaces,
         st.sampled_from(["", "a", "b"]),
     ),
-    st.builds(lambda user, path: Attributes(user, "get", path=path), users, st.sampled_from(["/a", "/a/b", "/c"])),
+    st.builds(lambda user, path: AccessCheck(user, "get", path=path), users, st.sampled_from(["/a", "/a/b", "/c"])),
 )
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(changes, questions), max_size=12))
-def test_agrees_with_a_look_at_everything(steps: list[tuple[Object, Attributes]]) -> None:
+def test_agrees_with_a_look_at_everything(steps: list[tuple[Object, AccessCheck]]) -> None:
     """After any changes the answer is that of going through all bindings, subjects, roles and rules."""
     storage = Storage()
     authorizer = RbacAuthorizer(storage)
@@ -234,7 +234,7 @@ def test_agrees_with_a_look_at_everything(steps: list[tuple[Object, Attributes]]
             assert authorizer.authorize(elsewhere).allowed is naive(storage, elsewhere)
 
 
-def naive(storage: Storage, wanted: Attributes) -> bool:
+def naive(storage: Storage, wanted: AccessCheck) -> bool:
     """The decision, by going through everything there is."""
     bindings = storage.snapshot(Partition.of(CLUSTER_ROLE_BINDINGS)) + storage.snapshot(Partition.of(ROLE_BINDINGS))
     return any(

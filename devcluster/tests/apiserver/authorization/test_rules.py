@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes
-from trainer_devcluster.apiserver.authorization.rules import Rule, compacted, describe, uncovered
+from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
+from trainer_devcluster.apiserver.authorization.rules import PolicyRule, compacted, describe, uncovered
 
 BOB = User("bob")
 
 
-def on(verb: str, resource: str, name: str = "", group: str = "") -> Attributes:
+def on(verb: str, resource: str, name: str = "", group: str = "") -> AccessCheck:
     """Something with a resource."""
     resource, _, subresource = resource.partition("/")
-    return Attributes(BOB, verb, group, "v1", resource, subresource, "n", name)
+    return AccessCheck(BOB, verb, group, "v1", resource, subresource, "n", name)
 
 
-def path(path: str, verb: str = "get") -> Attributes:
+def path(path: str, verb: str = "get") -> AccessCheck:
     """A request to a path without a resource."""
-    return Attributes(BOB, verb, path=path)
+    return AccessCheck(BOB, verb, path=path)
 
 
-PODS = Rule(("get", "list"), ("",), ("pods",))
-EVERYTHING = Rule(("*",), ("*",), ("*",))
-SCALE = Rule(("update",), ("*",), ("*/scale",))
-LOGS = Rule(("get",), ("",), ("pods/log",))
-ONE = Rule(("*",), ("",), ("configmaps",), ("a", "b"))
-DOCUMENTS = Rule(("get",), paths=("/api", "/apis/*"))
-ALL_PATHS = Rule(("*",), paths=("*",))
+PODS = PolicyRule(("get", "list"), ("",), ("pods",))
+EVERYTHING = PolicyRule(("*",), ("*",), ("*",))
+SCALE = PolicyRule(("update",), ("*",), ("*/scale",))
+LOGS = PolicyRule(("get",), ("",), ("pods/log",))
+ONE = PolicyRule(("*",), ("",), ("configmaps",), ("a", "b"))
+DOCUMENTS = PolicyRule(("get",), paths=("/api", "/apis/*"))
+ALL_PATHS = PolicyRule(("*",), paths=("*",))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ ALL_PATHS = Rule(("*",), paths=("*",))
         pytest.param(LOGS, on("get", "pods"), False, id="a subresource is not its resource"),
         pytest.param(SCALE, on("update", "deployments/scale", group="apps"), True, id="subresource of anything"),
         pytest.param(SCALE, on("update", "deployments", group="apps"), False, id="only the subresource"),
-        pytest.param(Rule(("get",), ("",), ("pods/*",)), on("get", "pods/log"), False, id="no such wildcard"),
+        pytest.param(PolicyRule(("get",), ("",), ("pods/*",)), on("get", "pods/log"), False, id="no such wildcard"),
         pytest.param(EVERYTHING, on("made-up", "pods/log", "p", "g"), True, id="wildcards"),
         pytest.param(EVERYTHING, path("/api"), False, id="resources are not paths"),
         pytest.param(ONE, on("get", "configmaps", "b"), True, id="name"),
@@ -56,28 +56,28 @@ ALL_PATHS = Rule(("*",), paths=("*",))
         pytest.param(DOCUMENTS, path("/api", "post"), False, id="another method"),
         pytest.param(ALL_PATHS, path("/"), True, id="all paths"),
         pytest.param(ALL_PATHS, on("get", "pods"), False, id="paths are not resources"),
-        pytest.param(Rule(()), on("get", "pods"), False, id="nothing"),
+        pytest.param(PolicyRule(()), on("get", "pods"), False, id="nothing"),
     ],
 )
-def test_allows(rule: Rule, wanted: Attributes, allowed: bool) -> None:
+def test_allows(rule: PolicyRule, wanted: AccessCheck, allowed: bool) -> None:
     """A rule allows what its verbs, groups, resources and names, or its paths, all include."""
     assert rule.allows(wanted) is allowed
 
 
 @pytest.mark.parametrize("rule", [PODS, ONE, DOCUMENTS])
-def test_objects(rule: Rule) -> None:
+def test_objects(rule: PolicyRule) -> None:
     """A rule is the same after a round trip through the API's form of it."""
-    assert Rule.parse(rule.to_object()) == rule
+    assert PolicyRule.parse(rule.to_object()) == rule
 
 
 def test_absent_lists() -> None:
     """What a rule does not say is not written, but for its verbs."""
-    assert Rule.parse({}).to_object() == {"verbs": []}
+    assert PolicyRule.parse({}).to_object() == {"verbs": []}
 
 
-ALL = Rule(("*",), ("*",), ("*",))
-ONE_POD = Rule(("get",), ("",), ("pods",), ("a",))
-SCALE_RULE = Rule(("update",), ("apps",), ("*/scale",))
+ALL = PolicyRule(("*",), ("*",), ("*",))
+ONE_POD = PolicyRule(("get",), ("",), ("pods",), ("a",))
+SCALE_RULE = PolicyRule(("update",), ("apps",), ("*/scale",))
 
 
 @pytest.mark.parametrize(
@@ -86,32 +86,37 @@ SCALE_RULE = Rule(("update",), ("apps",), ("*/scale",))
         pytest.param([PODS], [PODS], [], id="the same"),
         pytest.param([ALL], [PODS, SCALE_RULE, ONE_POD], [], id="everything"),
         pytest.param([PODS], [ONE_POD], [], id="one of all names"),
-        pytest.param([ONE_POD], [Rule(("get",), ("",), ("pods",))], [Rule(("get",), ("",), ("pods",))], id="all names"),
-        pytest.param([ONE_POD], [Rule(("get",), ("",), ("pods",), ("a", "b"))],
-                     [Rule(("get",), ("",), ("pods",), ("b",))], id="another name"),
-        pytest.param([SCALE_RULE], [Rule(("update",), ("apps",), ("deployments/scale",))], [], id="any subresource"),
-        pytest.param([SCALE_RULE], [Rule(("update",), ("apps",), ("deployments",))],
-                     [Rule(("update",), ("apps",), ("deployments",))], id="not the resource"),
-        pytest.param([Rule(("get",), ("",), ("pods",)), Rule(("list",), ("",), ("pods",))], [PODS], [],
+        pytest.param([ONE_POD], [PolicyRule(("get",), ("",), ("pods",))],
+                     [PolicyRule(("get",), ("",), ("pods",))], id="all names"),
+        pytest.param([ONE_POD], [PolicyRule(("get",), ("",), ("pods",), ("a", "b"))],
+                     [PolicyRule(("get",), ("",), ("pods",), ("b",))], id="another name"),
+        pytest.param([SCALE_RULE], [PolicyRule(("update",), ("apps",), ("deployments/scale",))], [],
+                     id="any subresource"),
+        pytest.param([SCALE_RULE], [PolicyRule(("update",), ("apps",), ("deployments",))],
+                     [PolicyRule(("update",), ("apps",), ("deployments",))], id="not the resource"),
+        pytest.param([PolicyRule(("get",), ("",), ("pods",)), PolicyRule(("list",), ("",), ("pods",))], [PODS], [],
                      id="together"),
-        pytest.param([PODS], [Rule(("*",), ("",), ("pods",))], [Rule(("*",), ("",), ("pods",))], id="all verbs"),
-        pytest.param([ALL], [Rule(("get",), paths=("/x",))], [Rule(("get",), paths=("/x",))], id="paths are apart"),
-        pytest.param([Rule(("get",), paths=("/a/*",))], [Rule(("get",), paths=("/a/b", "/a/c/*"))], [], id="below"),
-        pytest.param([], [Rule(("get", "list"), ("", "apps"), ("pods",))],
-                     [Rule((verb,), (group,), ("pods",)) for group in ("", "apps") for verb in ("get", "list")],
+        pytest.param([PODS], [PolicyRule(("*",), ("",), ("pods",))],
+                     [PolicyRule(("*",), ("",), ("pods",))], id="all verbs"),
+        pytest.param([ALL], [PolicyRule(("get",), paths=("/x",))],
+                     [PolicyRule(("get",), paths=("/x",))], id="paths are apart"),
+        pytest.param([PolicyRule(("get",), paths=("/a/*",))], [PolicyRule(("get",), paths=("/a/b", "/a/c/*"))], [],
+                     id="below"),
+        pytest.param([], [PolicyRule(("get", "list"), ("", "apps"), ("pods",))],
+                     [PolicyRule((verb,), (group,), ("pods",)) for group in ("", "apps") for verb in ("get", "list")],
                      id="every part"),
         pytest.param([], [], [], id="nothing"),
     ],
 )  # fmt: skip
-def test_uncovered(held: list[Rule], wanted: list[Rule], missing: list[Rule]) -> None:
+def test_uncovered(held: list[PolicyRule], wanted: list[PolicyRule], missing: list[PolicyRule]) -> None:
     """What nobody holds is listed by group, resource, verb and name."""
     assert uncovered(held, wanted) == missing
 
 
 def test_compacted() -> None:
     """Parts about the same resource become one rule again."""
-    parts = uncovered([], [PODS, ONE_POD, Rule(("get",), paths=("/x",))])
-    assert compacted(parts) == [Rule(("get",), paths=("/x",)), PODS, ONE_POD]
+    parts = uncovered([], [PODS, ONE_POD, PolicyRule(("get",), paths=("/x",))])
+    assert compacted(parts) == [PolicyRule(("get",), paths=("/x",)), PODS, ONE_POD]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +126,9 @@ def test_compacted() -> None:
         pytest.param(
             ONE_POD, '{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["get"]}', id="one object"
         ),
-        pytest.param(Rule(("get",), paths=("/x",)), '{NonResourceURLs:["/x"], Verbs:["get"]}', id="path"),
+        pytest.param(PolicyRule(("get",), paths=("/x",)), '{NonResourceURLs:["/x"], Verbs:["get"]}', id="path"),
     ],
 )
-def test_description(rule: Rule, text: str) -> None:
+def test_description(rule: PolicyRule, text: str) -> None:
     """Rules read as the real server prints them."""
     assert describe(rule) == text

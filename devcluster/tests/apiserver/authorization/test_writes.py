@@ -9,7 +9,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of, namespace_of
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, User
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
-from trainer_devcluster.apiserver.authorization.rules import Rule
+from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds.configuration import CONFIG_MAP
@@ -22,8 +22,8 @@ DEFINITIONS = {
 }
 BOB = User("bob", ("devs",))
 RBAC = "rbac.authorization.k8s.io"
-READ = Rule(("get", "list"), ("",), ("pods",))
-DELETE = Rule(("delete",), ("",), ("pods",))
+READ = PolicyRule(("get", "list"), ("",), ("pods",))
+DELETE = PolicyRule(("delete",), ("",), ("pods",))
 AGGREGATING = role("all") | {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
 IS_GRANTING = 'user "bob" (groups=["devs"]) is attempting to grant RBAC permissions not currently held:\n'
 EVERYWHERE = binding("b", "ClusterRole/held", "user bob")
@@ -51,12 +51,14 @@ def check(storage: Storage, new: Object, live: Object | None = None, *, user: Us
         ),
         pytest.param(
             [],
-            role("r", READ, Rule(("get",), paths=("/x",))),
+            role("r", READ, PolicyRule(("get",), paths=("/x",))),
             f'clusterroles.{RBAC} "r" is forbidden: {IS_GRANTING}'
             '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}\n{NonResourceURLs:["/x"], Verbs:["get"]}',
             id="cluster role",
         ),
-        pytest.param([Rule(("escalate",), (RBAC,), ("roles",))], role("r", DELETE, namespace="n"), "", id="escalate"),
+        pytest.param(
+            [PolicyRule(("escalate",), (RBAC,), ("roles",))], role("r", DELETE, namespace="n"), "", id="escalate"
+        ),
         pytest.param(
             [READ],
             AGGREGATING,
@@ -64,7 +66,10 @@ def check(storage: Storage, new: Object, live: Object | None = None, *, user: Us
             id="aggregation",
         ),
         pytest.param(
-            [Rule(("*",), ("*",), ("*",)), Rule(("*",), paths=("*",))], AGGREGATING, "", id="aggregation by an admin"
+            [PolicyRule(("*",), ("*",), ("*",)), PolicyRule(("*",), paths=("*",))],
+            AGGREGATING,
+            "",
+            id="aggregation by an admin",
         ),
         pytest.param([READ], binding("x", "ClusterRole/read", "user eve", namespace="n"), "", id="binding of a role"),
         pytest.param(
@@ -75,13 +80,13 @@ def check(storage: Storage, new: Object, live: Object | None = None, *, user: Us
             id="binding of a greater role",
         ),
         pytest.param(
-            [Rule(("bind",), (RBAC,), ("clusterroles",), ("delete",))],
+            [PolicyRule(("bind",), (RBAC,), ("clusterroles",), ("delete",))],
             binding("x", "ClusterRole/delete", "user eve", namespace="n"),
             "",
             id="bind",
         ),
         pytest.param(
-            [Rule(("bind",), (RBAC,), ("clusterroles",), ("read",))],
+            [PolicyRule(("bind",), (RBAC,), ("clusterroles",), ("read",))],
             binding("x", "ClusterRole/delete", "user eve", namespace="n"),
             f'rolebindings.{RBAC} "x" is forbidden: {IS_GRANTING}'
             '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}',
@@ -92,7 +97,7 @@ def check(storage: Storage, new: Object, live: Object | None = None, *, user: Us
         ),
     ],
 )
-def test_nobody_gives_what_they_do_not_have(held: list[Rule], new: Object, refusal: str) -> None:
+def test_nobody_gives_what_they_do_not_have(held: list[PolicyRule], new: Object, refusal: str) -> None:
     """Roles and bindings are refused when they allow more than their author may do, with what that is."""
     storage = put(Storage(), role("held", *held), EVERYWHERE, role("read", READ), role("delete", DELETE))
     assert check(storage, new) == refusal
@@ -129,7 +134,7 @@ def test_unresolved_bindings_are_named() -> None:
 )
 def test_creation_by_patch(verbs: tuple[str, ...], refusal: str) -> None:
     """A patch that creates an object needs `create` too."""
-    storage = put(Storage(), role("held", Rule(verbs, ("",), ("configmaps",))), EVERYWHERE)
+    storage = put(Storage(), role("held", PolicyRule(verbs, ("",), ("configmaps",))), EVERYWHERE)
     config_map: Object = {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"}}
     assert check(storage, config_map, verb="patch") == refusal
     assert check(storage, config_map, config_map, verb="patch") == ""

@@ -7,12 +7,16 @@ import pytest
 from devcluster.tests.apiserver.builders import CONFIG_MAP
 from trainer.kube.errors import ApiError
 from trainer.kube.resource import NAMESPACES, PODS, Resource
-from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition, ScalePaths
+from trainer_devcluster.apiserver.definitions.resource_definition import (
+    ResourceDefinition,
+    ResourceRegistry,
+    ScalePaths,
+)
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
 
 STRATEGY = Strategy()
-REGISTRY = Registry(
+REGISTRY = ResourceRegistry(
     [
         CONFIG_MAP,
         ResourceDefinition(PODS, STRATEGY, status_subresource=True, subresources=("log", "binding")),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devcluster.tests.apiserver.builders import PARTITION, put, remove
-from trainer.kube.api_semantics.paging import Lists, Page, Position
+from trainer.kube.api_semantics.paging import ListPosition, Lists, Page
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey, key_of, name_of
 from trainer_devcluster.apiserver.storage.storage import Storage
@@ -88,5 +88,5 @@ def test_malformed_tokens_are_bad_requests(storage: Storage, token: str) -> None
 
 def test_token_round_trip() -> None:
     """A position survives its encoding."""
-    position = Position(7, ObjectKey("ns", "name"))
-    assert Position.decode(position.encode()) == position
+    position = ListPosition(7, ObjectKey("ns", "name"))
+    assert ListPosition.decode(position.encode()) == position

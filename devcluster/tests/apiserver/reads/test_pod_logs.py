@@ -16,8 +16,13 @@ from trainer.kube.resource import PODS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.container_logs import POLL_INTERVAL, log_path
-from trainer_devcluster.apiserver.definitions.resource_definition import Registry
-from trainer_devcluster.apiserver.reads.pod_logs import ContainerLog, choose_attempt, choose_container, log_parameters
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
+from trainer_devcluster.apiserver.reads.pod_logs import (
+    ContainerRunLog,
+    choose_attempt,
+    choose_container,
+    log_parameters,
+)
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 if TYPE_CHECKING:
@@ -125,7 +130,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def backend(tmp_path: Path, clock: ManualClock) -> Backend:
-    return Backend(Storage(), Registry(), clock, tmp_path, "")
+    return Backend(Storage(), ResourceRegistry(), clock, tmp_path, "")
 
 
 def store(backend: Backend, obj: Object) -> Object:
@@ -146,7 +151,7 @@ def append(backend: Backend, line: str, attempt: int = 0) -> None:
 async def read(backend: Backend, query: dict[str, str]) -> str:
     stored = backend.storage.get(Partition.of(PODS), KEY)
     assert stored is not None
-    source = ContainerLog(backend, stored, log_parameters(query, NOW))
+    source = ContainerRunLog(backend, stored, log_parameters(query, NOW))
     async with aclosing(source.chunks()) as chunks:
         return b"".join([chunk async for chunk in chunks]).decode()
 
@@ -184,7 +189,7 @@ async def followed(backend: Backend, clock: ManualClock, query: dict[str, str]) 
     """The log of the stored pod, with the server's part at work."""
     stored = backend.storage.get(Partition.of(PODS), KEY)
     assert stored is not None
-    source = ContainerLog(backend, stored, log_parameters(query | {"follow": "1"}, NOW))
+    source = ContainerRunLog(backend, stored, log_parameters(query | {"follow": "1"}, NOW))
     async with anyio.create_task_group() as tasks, aclosing(source.chunks()) as chunks:
         tasks.start_soon(backend.log_growth.run, clock)
         with anyio.fail_after(10):

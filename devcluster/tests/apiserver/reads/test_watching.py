@@ -14,8 +14,8 @@ from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.definitions.resource_definition import Registry
-from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, Watch
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
+from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, ServedWatch
 from trainer_devcluster.apiserver.storage.storage import INITIAL_REVISION, Storage
 from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters
 
@@ -30,7 +30,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def backend(tmp_path: Path, clock: ManualClock) -> Backend:
-    return Backend(Storage(history=20), Registry([CONFIG_MAP]), clock, tmp_path, "")
+    return Backend(Storage(history=20), ResourceRegistry([CONFIG_MAP]), clock, tmp_path, "")
 
 
 def parameters(**query: Any) -> ListParameters:
@@ -39,7 +39,7 @@ def parameters(**query: Any) -> ListParameters:
 
 async def collected(backend: Backend, clock: ManualClock, wanted: ListParameters) -> list[tuple[str, Object]]:
     """All events until the watch ends by its timeout of ten seconds."""
-    watch = Watch(backend, TARGET, wanted)
+    watch = ServedWatch(backend, TARGET, wanted)
     await watch.start()
     events: list[tuple[str, Object]] = []
 
@@ -124,7 +124,7 @@ async def test_object_leaving_the_selection_has_the_new_version(backend: Backend
 
 async def test_changes_arrive_while_watching(backend: Backend, clock: ManualClock) -> None:
     """A running watch delivers each change, with bookmarks about once a minute."""
-    watch = Watch(backend, TARGET, parameters(allowWatchBookmarks=1, timeoutSeconds=200))
+    watch = ServedWatch(backend, TARGET, parameters(allowWatchBookmarks=1, timeoutSeconds=200))
     await watch.start()
     send, receive = anyio.create_memory_object_stream[list[tuple[str, Object]]](10)
 
@@ -151,7 +151,7 @@ async def test_too_old_version_is_an_error_event(backend: Backend, clock: Manual
     """A version that the history has lost is reported in the stream, with a Status of reason Expired."""
     for value in range(30):
         put(backend.storage, "a", str(value))
-    watch = Watch(backend, TARGET, parameters(resourceVersion=2))
+    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=2))
     await watch.start()
     async with aclosing(watch.events()) as batches:
         events = [event async for batch in batches for event in batch]
@@ -160,7 +160,7 @@ async def test_too_old_version_is_an_error_event(backend: Backend, clock: Manual
 
 async def test_version_of_the_future_times_out(backend: Backend, clock: ManualClock) -> None:
     """A version that is not reached within three seconds is answered with 504."""
-    watch = Watch(backend, TARGET, parameters(resourceVersion=1000))
+    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=1000))
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(clock.advance, 4)
@@ -179,9 +179,9 @@ async def test_other_namespaces_are_not_seen(backend: Backend, clock: ManualCloc
 async def test_a_watch_ends_with_its_definition(tmp_path: Path, clock: ManualClock, replaced: bool) -> None:
     """When a resource is no longer served, or differently, its watches tell what happened before and end."""
     storage = Storage()
-    registry = Registry([CONFIG_MAP], when_changed=storage.wake)
+    registry = ResourceRegistry([CONFIG_MAP], when_changed=storage.wake)
     backend = Backend(storage, registry, clock, tmp_path, "")
-    watch = Watch(backend, TARGET, parameters())
+    watch = ServedWatch(backend, TARGET, parameters())
     await watch.start()
     seen: list[str] = []
     with anyio.fail_after(5):
@@ -203,7 +203,7 @@ async def test_a_watcher_far_behind_takes_many_changes_in_slices(backend: Backen
     backend = replace(backend, storage=storage)
     for value in range(SLICE_CHANGES * 2 + 1):
         put(storage, "a", str(value))
-    watch = Watch(backend, TARGET, parameters(resourceVersion=INITIAL_REVISION))
+    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=INITIAL_REVISION))
     await watch.start()
     sizes: list[int] = []
     async with aclosing(watch.events()) as batches:

@@ -14,7 +14,7 @@ from trainer.kube.resource import EVENTS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.definitions.resource_definition import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.serving.first_objects import completed, expire_events
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
@@ -142,7 +142,7 @@ async def test_events_live_for_an_hour_after_they_were_last_seen(tmp_path: Path)
             continued = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:30:00.000000Z"}}
             metadata = {"name": "series", "namespace": "ns", "creationTimestamp": created}
             storage.create(Partition.of(EVENTS), ObjectKey("ns", "series"), {"metadata": metadata, **continued})
-            tasks.start_soon(expire_events, Backend(storage, Registry(), clock, tmp_path, ""))
+            tasks.start_soon(expire_events, Backend(storage, ResourceRegistry(), clock, tmp_path, ""))
             await clock.wait_for_sleepers()
             await clock.advance(3600)
             assert len(storage.snapshot(Partition.of(EVENTS))) == 4

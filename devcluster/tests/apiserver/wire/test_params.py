@@ -10,7 +10,7 @@ from trainer_devcluster.apiserver.wire.params import (
     DeleteParameters,
     FieldValidation,
     ListParameters,
-    Match,
+    ResourceVersionMatch,
     WriteParameters,
     boolean,
     delete_parameters,
@@ -48,7 +48,7 @@ def test_booleans(value: str | None, expected: bool) -> None:
         ),
         pytest.param(
             {"resourceVersion": "7", "resourceVersionMatch": "Exact"},
-            ListParameters(resource_version=7, match=Match.EXACT),
+            ListParameters(resource_version=7, match=ResourceVersionMatch.EXACT),
             id="exact version",
         ),
         pytest.param(

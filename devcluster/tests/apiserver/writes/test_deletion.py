@@ -12,7 +12,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.definitions.resource_definition import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
@@ -35,7 +35,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def backend(tmp_path: Path, clock: ManualClock) -> Backend:
-    return Backend(Storage(), Registry(BUILTIN_KINDS), clock, tmp_path, "")
+    return Backend(Storage(), ResourceRegistry(BUILTIN_KINDS), clock, tmp_path, "")
 
 
 def target_of(backend: Backend, resource: Resource, name: str) -> Target:

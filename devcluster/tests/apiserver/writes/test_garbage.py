@@ -14,7 +14,7 @@ from yarl import URL
 
 from devcluster.tests.apiserver import loose_kind
 from devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, api_for
-from trainer.kube.api_semantics.paging import Position
+from trainer.kube.api_semantics.paging import ListPosition
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.wire.body import decode_object
@@ -181,7 +181,7 @@ def test_bodies(content: bytes, content_type: str) -> None:
 )
 def test_continue_tokens(token: str) -> None:
     """A token is a position, or a 400."""
-    code, _ = outcome(lambda: Position.decode(token))
+    code, _ = outcome(lambda: ListPosition.decode(token))
     assert code in {200, 400}
 
 

@@ -15,7 +15,7 @@ from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, SERVICES, Resource
 from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.garbage_collector.collector import (
     GarbageCollector,
-    Node,
+    GraphNode,
     OwnershipGraph,
     RecentUids,
 )
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
-def node(uid: str, *owners: str, **metadata: object) -> Node:
+def node(uid: str, *owners: str, **metadata: object) -> GraphNode:
     references = [
         {"apiVersion": "batch/v1", "kind": "Job", "name": f"name-{owner}", "uid": owner, "blockOwnerDeletion": True}
         for owner in owners
     ]
     obj: Object = {"metadata": {"name": uid, "namespace": "n", "uid": uid, "ownerReferences": references, **metadata}}
-    return Node.of(CONFIG_MAPS, obj)
+    return GraphNode.of(CONFIG_MAPS, obj)
 
 
 def test_dependents_are_known_before_their_owner() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import Recommendations, settle
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -29,7 +29,7 @@ def spec(**fields: Any) -> Object:
 )
 def test_limits(fields: Object, current: int, wanted: int, replicas: int, reason: str | None) -> None:
     """Bounds and policies limit a step, and the condition says which."""
-    verdict = settle(spec(**fields), History(), current, wanted, 0)
+    verdict = settle(spec(**fields), Recommendations(), current, wanted, 0)
     assert verdict.replicas == replicas
     assert verdict.limited[0] == (reason or "DesiredWithinRange")
     assert verdict.is_limited == (reason not in {None, "DesiredWithinRange"})
@@ -37,13 +37,13 @@ def test_limits(fields: Object, current: int, wanted: int, replicas: int, reason
 
 def test_it_shrinks_to_the_least() -> None:
     """No policy limits how many replicas go at once; the lower bound does."""
-    verdict = settle(spec(minReplicas=4), History(), 9, 1, 0)
+    verdict = settle(spec(minReplicas=4), Recommendations(), 9, 1, 0)
     assert (verdict.replicas, verdict.limited[0], verdict.is_limited) == (4, "TooFewReplicas", True)
 
 
 def test_stabilization() -> None:
     """It shrinks only after five minutes in which nothing asked for more."""
-    history = History()
+    history = Recommendations()
     history.begin(4, 0)
     assert settle(spec(), history, 4, 2, 15)[:2] == (
         4,

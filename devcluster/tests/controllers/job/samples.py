@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.kube.clock import timestamp
 from trainer_devcluster.controllers.job.pods import COMPLETION_INDEX, TRACKING_FINALIZER
-from trainer_devcluster.controllers.job.spec import JobState
+from trainer_devcluster.controllers.job.spec import JobObservation
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -85,9 +85,9 @@ def make_pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}, "status": status}
 
 
-def make_state(job: Object, *pods: Object, now: datetime = NOW) -> JobState:
+def make_state(job: Object, *pods: Object, now: datetime = NOW) -> JobObservation:
     """What a reconcile of the Job would see."""
-    return JobState(job, pods, now)
+    return JobObservation(job, pods, now)
 
 
 def condition(

@@ -12,7 +12,7 @@ from trainer_devcluster.controllers.job.verdict import (
     FAILURE_TARGET,
     SUCCESS_CRITERIA_MET,
     Action,
-    Verdict,
+    JobEnd,
     match_failure_policy,
     reach_verdict,
 )
@@ -70,13 +70,13 @@ def test_pod_that_no_rule_matches_is_counted(rule: dict[str, Any]) -> None:
     assert match_failure_policy(job, pod).action is Action.COUNT
 
 
-BACKOFF = Verdict(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-DEADLINE = Verdict(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
-COMPLETE = Verdict(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
+BACKOFF = JobEnd(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+DEADLINE = JobEnd(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
+COMPLETE = JobEnd(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
 IN_PLACE = {"restartPolicy": "OnFailure"}
 
 
-def verdict(job: Object, *pods: Object) -> Verdict | None:
+def verdict(job: Object, *pods: Object) -> JobEnd | None:
     state = make_state(job, *pods)
     return reach_verdict(state, settle(state))
 
@@ -153,7 +153,7 @@ def verdict(job: Object, *pods: Object) -> Verdict | None:
         pytest.param(make_job(completions=0), [], COMPLETE, id="nothing to do"),
     ],
 )
-def test_verdict_follows_from_the_pods(job: Object, pods: list[Object], expected: Verdict | None) -> None:
+def test_verdict_follows_from_the_pods(job: Object, pods: list[Object], expected: JobEnd | None) -> None:
     """Reasons and messages are those of Kubernetes: the rules of JobSets match on them."""
     assert verdict(job, *pods) == expected
 
@@ -162,7 +162,7 @@ def test_stored_verdict_stands() -> None:
     """What has been decided is not decided again, whatever the pods do."""
     job = make_job({"conditions": [condition(FAILURE_TARGET, "DeadlineExceeded", "late")]})
     pods = [make_pod("a", "Succeeded", index=0), make_pod("b", "Succeeded", index=1)]
-    assert verdict(job, *pods) == Verdict(FAILURE_TARGET, "DeadlineExceeded", "late")
+    assert verdict(job, *pods) == JobEnd(FAILURE_TARGET, "DeadlineExceeded", "late")
 
 
 def test_failure_policy_fails_the_job_at_once() -> None:
@@ -170,7 +170,7 @@ def test_failure_policy_fails_the_job_at_once() -> None:
     rules = [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}]
     job = make_job(backoffLimit=6, podFailurePolicy={"rules": rules}, podReplacementPolicy="Failed")
     message = "Container c for pod n/a failed with exit code 3 matching FailJob rule at index 0"
-    expected = Verdict(FAILURE_TARGET, "PodFailurePolicy", message)
+    expected = JobEnd(FAILURE_TARGET, "PodFailurePolicy", message)
     assert verdict(job, make_pod("a", "Failed", index=0, exit_code=3)) == expected
 
 
@@ -190,7 +190,7 @@ def test_success_policy_ends_the_job_early(rule: dict[str, Any], matches: bool) 
     """A matching rule is a success although pods are still running."""
     job = make_job(completions=3, parallelism=3, successPolicy={"rules": [rule]})
     pods = [make_pod("a", "Succeeded", index=0), make_pod("b", "Running", index=1)]
-    expected = Verdict(SUCCESS_CRITERIA_MET, "SuccessPolicy", "Matched rules at index 0")
+    expected = JobEnd(SUCCESS_CRITERIA_MET, "SuccessPolicy", "Matched rules at index 0")
     assert verdict(job, *pods) == (expected if matches else None)
 
 

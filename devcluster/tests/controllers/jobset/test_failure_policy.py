@@ -14,7 +14,7 @@ from devcluster.tests.controllers.jobset.samples import (
 )
 from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
 from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
-from trainer_devcluster.controllers.options import StatusEvent
+from trainer_devcluster.controllers.options import ReconcileEvent
 from trainer_devcluster.regular_expressions import is_found
 
 
@@ -37,7 +37,7 @@ def test_without_a_policy_the_jobset_fails() -> None:
     message = "jobset failed due to one or more job failures (first failed job: js-a-0)"
     assert conditions_of(draft.status) == {"Failed": ("True", "FailedJobs")}
     assert draft.status["terminalState"] == "Failed"
-    assert draft.events == [StatusEvent("Warning", "FailedJobs", message)]
+    assert draft.events == [ReconcileEvent("Warning", "FailedJobs", message)]
 
 
 def test_policy_without_rules_restarts() -> None:
@@ -46,7 +46,7 @@ def test_policy_without_rules_restarts() -> None:
     message = "applying RestartJobSet failure policy action (first failed job: js-a-0)"
     assert (draft.status["restarts"], draft.status["restartsCountTowardsMax"]) == (1, 1)
     assert conditions_of(draft.status) == {"RestartingJobSet": ("True", "DefaultFailurePolicy")}
-    assert draft.events[-1] == StatusEvent("Warning", "RestartJobSetFailurePolicyAction", message)
+    assert draft.events[-1] == ReconcileEvent("Warning", "RestartJobSetFailurePolicyAction", message)
 
     draft = ruled({"maxRestarts": 1}, {"restarts": 3, "restartsCountTowardsMax": 1})
     assert conditions_of(draft.status) == {"Failed": ("True", "ReachedMaxRestarts")}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.kubelet.shim.log_file import MAX_LINE, LogFile, format_timestamp
+from trainer_devcluster.kubelet.shim.log_file import MAX_LINE, ContainerLogWriter, format_timestamp
 from trainer_devcluster.kubelet.shim.spec import LogLimits
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def entries(path: Path) -> list[tuple[str, bytes]]:
 )
 def test_entries(tmp_path: Path, chunks: list[bytes], expected: list[tuple[str, bytes]]) -> None:
     """Lines are whole (F), parts of lines that are too long or never ended are partial (P)."""
-    log = LogFile(str(tmp_path / "log"))
+    log = ContainerLogWriter(str(tmp_path / "log"))
     for chunk in chunks:
         log.feed(chunk)
     log.close()
@@ -51,7 +51,7 @@ def test_entries(tmp_path: Path, chunks: list[bytes], expected: list[tuple[str, 
 
 def test_prompt(tmp_path: Path) -> None:
     """A complete line is on disk at once."""
-    log = LogFile(str(tmp_path / "log"))
+    log = ContainerLogWriter(str(tmp_path / "log"))
     log.feed(b"a\nb")
     assert entries(tmp_path / "log") == [("F", b"a")]
     log.close()
@@ -59,7 +59,7 @@ def test_prompt(tmp_path: Path) -> None:
 
 def test_rotation(tmp_path: Path) -> None:
     """A full file is left for another, the oldest go, and no entry is cut."""
-    log = LogFile(str(tmp_path / "log"), LogLimits(max_bytes=100, max_files=3))
+    log = ContainerLogWriter(str(tmp_path / "log"), LogLimits(max_bytes=100, max_files=3))
     for number in range(20):
         log.feed(b"line %d\n" % number)
     log.close()

@@ -23,7 +23,7 @@ from trainer_devcluster.kubelet.shim import reports, spec
                 isolated=True,
                 join=("/proc/1/ns/net",),
                 new_root="/root",
-                operations=(spec.Operation("bind", "/a", "/b", read_only=True),),
+                operations=(spec.FilesystemStep("bind", "/a", "/b", read_only=True),),
                 run_as=(1, 2),
             ),
             id="container",
@@ -40,9 +40,9 @@ def test_spec(what: spec.Spec) -> None:
 @pytest.mark.parametrize(
     "report",
     [
-        reports.Ready(),
+        reports.SandboxReady(),
         reports.Started(),
-        reports.Failed("exec", "a\nb"),
+        reports.StartFailed("exec", "a\nb"),
         reports.Exited(137, 9),
         reports.Probed(3, success=False, message="a\nb"),
     ],

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint
-    from trainer_devcluster.apiserver.admission.review import Verdict
+    from trainer_devcluster.apiserver.admission.attributes import Attributes, RuleTarget
+    from trainer_devcluster.apiserver.admission.review import WebhookDecision
     from trainer_devcluster.apiserver.admission.webhook import Webhook
-    from trainer_devcluster.apiserver.definitions.resource_definition import Registry
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
     from trainer_devcluster.apiserver.storage.storage import Storage
     from trainer_devcluster.apiserver.webhooks.client import WebhookClient
     from trainer_devcluster.apiserver.wire.headers import Warnings
@@ -48,7 +48,7 @@ class Caller:
     def __init__(self, client: WebhookClient) -> None:
         self._client = client
 
-    async def call(self, webhook: Webhook, request: Object, *, mutating: bool) -> Verdict:
+    async def call(self, webhook: Webhook, request: Object, *, mutating: bool) -> WebhookDecision:
         """Have a request reviewed.
 
         Args:
@@ -78,22 +78,22 @@ log = structlog.get_logger(__name__)
 class Admission:
     """Asks the webhooks of the cluster about requests. No lock is held meanwhile: what was read may change."""
 
-    def __init__(self, storage: Storage, registry: Registry, caller: Caller) -> None:
+    def __init__(self, storage: Storage, registry: ResourceRegistry, caller: Caller) -> None:
         self._storage = storage
         self._registry = registry
         self._caller = caller
         self._mutating = Configurations(storage, registry, MUTATING)
         self._validating = Configurations(storage, registry, VALIDATING)
 
-    def mutates(self, endpoint: Endpoint) -> bool:
+    def mutates(self, endpoint: RuleTarget) -> bool:
         """Whether any mutating webhook asks to see such requests."""
         return bool(self._mutating.concerned(endpoint))
 
-    def validates(self, endpoint: Endpoint) -> bool:
+    def validates(self, endpoint: RuleTarget) -> bool:
         """Whether any validating webhook asks to see such requests."""
         return bool(self._validating.concerned(endpoint))
 
-    def concerns(self, endpoint: Endpoint) -> bool:
+    def concerns(self, endpoint: RuleTarget) -> bool:
         """Whether any webhook asks to see such requests."""
         return self.mutates(endpoint) or self.validates(endpoint)
 
@@ -143,7 +143,7 @@ class Admission:
         """
         invocations = self._validating.concerned(attributes.endpoint)
         failures: dict[int, ApiError] = {}
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, WebhookDecision] = {}
 
         async def ask(position: int, invocation: Invocation) -> None:
             try:
@@ -202,7 +202,7 @@ class Admission:
             raise statuses.internal_error(text) from error
         return True, replace(attributes, object=accepted)
 
-    async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> Verdict | None:
+    async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> WebhookDecision | None:
         """What a webhook says; None when it is not called, or cannot be and does not matter."""
         webhook, endpoint = invocation.webhook, invocation.endpoint
         if not selects(webhook, attributes, self._storage):
@@ -223,7 +223,7 @@ class Admission:
             self._give_way(webhook, error)
             return None
 
-    async def _as_wanted(self, attributes: Attributes, endpoint: Endpoint) -> Attributes:
+    async def _as_wanted(self, attributes: Attributes, endpoint: RuleTarget) -> Attributes:
         """The request with its objects in the version that a webhook has asked for."""
         if endpoint == attributes.endpoint:
             return attributes

@@ -20,7 +20,7 @@ class Operation(StrEnum):
     DELETE = "DELETE"
 
 
-class Kind(NamedTuple):
+class GroupVersionKind(NamedTuple):
     """A group, version and kind."""
 
     group: str
@@ -28,17 +28,20 @@ class Kind(NamedTuple):
     kind: str
 
     @classmethod
-    def of(cls, resource: Resource) -> Kind:
+    def of(cls, resource: Resource) -> GroupVersionKind:
         """The kind of a resource's objects."""
         return cls(resource.group, resource.version, resource.kind)
 
 
-SUBRESOURCE_KINDS = {"scale": Kind("autoscaling", "v1", "Scale"), "binding": Kind("", "v1", "Binding")}
+SUBRESOURCE_KINDS = {
+    "scale": GroupVersionKind("autoscaling", "v1", "Scale"),
+    "binding": GroupVersionKind("", "v1", "Binding"),
+}
 """Kinds of the objects that go to subresources; the others take the object itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class RuleTarget:
     """The part of a request's target that rules match."""
 
     operation: Operation
@@ -46,16 +49,16 @@ class Endpoint:
     subresource: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> GroupVersionKind:
         """Kind of the object in the request."""
-        return SUBRESOURCE_KINDS.get(self.subresource) or Kind.of(self.resource)
+        return SUBRESOURCE_KINDS.get(self.subresource) or GroupVersionKind.of(self.resource)
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
     """One request on its way through admission."""
 
-    endpoint: Endpoint
+    endpoint: RuleTarget
     namespace: str
     """"" for cluster-scoped objects, except that a Namespace counts as its own."""
     name: str

@@ -26,14 +26,14 @@ class ConditionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class MatchCondition:
     """One entry of `matchConditions`."""
 
     name: str
     expression: Expression
 
     @classmethod
-    def compile(cls, name: str, expression: str) -> Condition:
+    def compile(cls, name: str, expression: str) -> MatchCondition:
         """Compile an expression.
 
         Raises:
@@ -67,7 +67,7 @@ class Condition:
         return result
 
 
-def all_hold(conditions: tuple[Condition, ...], request: Object) -> bool:
+def all_hold(conditions: tuple[MatchCondition, ...], request: Object) -> bool:
     """Whether every condition is true of a request; one that is false decides, whatever else fails.
 
     Args:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import anyio
 
     from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Endpoint
-    from trainer_devcluster.apiserver.definitions.resource_definition import Registry
+    from trainer_devcluster.apiserver.admission.attributes import RuleTarget
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 MUTATING: Final = Partition.of(MUTATING_WEBHOOK_CONFIGURATIONS)
@@ -26,22 +26,22 @@ class Invocation:
     """A webhook that may have to be called for a request, and the version in which it wants to see the object."""
 
     webhook: Webhook
-    endpoint: Endpoint
+    endpoint: RuleTarget
 
 
 class Configurations:
     """The webhooks of one kind of configuration; what requests concern is worked out once per endpoint."""
 
-    def __init__(self, storage: Storage, registry: Registry, partition: Partition) -> None:
+    def __init__(self, storage: Storage, registry: ResourceRegistry, partition: Partition) -> None:
         self._storage = storage
         self._registry = registry
         self._partition = partition
         self._seen: anyio.Event | None = None
         self._seen_registry = -1
         self._webhooks: list[Webhook] = []
-        self._by_endpoint: dict[Endpoint, tuple[Invocation, ...]] = {}
+        self._by_endpoint: dict[RuleTarget, tuple[Invocation, ...]] = {}
 
-    def concerned(self, endpoint: Endpoint) -> tuple[Invocation, ...]:
+    def concerned(self, endpoint: RuleTarget) -> tuple[Invocation, ...]:
         """The webhooks whose rules mean a request, by name of their configuration and then by their order in it."""
         self._refresh()
         if not self._webhooks:
@@ -63,7 +63,7 @@ class Configurations:
             self._seen_registry = self._registry.version
             self._by_endpoint.clear()
 
-    def _find(self, endpoint: Endpoint) -> list[Invocation]:
+    def _find(self, endpoint: RuleTarget) -> list[Invocation]:
         if is_exempt(endpoint.resource):
             return []
         equivalents = self._equivalents(endpoint.resource)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Kind
+    from trainer_devcluster.apiserver.admission.attributes import Attributes, GroupVersionKind, RuleTarget
 
 REVIEW_VERSION: Final = "v1"
 """The version of AdmissionReview that is spoken."""
@@ -30,7 +30,7 @@ class ResponseError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WebhookDecision:
     """What a webhook has decided."""
 
     allowed: bool
@@ -65,7 +65,7 @@ class _Result(msgspec.Struct):
     details: _Details | None = None
 
 
-def request_of(attributes: Attributes, endpoint: Endpoint, uid: str) -> Object:
+def request_of(attributes: Attributes, endpoint: RuleTarget, uid: str) -> Object:
     """The `request` of a review.
 
     Args:
@@ -96,7 +96,7 @@ def encode(request: Object) -> bytes:
     return msgspec.json.encode({"kind": _KIND, "apiVersion": f"{_GROUP}/{REVIEW_VERSION}", "request": request})
 
 
-def decode(content: bytes, uid: str, *, mutating: bool) -> Verdict:
+def decode(content: bytes, uid: str, *, mutating: bool) -> WebhookDecision:
     """Read a webhook's answer.
 
     Args:
@@ -124,7 +124,7 @@ def decode(content: bytes, uid: str, *, mutating: bool) -> Verdict:
     expected = f"{_GROUP}/{REVIEW_VERSION}, Kind={_KIND}"
     if found != expected:
         raise ResponseError(f"expected webhook response of {expected}, got {found}")
-    return Verdict(
+    return WebhookDecision(
         allowed=_typed(response, "allowed", bool, default=False),
         result=_result(response),
         patch=_patch(response) if mutating else _no_patch(response),
@@ -145,7 +145,7 @@ def denial(webhook: str, result: Object) -> ApiError:
     return statuses.failure(code, reason, text, details if isinstance(details, dict) else None)
 
 
-def _kind(kind: Kind) -> Object:
+def _kind(kind: GroupVersionKind) -> Object:
     return kind._asdict()
 
 

@@ -10,7 +10,7 @@ from trainer.kube.objects import ObjectKey, metadata_of, name_of
 from trainer.kube.resource import NAMESPACES
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.admission.attributes import Operation
-from trainer_devcluster.apiserver.admission.conditions import Condition
+from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.webhooks.client import ClientConfig
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint
+    from trainer_devcluster.apiserver.admission.attributes import Attributes, RuleTarget
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 
@@ -29,7 +29,7 @@ _EXEMPT_GROUP = "admissionregistration.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WebhookRule:
     """One entry of `rules`; everything that it says has to hold."""
 
     operations: frozenset[str]
@@ -40,7 +40,7 @@ class Rule:
     scope: str = _ALL
 
     @classmethod
-    def of(cls, entry: Object) -> Rule:
+    def of(cls, entry: Object) -> WebhookRule:
         """Read an entry that is defaulted and valid."""
         pairs = (text.partition("/") for text in entry["resources"])
         return cls(
@@ -51,7 +51,7 @@ class Rule:
             entry.get("scope") or _ALL,
         )
 
-    def matches(self, endpoint: Endpoint, resource: Resource) -> bool:
+    def matches(self, endpoint: RuleTarget, resource: Resource) -> bool:
         """Whether a request is meant.
 
         Args:
@@ -132,7 +132,7 @@ class Webhook:
     """Its place there."""
     name: str
     client: ClientConfig
-    rules: tuple[Rule, ...]
+    rules: tuple[WebhookRule, ...]
     equivalent: bool
     """Whether a request for another version of a resource counts as one for the version in the rules."""
     fails_open: bool
@@ -144,7 +144,7 @@ class Webhook:
     """Whether it is called again when a webhook after it has changed the object."""
     namespace_selector: LabelSelector
     object_selector: LabelSelector
-    conditions: tuple[Condition, ...]
+    conditions: tuple[MatchCondition, ...]
 
     @classmethod
     def of(cls, configuration: str, index: int, entry: Object) -> Webhook:
@@ -155,7 +155,7 @@ class Webhook:
             index=index,
             name=entry["name"],
             client=ClientConfig.of(entry["clientConfig"]),
-            rules=tuple(map(Rule.of, entry.get("rules") or ())),
+            rules=tuple(map(WebhookRule.of, entry.get("rules") or ())),
             equivalent=entry["matchPolicy"] == "Equivalent",
             fails_open=entry["failurePolicy"] == "Ignore",
             timeout=entry["timeoutSeconds"],
@@ -163,10 +163,10 @@ class Webhook:
             reinvocable=entry.get("reinvocationPolicy") == "IfNeeded",
             namespace_selector=LabelSelector.from_object(entry["namespaceSelector"]),
             object_selector=LabelSelector.from_object(entry["objectSelector"]),
-            conditions=tuple(Condition.compile(each["name"], each["expression"]) for each in conditions),
+            conditions=tuple(MatchCondition.compile(each["name"], each["expression"]) for each in conditions),
         )
 
-    def wants(self, endpoint: Endpoint, resource: Resource) -> bool:
+    def wants(self, endpoint: RuleTarget, resource: Resource) -> bool:
         """Whether one of its rules means the request, its resource taken for `resource`."""
         return any(rule.matches(endpoint, resource) for rule in self.rules)
 

@@ -25,7 +25,7 @@ _TOKEN = re.compile(rb"[\w.~+/-]+=*")
 _NOBODY = "invalid bearer token"
 
 
-class Identity(NamedTuple):
+class TokenIdentity(NamedTuple):
     """Whose a token is."""
 
     user: User
@@ -61,7 +61,7 @@ class Authenticator:
         except InvalidTokenError as error:
             raise answers.unauthorized() from error
 
-    def identify(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> Identity:
+    def identify(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> TokenIdentity:
         """Whose a token is.
 
         Args:
@@ -75,9 +75,9 @@ class Authenticator:
         if hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
             if ISSUER not in audiences:
                 raise InvalidTokenError(_NOBODY)
-            return Identity(ADMINISTRATOR, (ISSUER,))
+            return TokenIdentity(ADMINISTRATOR, (ISSUER,))
         try:
-            return Identity(*self._tokens.authenticate(token, audiences))
+            return TokenIdentity(*self._tokens.authenticate(token, audiences))
         except InvalidTokenError as error:
             problem = str(error)
             raise InvalidTokenError(problem if problem == _NOBODY else f"[{_NOBODY}, {problem}]") from error

@@ -30,7 +30,7 @@ SERVER_ADDRESSES = ("127.0.0.1", SERVICE_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
-class ServingCertificate:
+class ServerTls:
     """What the server needs to speak TLS and its clients to trust it."""
 
     ca_pem: str
@@ -46,7 +46,7 @@ class ServingCertificate:
         return context
 
 
-def issue_serving_certificate(directory: Path, addresses: Sequence[str] = SERVER_ADDRESSES) -> ServingCertificate:
+def issue_serving_certificate(directory: Path, addresses: Sequence[str] = SERVER_ADDRESSES) -> ServerTls:
     """A serving certificate signed by the authority in `directory`, which is made first when there is none.
 
     The authority (`ca.crt`, `ca.key`) stays the same over restarts, so that kubeconfig files keep working; the serving
@@ -75,7 +75,7 @@ def issue_serving_certificate(directory: Path, addresses: Sequence[str] = SERVER
     certificate_path, key_path = directory / "apiserver.crt", directory / "apiserver.key"
     write_private(certificate_path, _pem(certificate))
     write_private(key_path, _key_pem(key))
-    return ServingCertificate(_pem(authority).decode(), certificate_path, key_path)
+    return ServerTls(_pem(authority).decode(), certificate_path, key_path)
 
 
 def _load_authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None:

@@ -1,6 +1,6 @@
-"""Attributes: what a request asks to be allowed, on whose behalf, and who decides about it.
+"""Access checks: what a request asks to be allowed, on whose behalf, and who decides about it.
 
-They are read from method, path, query and the headers of impersonation alone. The registry is not asked: who may not
+Checks are made from method, path, query and the headers of impersonation alone. The registry is not asked: who may not
 look learns nothing about which resources and objects there are. Kubernetes documentation, "User Impersonation".
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer_devcluster.apiserver.authentication.authenticator import Authenticator
     from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
-    from trainer_devcluster.apiserver.authorization.rules import Rule
+    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 
 
 class Decision(NamedTuple):
@@ -44,7 +44,7 @@ class Decision(NamedTuple):
 class Held(NamedTuple):
     """What is known of what somebody may do."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     problems: tuple[str, ...] = ()
     """Why there may be more: bindings whose role does not exist."""
 
@@ -52,7 +52,7 @@ class Held(NamedTuple):
 class Authorizer(Protocol):
     """Knows what users may do; never fails and does no I/O."""
 
-    def authorize(self, attributes: Attributes) -> Decision:
+    def authorize(self, attributes: AccessCheck) -> Decision:
         """Whether the user may do that."""
 
     def rules_of(self, user: User, namespace: str) -> Held:
@@ -60,7 +60,7 @@ class Authorizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class AccessCheck:
     """What a user wants to do: something with a resource, or, if `path` is set, a request to a path without one."""
 
     user: User
@@ -88,7 +88,7 @@ class Access:
     """Issues those of ServiceAccounts."""
 
 
-def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
+def forbidden(attributes: AccessCheck, reason: str = "") -> ApiError:
     """The 403 for something that is not allowed.
 
     Args:
@@ -103,7 +103,7 @@ def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
     return answers.forbidden(resource, attributes.name, message)
 
 
-def _sentence(attributes: Attributes) -> str:
+def _sentence(attributes: AccessCheck) -> str:
     who = f"User {show(attributes.user.name)} cannot {attributes.verb}"
     if attributes.path:
         return f"{who} path {show(attributes.path)}"
@@ -118,7 +118,7 @@ _VERBS: Final = {
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
 
 
-def attributes_of(user: User, method: str, path: str, query: Mapping[str, str]) -> Attributes:
+def attributes_of(user: User, method: str, path: str, query: Mapping[str, str]) -> AccessCheck:
     """What a user wants with a request.
 
     Args:
@@ -130,7 +130,7 @@ def attributes_of(user: User, method: str, path: str, query: Mapping[str, str]) 
     parts = [part for part in path.split("/") if part]
     place = _group_version(parts)
     if place is None:
-        return Attributes(user, method.lower(), path=path or "/")
+        return AccessCheck(user, method.lower(), path=path or "/")
     group, version, rest = place
     verb = _VERBS.get(method, "")
     namespace, rest = _namespace(rest)
@@ -138,7 +138,7 @@ def attributes_of(user: User, method: str, path: str, query: Mapping[str, str]) 
     subresource = rest[2] if len(rest) > 2 else ""
     if not name:
         verb, name = _collection(verb, query)
-    return Attributes(user, verb, group, version, rest[0], subresource, namespace, name)
+    return AccessCheck(user, verb, group, version, rest[0], subresource, namespace, name)
 
 
 def _group_version(parts: Sequence[str]) -> tuple[str, str, Sequence[str]] | None:
@@ -216,23 +216,23 @@ def _extra(headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
 
 def _wanted(
     user: User, name: str, groups: tuple[str, ...], uid: str, extra: dict[str, tuple[str, ...]]
-) -> Iterator[Attributes]:
+) -> Iterator[AccessCheck]:
     """What the user needs to be allowed."""
     account = _account(name)
     if account is not None:
         namespace, account_name = account
-        yield Attributes(
+        yield AccessCheck(
             user, "impersonate", version="v1", resource="serviceaccounts", namespace=namespace, name=account_name
         )
     else:
-        yield Attributes(user, "impersonate", version="v1", resource="users", name=name)
+        yield AccessCheck(user, "impersonate", version="v1", resource="users", name=name)
     for group in groups:
-        yield Attributes(user, "impersonate", version="v1", resource="groups", name=group)
+        yield AccessCheck(user, "impersonate", version="v1", resource="groups", name=group)
     if uid:
-        yield Attributes(user, "impersonate", _GROUP_OF_REVIEWS, "v1", "uids", name=uid)
+        yield AccessCheck(user, "impersonate", _GROUP_OF_REVIEWS, "v1", "uids", name=uid)
     for key, values in extra.items():
         for value in values:
-            yield Attributes(user, "impersonate", _GROUP_OF_REVIEWS, "v1", "userextras", subresource=key, name=value)
+            yield AccessCheck(user, "impersonate", _GROUP_OF_REVIEWS, "v1", "userextras", subresource=key, name=value)
 
 
 def _groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:

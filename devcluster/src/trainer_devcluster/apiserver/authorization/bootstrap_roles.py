@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import AUTHENTICATED, MASTERS, UNAUTHENTICATED
-from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, Rule
+from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, PolicyRule
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -25,12 +25,12 @@ _READ_WRITE: Final = "create delete deletecollection get list patch update watch
 _HEALTH: Final = "/healthz /livez /readyz"
 
 
-def _on(group: str, verbs: str, resources: str, names: str = "") -> Rule:
-    return Rule(tuple(verbs.split()), (group,), tuple(resources.split()), tuple(names.split()))
+def _on(group: str, verbs: str, resources: str, names: str = "") -> PolicyRule:
+    return PolicyRule(tuple(verbs.split()), (group,), tuple(resources.split()), tuple(names.split()))
 
 
-def _paths(paths: str) -> Rule:
-    return Rule(("get",), paths=tuple(paths.split()))
+def _paths(paths: str) -> PolicyRule:
+    return PolicyRule(("get",), paths=tuple(paths.split()))
 
 
 _VIEW: Final = (
@@ -61,7 +61,7 @@ _EDIT: Final = (
     _on("coordination.k8s.io", _READ_WRITE, "leases"),
 )
 _ADMIN: Final = (_on(ROLES.group, _READ_WRITE, "rolebindings roles"),)
-_ROLES: Final[dict[str, tuple[Rule, ...]]] = {
+_ROLES: Final[dict[str, tuple[PolicyRule, ...]]] = {
     "cluster-admin": EVERYTHING,
     "system:discovery": (_paths(f"/api /api/* /apis /apis/* {_HEALTH} /openapi /openapi/* /version /version/"),),
     "system:basic-user": (
@@ -104,7 +104,7 @@ def _aggregation_label(name: str) -> str:
     return f"{ROLES.group}/aggregate-to-{name}"
 
 
-def _role(name: str, rules: tuple[Rule, ...], labels: dict[str, str] | None = None) -> Object:
+def _role(name: str, rules: tuple[PolicyRule, ...], labels: dict[str, str] | None = None) -> Object:
     return _object(CLUSTER_ROLES, name, labels) | {"rules": [rule.to_object() for rule in rules]}
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Attributes
-    from trainer_devcluster.apiserver.authorization.rules import Rule
+    from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
+    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 
@@ -33,7 +33,7 @@ class Grant(NamedTuple):
 
     source: str
     """The binding, its role and the subject, as reasons name them."""
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     problem: str = ""
     """Why there are no rules."""
 
@@ -84,7 +84,7 @@ class Grants:
         """Read the roles and bindings."""
         roles, cluster_roles, bindings, cluster_bindings = map(storage.snapshot, PARTITIONS)
         self._roles = {(role["kind"], key_of(role)): role for role in (*roles, *cluster_roles)}
-        self._rules: dict[tuple[str, ObjectKey], tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[str, ObjectKey], tuple[PolicyRule, ...]] = {}
         self._subjects: dict[str, _Subjects] = {}
         for binding in (*cluster_bindings, *bindings):
             self._subjects.setdefault(namespace_of(binding), _Subjects()).enter(binding)
@@ -103,7 +103,7 @@ class Grants:
         problem = f'{kind.lower()}.{ROLES.group} "{key.name}" not found' if rules is None else ""
         return Grant(f"{bound} to {_described(subject, namespace)}", rules or (), problem)
 
-    def _rules_in(self, kind: str, key: ObjectKey) -> tuple[Rule, ...] | None:
+    def _rules_in(self, kind: str, key: ObjectKey) -> tuple[PolicyRule, ...] | None:
         """The rules of a role; None when there is none."""
         rules = self._rules.get((kind, key))
         if rules is None and (role := self._roles.get((kind, key))) is not None:
@@ -147,7 +147,7 @@ class RbacAuthorizer:
         self._changes: tuple[Event, ...] = ()
         self._remembered: dict[tuple[str, tuple[str, ...], str], tuple[Grant, ...]] = {}
 
-    def authorize(self, attributes: Attributes) -> Decision:
+    def authorize(self, attributes: AccessCheck) -> Decision:
         """Whether the user may do that; members of `system:masters` may do everything."""
         if MASTERS in attributes.user.groups:
             return Decision(allowed=True)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authorization.authorizer import Attributes
+    from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
 
 
 ALL: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """Verbs, and what they may be done to: resources of API groups, or paths that belong to no resource."""
 
     verbs: tuple[str, ...]
@@ -64,7 +64,7 @@ class Rule:
         }
         return obj | {name: list(values) for name, values in lists.items() if values}
 
-    def allows(self, wanted: Attributes) -> bool:
+    def allows(self, wanted: AccessCheck) -> bool:
         """Whether a request is one of those that the rule is about."""
         if wanted.verb not in self._verbs and ALL not in self._verbs:
             return False
@@ -74,7 +74,7 @@ class Rule:
             return False
         return self._has_resource(wanted) and (not self.names or wanted.name in self.names)
 
-    def _has_resource(self, wanted: Attributes) -> bool:
+    def _has_resource(self, wanted: AccessCheck) -> bool:
         if ALL in self._resources:
             return True
         if not wanted.subresource:
@@ -83,7 +83,7 @@ class Rule:
         return combined in self._resources or f"*/{wanted.subresource}" in self._resources
 
 
-EVERYTHING: Final = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), paths=(ALL,)))
+EVERYTHING: Final = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), paths=(ALL,)))
 """What `cluster-admin` allows."""
 
 
@@ -94,21 +94,21 @@ def covers_path(pattern: str, path: str) -> bool:
     return pattern.endswith(ALL) and path.startswith(pattern.rstrip(ALL))
 
 
-def rules_in(role: Object) -> tuple[Rule, ...]:
+def rules_in(role: Object) -> tuple[PolicyRule, ...]:
     """The rules of a Role or ClusterRole."""
-    return tuple(Rule.parse(entry) for entry in role.get("rules") or ())
+    return tuple(PolicyRule.parse(entry) for entry in role.get("rules") or ())
 
 
-def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """The smallest parts of `wanted` that are in no rule of `held`."""
     parts = (part for rule in wanted for part in _parts(rule))
     return [part for part in parts if not any(_covers(rule, part) for rule in held)]
 
 
-def compacted(rules: Iterable[Rule]) -> list[Rule]:
+def compacted(rules: Iterable[PolicyRule]) -> list[PolicyRule]:
     """The same with as few rules as possible: those about one resource, or one object of it, become one."""
-    others: list[Rule] = []
-    simple: dict[tuple[tuple[str, ...], ...], Rule] = {}
+    others: list[PolicyRule] = []
+    simple: dict[tuple[tuple[str, ...], ...], PolicyRule] = {}
     for rule in rules:
         if rule.paths or len(rule.groups) != 1 or len(rule.resources) != 1 or len(rule.names) > 1:
             others.append(rule)
@@ -120,7 +120,7 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
     return [*others, *simple.values()]
 
 
-def describe(rule: Rule) -> str:
+def describe(rule: PolicyRule) -> str:
     """A rule as refusals show it: `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`."""
     lists = {
         "APIGroups": rule.groups,
@@ -137,18 +137,18 @@ def quoted(values: Iterable[str]) -> str:
     return "[" + " ".join(map(show, values)) + "]"
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
                 for name in rule.names or (None,):
-                    yield Rule((verb,), (group,), (resource,), () if name is None else (name,))
+                    yield PolicyRule((verb,), (group,), (resource,), () if name is None else (name,))
     for path in rule.paths:
         for verb in rule.verbs:
-            yield Rule((verb,), paths=(path,))
+            yield PolicyRule((verb,), paths=(path,))
 
 
-def _covers(held: Rule, part: Rule) -> bool:
+def _covers(held: PolicyRule, part: PolicyRule) -> bool:
     """Whether a rule has everything that the part of another has."""
     return (
         _has(held.verbs, part.verbs)

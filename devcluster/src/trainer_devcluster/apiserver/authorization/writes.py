@@ -14,7 +14,7 @@ from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes, forbidden
+from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, forbidden
 from trainer_devcluster.apiserver.authorization.rbac import role_key
 from trainer_devcluster.apiserver.authorization.rules import (
     EVERYTHING,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Authorizer
-    from trainer_devcluster.apiserver.authorization.rules import Rule
+    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
     from trainer_devcluster.apiserver.definitions.routing import Target
     from trainer_devcluster.apiserver.storage.storage import Storage
 
@@ -92,7 +92,7 @@ class WriteGuard:
             raise statuses.not_found(resource, key.name)
         self._check_held(rules_in(role), name_of(new))
 
-    def _check_held(self, rules: Iterable[Rule], name: str) -> None:
+    def _check_held(self, rules: Iterable[PolicyRule], name: str) -> None:
         held = self.authorizer.rules_of(self.user, self.target.namespace or "")
         missing = uncovered(held.rules, rules)
         if not missing:
@@ -106,7 +106,7 @@ class WriteGuard:
             message += f"; resolution errors: [{' '.join(held.problems)}]"
         raise answers.forbidden(self.target.definition.resource, name, message)
 
-    def _held(self) -> tuple[Rule, ...]:
+    def _held(self) -> tuple[PolicyRule, ...]:
         return self.authorizer.rules_of(self.user, self.target.namespace or "").rules
 
     def _may(self, verb: str, resource: Resource, name: str) -> bool:
@@ -118,9 +118,9 @@ class WriteGuard:
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
 
-    def _attributes(self, verb: str, resource: Resource, name: str) -> Attributes:
+    def _attributes(self, verb: str, resource: Resource, name: str) -> AccessCheck:
         namespace = self.target.namespace or ""
-        return Attributes(
+        return AccessCheck(
             self.user, verb, resource.group, resource.version, resource.plural, namespace=namespace, name=name
         )
 

@@ -112,7 +112,7 @@ def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
     return obj if definition.versions is None else definition.versions.convert(obj, definition.versions.storage)
 
 
-class Registry:
+class ResourceRegistry:
     """The served definitions; custom resources come and go while the server runs."""
 
     def __init__(

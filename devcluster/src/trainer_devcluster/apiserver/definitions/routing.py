@@ -11,7 +11,7 @@ from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry
 
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -64,7 +64,7 @@ class Target:
         return ObjectKey(self.namespace or "", self.name)
 
 
-def resolve(registry: Registry, method: str, path: str) -> Target:
+def resolve(registry: ResourceRegistry, method: str, path: str) -> Target:
     """The target of a request under `/api` or `/apis`.
 
     Raises:

@@ -19,7 +19,7 @@ from trainer_devcluster.apiserver.wire.headers import JSON, header_text, wants_a
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trainer_devcluster.apiserver.definitions.resource_definition import Registry, ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
@@ -44,7 +44,7 @@ VERSION: Final = {
 class Documents:
     """Answers GET requests that are not about objects; documents are kept until the registry changes."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
         self._openapi = openapi.Writer()
         self._made: dict[str, bytes] = {}

@@ -15,7 +15,7 @@ from trainer_devcluster.apiserver.admission.attributes import Operation
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.reads import reading
-from trainer_devcluster.apiserver.reads.pod_logs import ContainerLog, log_parameters
+from trainer_devcluster.apiserver.reads.pod_logs import ContainerRunLog, log_parameters
 
 if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 async def log(call: Call) -> web.StreamResponse:
     """GET of a container's log, as plain text that grows while it is followed."""
     parameters = log_parameters(call.query, call.backend.clock.now())
-    source = ContainerLog(call.backend, reading.get(call.backend, call.target), parameters)
+    source = ContainerRunLog(call.backend, reading.get(call.backend, call.target), parameters)
     response = web.StreamResponse(headers={"Content-Type": "text/plain"})
     await call.begin(response)
     async with aclosing(source.chunks()) as chunks:

@@ -18,7 +18,7 @@ from trainer_devcluster.apiserver.definitions.resource_definition import as_requ
 from trainer_devcluster.apiserver.handlers.call import answer, with_warnings
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.reads.reading import Presenter, include_object
-from trainer_devcluster.apiserver.reads.watching import Watch
+from trainer_devcluster.apiserver.reads.watching import ServedWatch
 from trainer_devcluster.apiserver.wire.headers import JSON, Shape, answer_format
 from trainer_devcluster.apiserver.wire.params import list_parameters
 
@@ -46,7 +46,7 @@ the objects in there, would stay for as long as the watch lasts. Clients watch a
 
 async def watch(call: Call, parameters: ListParameters, presenter: Presenter) -> web.StreamResponse:
     """Stream changes, one JSON document per line."""
-    stream = Watch(call.backend, call.target, parameters)
+    stream = ServedWatch(call.backend, call.target, parameters)
     await stream.start()
     response = web.StreamResponse(headers={"Content-Type": JSON})
     with_warnings(response, call.warnings.texts)

@@ -22,7 +22,7 @@ from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     InvalidTokenError,
 )
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes
+from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
 from trainer_devcluster.apiserver.authorization.rbac import joined
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.handlers.call import answer
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.writes.write import Write
 
 
-class Review:
+class ReviewRequest:
     """One request for an answer: the object that came, and the object that goes back."""
 
     def __init__(self, call: Call, write: Write, obj: Object) -> None:
@@ -52,7 +52,7 @@ class Review:
         """As it came; `spec` is always an object."""
 
     @classmethod
-    async def of(cls, call: Call, definition: ResourceDefinition | None = None) -> Review:
+    async def of(cls, call: Call, definition: ResourceDefinition | None = None) -> ReviewRequest:
         """Read the body of a request.
 
         Args:
@@ -139,13 +139,13 @@ async def self_subject_rules_review(call: Call) -> web.StreamResponse:
     return review.answered(outcome)
 
 
-async def _read(call: Call) -> Review:
-    review = await Review.of(call)
+async def _read(call: Call) -> ReviewRequest:
+    review = await ReviewRequest.of(call)
     review.note_manager()
     return review
 
 
-def _decided(call: Call, review: Review, user: User, causes: list[FieldError]) -> web.Response:
+def _decided(call: Call, review: ReviewRequest, user: User, causes: list[FieldError]) -> web.Response:
     if causes:
         # The real server has lost the kind when it gets here.
         raise statuses.invalid("", AUTHORIZATION, "", causes)
@@ -162,14 +162,14 @@ def _named_user(spec: Object) -> User:
     return User(spec.get("user") or "", groups, spec.get("uid") or "", MappingProxyType(extra))
 
 
-def _attributes(user: User, spec: Object) -> Attributes:
+def _attributes(user: User, spec: Object) -> AccessCheck:
     path = spec.get("nonResourceAttributes")
     if path is not None:
         # A question about no path at all is one that nobody may do.
-        return Attributes(user, path.get("verb") or "", path=path.get("path") or " ")
+        return AccessCheck(user, path.get("verb") or "", path=path.get("path") or " ")
     wanted = spec["resourceAttributes"]
     fields = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
-    return Attributes(user, *(wanted.get(field) or "" for field in fields))
+    return AccessCheck(user, *(wanted.get(field) or "" for field in fields))
 
 
 def _validate_question(spec: Object) -> list[FieldError]:
@@ -187,7 +187,7 @@ _MAX_SECONDS: Final = 1 << 32
 async def token(call: Call) -> web.StreamResponse:
     """POST of a TokenRequest: a token for the ServiceAccount in the path."""
     account = reading.get(call.backend, call.target)
-    review = await Review.of(call, TOKEN_REQUEST)
+    review = await ReviewRequest.of(call, TOKEN_REQUEST)
     spec = review.object["spec"]
     seconds = spec.setdefault("expirationSeconds", _DEFAULT_SECONDS)
     review.note_manager("token")
@@ -214,7 +214,7 @@ async def token(call: Call) -> web.StreamResponse:
 
 async def token_review(call: Call) -> web.StreamResponse:
     """POST of a TokenReview: whose token it is."""
-    review = await Review.of(call)
+    review = await ReviewRequest.of(call)
     review.note_manager()
     spec = review.object["spec"]
     if not spec.get("token"):
@@ -228,7 +228,7 @@ async def token_review(call: Call) -> web.StreamResponse:
 
 async def self_subject_review(call: Call) -> web.StreamResponse:
     """POST of a SelfSubjectReview: who sends it."""
-    review = await Review.of(call)
+    review = await ReviewRequest.of(call)
     review.object.pop("spec")
     review.note_manager()
     return review.answered({"userInfo": call.user.info()})

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from trainer.kube.field_errors import duplicate, invalid, not_supported, required
 from trainer.kube.names import subdomain_problems
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer_devcluster.apiserver.admission.conditions import Condition
+from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 from trainer_devcluster.apiserver.admission.review import REVIEW_VERSION
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
@@ -119,7 +119,7 @@ def _validate_condition(condition: Object, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.expression")
         return
     try:
-        Condition.compile("", expression)
+        MatchCondition.compile("", expression)
     except ValueError as error:
         yield invalid(f"{path}.expression", expression, str(error))
 

@@ -14,7 +14,7 @@ from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import key_of, name_of, uid_of
 from trainer.kube.resource import PODS
-from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, LogReader, log_path
+from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, RunLogReader, log_path
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import boolean, integer
 
@@ -88,7 +88,7 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
     )
 
 
-class ContainerLog:
+class ContainerRunLog:
     """The log of one run of one container of a pod."""
 
     def __init__(self, backend: Backend, pod: Object, parameters: LogParameters) -> None:
@@ -119,7 +119,7 @@ class ContainerLog:
     async def _texts(self) -> AsyncGenerator[bytes, None]:
         parameters = self._parameters
         path = log_path(self._backend.data_dir, self._uid, self._container, self._attempt)
-        reader = LogReader(path, LogFilter(parameters.timestamps, parameters.since, parameters.tail_lines))
+        reader = RunLogReader(path, LogFilter(parameters.timestamps, parameters.since, parameters.tail_lines))
         while True:
             over = not parameters.follow or self._is_over()
             while text := await anyio.to_thread.run_sync(reader.read):

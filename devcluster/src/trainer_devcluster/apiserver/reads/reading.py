@@ -15,7 +15,7 @@ from trainer_devcluster.apiserver.definitions.resource_definition import as_requ
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.tables.table import IncludeObject, table
 from trainer_devcluster.apiserver.wire.headers import META_GROUP, Shape
-from trainer_devcluster.apiserver.wire.params import Match
+from trainer_devcluster.apiserver.wire.params import ResourceVersionMatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -97,7 +97,7 @@ async def reach_revision(backend: Backend, revision: int) -> None:
 
 
 def _exact_revision(parameters: ListParameters) -> int | None:
-    if parameters.match is Match.EXACT:
+    if parameters.match is ResourceVersionMatch.EXACT:
         return parameters.resource_version
     # A limit with a resource version and no match means that very version, for old clients.
     if parameters.match is None and parameters.limit and parameters.resource_version:

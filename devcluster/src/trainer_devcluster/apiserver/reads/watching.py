@@ -41,7 +41,7 @@ SLICE_CHANGES = 100
 ERROR = "ERROR"
 
 
-class Watch:
+class ServedWatch:
     """One watch; iterate over `events` after `start` has succeeded, with `keep_time` running beside."""
 
     def __init__(self, backend: Backend, target: Target, parameters: ListParameters) -> None:

@@ -35,7 +35,7 @@ class FieldValidation(StrEnum):
     STRICT = "Strict"
 
 
-class Match(StrEnum):
+class ResourceVersionMatch(StrEnum):
     """How the resourceVersion of a list is meant."""
 
     NOT_OLDER_THAN = "NotOlderThan"
@@ -50,7 +50,7 @@ class ListParameters:
     field_selector: str = ""
     resource_version: int | None = None
     """None when unset: the most recent state."""
-    match: Match | None = None
+    match: ResourceVersionMatch | None = None
     limit: int = 0
     continue_token: str = ""
     watch: bool = False
@@ -117,14 +117,14 @@ def list_parameters(query: Mapping[str, str], *, streams_lists: bool = True) -> 
     """
     watch = boolean(query, "watch")
     match = query.get("resourceVersionMatch") or None
-    if match is not None and match not in set(Match):
-        supported = ", ".join(f'"{name}"' for name in Match)
+    if match is not None and match not in set(ResourceVersionMatch):
+        supported = ", ".join(f'"{name}"' for name in ResourceVersionMatch)
         raise _invalid_list("NotSupported", f'Unsupported value: "{match}": supported values: {supported}')
     parameters = ListParameters(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
         resource_version=_resource_version(query.get("resourceVersion", ""), watch=watch),
-        match=Match(match) if match else None,
+        match=ResourceVersionMatch(match) if match else None,
         limit=max(integer(query, "limit") or 0, 0),
         continue_token=query.get("continue", ""),
         watch=watch,
@@ -244,7 +244,7 @@ def _check_list(parameters: ListParameters) -> None:
     if parameters.resource_version is None:
         message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
         raise _invalid_list("Forbidden", message)
-    if parameters.match is Match.EXACT and parameters.resource_version == 0:
+    if parameters.match is ResourceVersionMatch.EXACT and parameters.resource_version == 0:
         message = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
         raise _invalid_list("Forbidden", message)
 
@@ -255,7 +255,7 @@ def _check_watch(parameters: ListParameters, *, streams_lists: bool) -> None:
             message = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             raise _invalid_list("Forbidden", message)
         return
-    if parameters.match is not Match.NOT_OLDER_THAN:
+    if parameters.match is not ResourceVersionMatch.NOT_OLDER_THAN:
         message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         raise _invalid_list("Forbidden", message)
     if not streams_lists:

@@ -15,7 +15,7 @@ from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.objects import is_being_deleted, metadata_of, name_of, resource_version_of, uid_of
 from trainer.kube.resource import JOBS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS, SERVICES
 from trainer_devcluster.apiserver.admission import namespaces
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.objects.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
@@ -201,7 +201,7 @@ class DeletionRequest:
         resource = target.definition.resource
         is_namespace = Partition.of(resource) == NAMESPACE_PARTITION
         return Attributes(
-            endpoint=Endpoint(Operation.DELETE, resource),
+            endpoint=RuleTarget(Operation.DELETE, resource),
             namespace=name_of(live) if is_namespace else target.namespace or "",
             name=self.name,
             object=None,
@@ -225,7 +225,7 @@ class AdmittedDeleter:
         Raises:
             ApiError: as `Deleter.delete`; what webhooks say.
         """
-        endpoint = Endpoint(Operation.DELETE, target.definition.resource)
+        endpoint = RuleTarget(Operation.DELETE, target.definition.resource)
         while self._admission.concerns(endpoint):
             live = self._deleter.current(target, request.parameters)
             attributes = request.attributes(target, as_requested(target.definition, live))

@@ -20,7 +20,7 @@ from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.admission import namespaces
-from trainer_devcluster.apiserver.admission.attributes import Endpoint, Operation
+from trainer_devcluster.apiserver.admission.attributes import Operation, RuleTarget
 from trainer_devcluster.apiserver.authentication.user import SERVER
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested, as_stored
 from trainer_devcluster.apiserver.definitions.routing import Target
@@ -249,7 +249,7 @@ class ObjectWriter:
     async def _fill_namespace(self, namespace: Object) -> None:
         for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
             # What webhooks want to see is left to the controller, which can try more than once.
-            if not self._admission.concerns(Endpoint(Operation.CREATE, resource)):
+            if not self._admission.concerns(RuleTarget(Operation.CREATE, resource)):
                 await self.create_internal(resource, first)
 
     def _check_preconditions(self, write: Write, new: Object, live: Object) -> None:

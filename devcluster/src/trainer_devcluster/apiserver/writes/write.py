@@ -10,7 +10,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.resource import NAMESPACES
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.objects.built_in_types import definition_name, object_meta
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, json_name, normalize
 from trainer_devcluster.apiserver.storage.storage import Partition
@@ -55,9 +55,9 @@ class Write:
         """Whether working on it would hold up other requests."""
         return self.size >= LARGE_BYTES or self.target.definition.heavy
 
-    def endpoint(self, operation: Operation) -> Endpoint:
+    def endpoint(self, operation: Operation) -> RuleTarget:
         """What is written to, as the rules of webhooks see it."""
-        return Endpoint(operation, self.target.definition.resource, self.target.subresource)
+        return RuleTarget(operation, self.target.definition.resource, self.target.subresource)
 
     def attributes(self, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
         """What webhooks get about the request.

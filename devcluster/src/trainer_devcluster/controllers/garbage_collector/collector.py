@@ -55,7 +55,7 @@ class OwnerReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """What garbage collection needs to know of an object."""
 
     resource: Resource
@@ -95,22 +95,22 @@ class OwnershipGraph:
     """The nodes by uid, and the dependents of each uid, whether or not a node with it is known."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, GraphNode] = {}
         self._dependents: dict[str, dict[str, None]] = {}
 
-    def get(self, uid: str) -> Node | None:
+    def get(self, uid: str) -> GraphNode | None:
         """The node with this uid."""
         return self._nodes.get(uid)
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[GraphNode]:
         """All nodes."""
         return list(self._nodes.values())
 
-    def dependents(self, uid: str) -> list[Node]:
+    def dependents(self, uid: str) -> list[GraphNode]:
         """The nodes with an owner reference to this uid."""
         return [self._nodes[dependent] for dependent in self._dependents.get(uid, ())]
 
-    def put(self, node: Node) -> Node | None:
+    def put(self, node: GraphNode) -> GraphNode | None:
         """Store a node and return what it replaces."""
         old = self.remove(node.uid)
         self._nodes[node.uid] = node
@@ -118,7 +118,7 @@ class OwnershipGraph:
             self._dependents.setdefault(owner.uid, {})[node.uid] = None
         return old
 
-    def remove(self, uid: str) -> Node | None:
+    def remove(self, uid: str) -> GraphNode | None:
         """Forget a node and return it."""
         node = self._nodes.pop(uid, None)
         for owner in node.owners if node is not None else ():
@@ -161,7 +161,7 @@ class GarbageCollector:
 
     def observe(self, resource: Resource, obj: Mapping[str, Any]) -> None:
         """Take note of a new or changed object."""
-        node = Node.of(resource, obj)
+        node = GraphNode.of(resource, obj)
         old = self._graph.put(node)
         if old == node:
             return
@@ -207,7 +207,7 @@ class GarbageCollector:
         if node is not None:
             self._enqueue_waiting_owners(node)
 
-    async def _follow_owners(self, node: Node) -> None:
+    async def _follow_owners(self, node: GraphNode) -> None:
         present = [owner for owner in node.owners if await self._exists(node, owner)]
         lasting = [owner for owner in present if not self._is_waiting(owner.uid)]
         if len(lasting) == len(node.owners):
@@ -219,7 +219,7 @@ class GarbageCollector:
         foreground = bool(present) and bool(self._graph.dependents(node.uid))
         await self._delete(node, Propagation.FOREGROUND if foreground else _own_policy(node))
 
-    async def _finish_foreground(self, node: Node) -> None:
+    async def _finish_foreground(self, node: GraphNode) -> None:
         dependents = self._graph.dependents(node.uid)
         blocking = [entry for entry in dependents if any(o.uid == node.uid and o.blocks for o in entry.owners)]
         if blocking:
@@ -227,12 +227,12 @@ class GarbageCollector:
             return
         await self._drop_finalizer(node, FOREGROUND)
 
-    async def _orphan_dependents(self, node: Node) -> None:
+    async def _orphan_dependents(self, node: GraphNode) -> None:
         for dependent in self._graph.dependents(node.uid):
             await self._drop_owners(dependent, {node.uid})
         await self._drop_finalizer(node, ORPHAN)
 
-    async def _exists(self, node: Node, owner: OwnerReference) -> bool:
+    async def _exists(self, node: GraphNode, owner: OwnerReference) -> bool:
         known = self._graph.get(owner.uid)
         if known is not None:
             return known.key.namespace in ("", node.key.namespace)
@@ -254,7 +254,7 @@ class GarbageCollector:
         owner = self._graph.get(uid)
         return owner is not None and owner.waits_for_dependents
 
-    async def _delete(self, node: Node, policy: Propagation) -> None:
+    async def _delete(self, node: GraphNode, policy: Propagation) -> None:
         options = DeleteOptions(propagation=policy, uid=node.uid)
         try:
             await self._client.delete(node.resource, node.key.name, node.key.namespace or None, options)
@@ -262,7 +262,7 @@ class GarbageCollector:
             return
         log.info("deleted dependent", kind=node.resource.kind, dependent=str(node.key), policy=policy.value)
 
-    async def _drop_owners(self, node: Node, uids: set[str]) -> None:
+    async def _drop_owners(self, node: GraphNode, uids: set[str]) -> None:
         obj = await self._get(node.resource, node.key)
         if obj is None or uid_of(obj) != node.uid:
             return
@@ -270,7 +270,7 @@ class GarbageCollector:
         if len(kept) < len(owner_references_of(obj)):
             await self._patch_metadata(node, obj, {"ownerReferences": kept or None})
 
-    async def _drop_finalizer(self, node: Node, finalizer: str) -> None:
+    async def _drop_finalizer(self, node: GraphNode, finalizer: str) -> None:
         obj = await self._get(node.resource, node.key)
         if obj is None or uid_of(obj) != node.uid:
             return
@@ -279,7 +279,7 @@ class GarbageCollector:
             kept = [name for name in finalizers if name != finalizer]
             await self._patch_metadata(node, obj, {"finalizers": kept or None})
 
-    async def _patch_metadata(self, node: Node, obj: Object, change: Object) -> None:
+    async def _patch_metadata(self, node: GraphNode, obj: Object, change: Object) -> None:
         # With the resource version, since a merge patch replaces the whole list.
         body = {"metadata": {"resourceVersion": resource_version_of(obj), **change}}
         try:
@@ -293,17 +293,17 @@ class GarbageCollector:
         except NotFoundError:
             return None
 
-    def _enqueue_all(self, nodes: Iterable[Node]) -> None:
+    def _enqueue_all(self, nodes: Iterable[GraphNode]) -> None:
         for node in nodes:
             self._enqueue(node.uid)
 
-    def _enqueue_waiting_owners(self, node: Node) -> None:
+    def _enqueue_waiting_owners(self, node: GraphNode) -> None:
         for owner in node.owners:
             if self._is_waiting(owner.uid):
                 self._enqueue(owner.uid)
 
 
-def _own_policy(node: Node) -> Propagation:
+def _own_policy(node: GraphNode) -> Propagation:
     if ORPHAN in node.finalizers:
         return Propagation.ORPHAN
     return Propagation.FOREGROUND if FOREGROUND in node.finalizers else Propagation.BACKGROUND

@@ -14,7 +14,7 @@ _MOST_PODS = 4
 """It adds so many pods at a look, or as many as there were, whichever is more; it removes any number."""
 
 
-class Verdict(NamedTuple):
+class ScaleDecision(NamedTuple):
     """A number of replicas, and what the conditions say about it."""
 
     replicas: int
@@ -31,7 +31,7 @@ class _Recommendation(NamedTuple):
 
 
 @dataclass(slots=True)
-class History:
+class Recommendations:
     """What has been recommended to an autoscaler, as long as the process lives."""
 
     recommendations: list[_Recommendation] = field(default_factory=list)
@@ -46,7 +46,7 @@ class History:
         self.recommendations = [each for each in self.recommendations if each.at > now - _DOWN_WINDOW]
 
 
-def settle(spec: Object, history: History, current: int, wanted: int, now: float) -> Verdict:
+def settle(spec: Object, history: Recommendations, current: int, wanted: int, now: float) -> ScaleDecision:
     """Where to go from `current` when metrics point to `wanted`.
 
     Args:
@@ -65,7 +65,7 @@ def settle(spec: Object, history: History, current: int, wanted: int, now: float
     history.recommendations.append(_Recommendation(now, wanted))
     history.forget(now)
     replicas, reason = _limit(spec, current, stable)
-    return Verdict(replicas, able, (reason, _LIMITS[reason]), replicas != stable)
+    return ScaleDecision(replicas, able, (reason, _LIMITS[reason]), replicas != stable)
 
 
 def _limit(spec: Object, current: int, wanted: int) -> tuple[int, str]:

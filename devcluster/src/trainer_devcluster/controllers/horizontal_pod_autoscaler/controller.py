@@ -14,7 +14,7 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import annotations_of, is_being_deleted, namespace_of, uid_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import Recommendations, settle
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class HorizontalPodAutoscalerReconciler:
         self._autoscalers = manager.informer(HORIZONTAL_POD_AUTOSCALERS).lister
         self._pods = manager.informer(PODS).lister
         self._recorder = EventRecorder(manager.events, "horizontal-pod-autoscaler")
-        self._histories: dict[str, History] = {}
+        self._histories: dict[str, Recommendations] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Scale, if it is time to. Raises `KubeError` for another try."""
@@ -110,7 +110,7 @@ class HorizontalPodAutoscalerReconciler:
             present = {uid_of(each) for each in self._autoscalers.list()}
             self._histories = {uid: each for uid, each in self._histories.items() if uid in present}
             return None
-        draft = StatusDraft(autoscaler, timestamp(self._clock.now()))
+        draft = AutoscalerStatus(autoscaler, timestamp(self._clock.now()))
         try:
             await self._scale(autoscaler, draft)
         except _GivenUpError as error:
@@ -125,11 +125,11 @@ class HorizontalPodAutoscalerReconciler:
                 return None
         return Result(requeue_after=self._period)
 
-    async def _scale(self, autoscaler: Object, draft: StatusDraft) -> None:
+    async def _scale(self, autoscaler: Object, draft: AutoscalerStatus) -> None:
         spec, namespace = autoscaler["spec"], namespace_of(autoscaler)
         scale = await self._get_scale(autoscaler, draft)
         current = (scale.get("spec") or {}).get("replicas") or 0
-        history = self._histories.setdefault(uid_of(autoscaler), History())
+        history = self._histories.setdefault(uid_of(autoscaler), Recommendations())
         history.begin(current, self._clock.monotonic())
         try:
             decision = self._decide(autoscaler, scale, current, history, draft)
@@ -154,7 +154,7 @@ class HorizontalPodAutoscalerReconciler:
         self._tell(autoscaler, "Normal", "SuccessfulRescale", size)
         log.info("scaled", target=spec["scaleTargetRef"]["name"], before=current, after=decision.replicas)
 
-    async def _get_scale(self, autoscaler: Object, draft: StatusDraft) -> Object:
+    async def _get_scale(self, autoscaler: Object, draft: AutoscalerStatus) -> Object:
         try:
             scale = await self._targets.get(autoscaler["spec"]["scaleTargetRef"], namespace_of(autoscaler))
         except KubeError as error:
@@ -167,7 +167,7 @@ class HorizontalPodAutoscalerReconciler:
         return scale
 
     def _decide(
-        self, autoscaler: Object, scale: Object, current: int, history: History, draft: StatusDraft
+        self, autoscaler: Object, scale: Object, current: int, history: Recommendations, draft: AutoscalerStatus
     ) -> _Decision:
         spec = autoscaler["spec"]
         most, least = spec["maxReplicas"], spec.get("minReplicas", 1)
@@ -187,7 +187,7 @@ class HorizontalPodAutoscalerReconciler:
         reason = f"{best.name} above target" if best.replicas > current else "All metrics below target"
         return _Decision(verdict.replicas, reason)
 
-    def _propose(self, autoscaler: Object, scale: Object, current: int, draft: StatusDraft) -> list[Proposal]:
+    def _propose(self, autoscaler: Object, scale: Object, current: int, draft: AutoscalerStatus) -> list[Proposal]:
         situation = Situation(autoscaler, self._select(autoscaler, scale, draft), current)
         proposals: list[Proposal] = []
         failures: list[MetricFailure] = []
@@ -212,7 +212,7 @@ class HorizontalPodAutoscalerReconciler:
         draft.set_condition(SCALING_ACTIVE, "ValidMetricFound", text, holds=True)
         return proposals
 
-    def _select(self, autoscaler: Object, scale: Object, draft: StatusDraft) -> list[Object]:
+    def _select(self, autoscaler: Object, scale: Object, draft: AutoscalerStatus) -> list[Object]:
         """The pods of the target."""
         text = (scale.get("status") or {}).get("selector") or ""
         if not text:
@@ -239,7 +239,7 @@ def _wants_something_else(old: CachedObject | None, new: CachedObject | None) ->
     return bool(old["spec"] != new["spec"] or annotations_of(old) != annotations_of(new))
 
 
-class StatusDraft:
+class AutoscalerStatus:
     """What the status will be.
 
     Args:

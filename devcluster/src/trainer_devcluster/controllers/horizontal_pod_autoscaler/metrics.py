@@ -167,14 +167,14 @@ class MetricError(Exception):
     """There is no such metric, or nothing can be made of it."""
 
 
-class Reading(NamedTuple):
+class MetricReading(NamedTuple):
     """What an annotation says."""
 
     amount: Decimal
     is_percentage: bool = False
 
 
-def read_metric(obj: Mapping[str, Any], metric: str) -> Reading | None:
+def read_metric(obj: Mapping[str, Any], metric: str) -> MetricReading | None:
     """The metric that an object tells, None if it does not.
 
     Raises:
@@ -185,13 +185,13 @@ def read_metric(obj: Mapping[str, Any], metric: str) -> Reading | None:
         return None
     try:
         if text.endswith("%"):
-            return Reading(Decimal(parse_quantity(text[:-1])), is_percentage=True)
-        return Reading(parse_quantity(text))
+            return MetricReading(Decimal(parse_quantity(text[:-1])), is_percentage=True)
+        return MetricReading(parse_quantity(text))
     except ValueError as error:
         raise MetricError(f"annotation {PREFIX}{metric} of {name_of(obj)}: {error}") from error
 
 
-def usage_of_request(reading: Reading, request: Decimal | None, missing: str) -> tuple[Decimal, Decimal]:
+def usage_of_request(reading: MetricReading, request: Decimal | None, missing: str) -> tuple[Decimal, Decimal]:
     """Used and requested amount, whose ratio is the utilization.
 
     Raises:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.spec import JobState
+    from trainer_devcluster.controllers.job.spec import JobObservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Accounts:
         return not (self.uncounted_succeeded or self.uncounted_failed or self.release)
 
 
-def settle(state: JobState) -> Accounts:
+def settle(state: JobObservation) -> Accounts:
     """Bring the accounts in the Job's status up to date with its pods."""
     ended_well = [pod for pod in state.tracked if has_succeeded(pod)]
     ended_badly = [pod for pod in state.tracked if counts_as_failed(state, pod)]
@@ -77,7 +77,7 @@ class _Ledger:
     noted: tuple[str, ...]
 
     @classmethod
-    def of(cls, state: JobState, kind: str) -> Self:
+    def of(cls, state: JobObservation, kind: str) -> Self:
         """Count the noted pods that have lost the finalizer."""
         held = {uid_of(pod) for pod in state.tracked}
         noted = (state.status.get("uncountedTerminatedPods") or {}).get(kind) or []
@@ -89,7 +89,7 @@ class _Ledger:
         return replace(self, noted=tuple(dict.fromkeys([*self.noted, *map(uid_of, pods)])))
 
 
-def _completed_indexes(state: JobState, ended_well: Iterable[Object]) -> frozenset[int]:
+def _completed_indexes(state: JobObservation, ended_well: Iterable[Object]) -> frozenset[int]:
     if not state.spec.indexed:
         return frozenset()
     known = parse_indexes(state.status.get("completedIndexes") or "", state.spec.completions or 0)

@@ -16,7 +16,7 @@ from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.plan import plan_job
 from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, build_pod, without_containers
-from trainer_devcluster.controllers.job.spec import JobState, is_managed_here
+from trainer_devcluster.controllers.job.spec import JobObservation, is_managed_here
 from trainer_devcluster.controllers.job.status import status_events
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class JobReconciler:
             if job is None or not is_managed_here(job):
                 self._read.pop(key, None)
                 return None
-            plan = plan_job(JobState(job, self._pods_of(key, job), self._clock.now()), self._options)
+            plan = plan_job(JobObservation(job, self._pods_of(key, job), self._clock.now()), self._options)
             if plan.changes_pods:
                 await self._change_pods(job, plan)
             elif plan.status is not None:

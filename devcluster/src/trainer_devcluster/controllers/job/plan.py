@@ -32,7 +32,7 @@ from trainer_devcluster.controllers.job.spec import is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
 from trainer_devcluster.controllers.job.verdict import (
     FAILURE_TARGET,
-    Verdict,
+    JobEnd,
     counts_as_failed,
     is_counted,
     is_out_of_range,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.spec import JobSpec, JobState
+    from trainer_devcluster.controllers.job.spec import JobObservation, JobSpec
     from trainer_devcluster.controllers.options import ControllerOptions
 
 
@@ -62,7 +62,7 @@ class Scaling:
     surplus: tuple[Object, ...] = ()
 
 
-def scale(state: JobState, accounts: Accounts) -> Scaling:
+def scale(state: JobObservation, accounts: Accounts) -> Scaling:
     """Compare the active pods with parallelism, completions and, for Indexed Jobs, the indexes still to do."""
     spec, active = state.spec, sorted(state.active, key=_worth)
     wanted = _wanted(spec, len(active), accounts)
@@ -141,7 +141,7 @@ class JobPlan:
         return bool(self.create or self.delete or self.withdraw)
 
 
-def plan_job(state: JobState, options: ControllerOptions) -> JobPlan:
+def plan_job(state: JobObservation, options: ControllerOptions) -> JobPlan:
     """Decide the next steps for a Job."""
     if is_being_deleted(state.job) or is_complete_or_failed(state.job):
         return JobPlan(release=state.tracked)
@@ -161,7 +161,7 @@ def plan_job(state: JobState, options: ControllerOptions) -> JobPlan:
     return replace(_status_steps(state, accounts, None), requeue_after=min(waits, default=None))
 
 
-def _ending(state: JobState, accounts: Accounts, verdict: Verdict) -> JobPlan:
+def _ending(state: JobObservation, accounts: Accounts, verdict: JobEnd) -> JobPlan:
     if not state.active or not is_condition_true(state.job, verdict.condition):
         # Stored before any pod goes, for pods that go look as if they had failed: that must neither be taken for the
         # reason of a failure nor count against a success, whatever crashes meanwhile.
@@ -171,12 +171,12 @@ def _ending(state: JobState, accounts: Accounts, verdict: Verdict) -> JobPlan:
     return JobPlan(withdraw=state.active)
 
 
-def _status_steps(state: JobState, accounts: Accounts, verdict: Verdict | None) -> JobPlan:
+def _status_steps(state: JobObservation, accounts: Accounts, verdict: JobEnd | None) -> JobPlan:
     status = build_status(state, accounts, verdict)
     return JobPlan(status=status if status != state.status else None, release=accounts.release)
 
 
-def replacement_delay(state: JobState, accounts: Accounts, options: ControllerOptions) -> float:
+def replacement_delay(state: JobObservation, accounts: Accounts, options: ControllerOptions) -> float:
     """Seconds until the next pod may be made; zero or less when it may be made now.
 
     The pause doubles with every failure since the last success and starts when the last failed pod ended; failures that

@@ -73,7 +73,7 @@ def start_time_of(job: Object) -> datetime | None:
 
 
 @dataclass(frozen=True)
-class JobState:
+class JobObservation:
     """A stored Job, the pods that it controls and the time; all decisions are functions of it."""
 
     job: Object

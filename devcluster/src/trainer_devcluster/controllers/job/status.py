@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import find_condition, is_condition_true
 from trainer_devcluster.controllers.job.pods import format_indexes, is_ready, is_terminating
-from trainer_devcluster.controllers.job.verdict import TERMINAL_CONDITION, Verdict
-from trainer_devcluster.controllers.options import StatusEvent
+from trainer_devcluster.controllers.job.verdict import TERMINAL_CONDITION, JobEnd
+from trainer_devcluster.controllers.options import ReconcileEvent
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.spec import JobState
+    from trainer_devcluster.controllers.job.spec import JobObservation
 
 _SUSPENDED: Object = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
-_TOO_MANY = StatusEvent(
+_TOO_MANY = ReconcileEvent(
     "Warning", "TooManySucceededPods", "Too many succeeded pods running after completion count reached"
 )
 _RESUMED: Object = {"type": "Suspended", "status": "False", "reason": "JobResumed", "message": "Job resumed"}
 
 
-def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -> Object:
+def build_status(state: JobObservation, accounts: Accounts, verdict: JobEnd | None) -> Object:
     """The status that the Job should have; equal to the stored one when nothing has changed."""
     status: Object = deepcopy(state.status)
     _set_or_drop(status, "active", len(state.active))
@@ -41,9 +41,9 @@ def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -
     return status
 
 
-def status_events(job: Object, new: Object) -> tuple[StatusEvent, ...]:
+def status_events(job: Object, new: Object) -> tuple[ReconcileEvent, ...]:
     """What a new status of the Job is worth telling: suspended, resumed, completed, failed."""
-    events: list[StatusEvent] = []
+    events: list[ReconcileEvent] = []
     for condition in new.get("conditions") or []:
         before = find_condition(job, condition["type"])
         if before is None or before["status"] != condition["status"]:
@@ -51,23 +51,23 @@ def status_events(job: Object, new: Object) -> tuple[StatusEvent, ...]:
     return tuple(events)
 
 
-def _status_events(job: Object, status: Object, condition: Object) -> list[StatusEvent]:
+def _status_events(job: Object, status: Object, condition: Object) -> list[ReconcileEvent]:
     match condition["type"], condition["status"]:
         case "Suspended", "True":
-            return [StatusEvent("Normal", "Suspended", condition["message"])]
+            return [ReconcileEvent("Normal", "Suspended", condition["message"])]
         case "Suspended", "False":
-            return [StatusEvent("Normal", "Resumed", condition["message"])]
+            return [ReconcileEvent("Normal", "Resumed", condition["message"])]
         case "Complete", "True":
             completions, succeeded = job["spec"].get("completions"), status.get("succeeded") or 0
             too_many = completions is not None and succeeded > completions
-            return [*([_TOO_MANY] if too_many else ()), StatusEvent("Normal", "Completed", "Job completed")]
+            return [*([_TOO_MANY] if too_many else ()), ReconcileEvent("Normal", "Completed", "Job completed")]
         case "Failed", "True":
-            return [StatusEvent("Warning", condition["reason"], condition["message"])]
+            return [ReconcileEvent("Warning", condition["reason"], condition["message"])]
         case _:
             return []
 
 
-def _set_suspension(state: JobState, status: Object) -> None:
+def _set_suspension(state: JobObservation, status: Object) -> None:
     now = timestamp(state.now)
     if state.spec.suspended:
         # Cleared so that the pod template may be changed while suspended (KEP-5440).
@@ -80,7 +80,7 @@ def _set_suspension(state: JobState, status: Object) -> None:
     status.setdefault("startTime", now)
 
 
-def _set_outcome(state: JobState, accounts: Accounts, verdict: Verdict, status: Object) -> None:
+def _set_outcome(state: JobObservation, accounts: Accounts, verdict: JobEnd, status: Object) -> None:
     now = timestamp(state.now)
     if not state.spec.suspended:
         status.setdefault("startTime", now)
@@ -95,7 +95,7 @@ def _set_outcome(state: JobState, accounts: Accounts, verdict: Verdict, status: 
         status["completionTime"] = now
 
 
-def _condition(kind: str, verdict: Verdict) -> Object:
+def _condition(kind: str, verdict: JobEnd) -> Object:
     return {"type": kind, "status": "True", "reason": verdict.reason, "message": verdict.message}
 
 

@@ -24,7 +24,7 @@ from trainer_devcluster.controllers.job.spec import start_time_of
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.spec import JobState
+    from trainer_devcluster.controllers.job.spec import JobObservation
 
 
 class Action(StrEnum):
@@ -36,25 +36,25 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class RuleMatch:
     """The first rule that matches a pod, and why."""
 
     action: Action
     message: str
 
 
-COUNTED = Match(Action.COUNT, "")
+COUNTED = RuleMatch(Action.COUNT, "")
 """What happens to a pod that no rule matches."""
 
 
-def match_failure_policy(job: Object, pod: Object) -> Match:
+def match_failure_policy(job: Object, pod: Object) -> RuleMatch:
     """The first rule of `spec.podFailurePolicy` that matches the failed pod, else `COUNTED`."""
     rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or []
     for index, rule in enumerate(rules):
         because = _matches_exit_code(rule, pod) or _matches_condition(rule, pod)
         if because:
             action = Action(rule["action"])
-            return Match(action, f"{because} matching {action} rule at index {index}")
+            return RuleMatch(action, f"{because} matching {action} rule at index {index}")
     return COUNTED
 
 
@@ -78,7 +78,7 @@ def _matches_condition(rule: Object, pod: Object) -> str:
     return ""
 
 
-def counts_as_failed(state: JobState, pod: Object) -> bool:
+def counts_as_failed(state: JobObservation, pod: Object) -> bool:
     """Whether the Job takes the pod for failed, which may be before its containers have stopped."""
     if phase_of(pod) in ("Succeeded", "Failed"):
         return phase_of(pod) == "Failed"
@@ -86,12 +86,12 @@ def counts_as_failed(state: JobState, pod: Object) -> bool:
     return is_being_deleted(pod) and not waits_for_failure
 
 
-def is_counted(state: JobState, pod: Object) -> bool:
+def is_counted(state: JobObservation, pod: Object) -> bool:
     """Whether a failed pod counts: not where the Job was scaled down since, nor if its failure policy ignores it."""
     return not is_out_of_range(state, pod) and match_failure_policy(state.job, pod).action is not Action.IGNORE
 
 
-def is_out_of_range(state: JobState, pod: Object) -> bool:
+def is_out_of_range(state: JobObservation, pod: Object) -> bool:
     """Whether the Job has no such index, or not any more."""
     return state.spec.indexed and not state.spec.has_index(completion_index(pod))
 
@@ -103,7 +103,7 @@ TERMINAL_CONDITION = {SUCCESS_CRITERIA_MET: "Complete", FAILURE_TARGET: "Failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JobEnd:
     """How the Job ends; reason and message stand in the interim and in the terminal condition alike."""
 
     condition: str
@@ -112,12 +112,12 @@ class Verdict:
     message: str
 
 
-_BACKOFF_LIMIT = Verdict(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-_DEADLINE = Verdict(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
-_COMPLETIONS = Verdict(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
+_BACKOFF_LIMIT = JobEnd(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+_DEADLINE = JobEnd(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
+_COMPLETIONS = JobEnd(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def reach_verdict(state: JobState, accounts: Accounts) -> Verdict | None:
+def reach_verdict(state: JobObservation, accounts: Accounts) -> JobEnd | None:
     """The verdict, or None while the Job goes on; one that is in the status stands."""
     return (
         _stored(state.job)
@@ -129,7 +129,7 @@ def reach_verdict(state: JobState, accounts: Accounts) -> Verdict | None:
     )
 
 
-def time_to_deadline(state: JobState) -> float | None:
+def time_to_deadline(state: JobObservation) -> float | None:
     """Seconds until activeDeadlineSeconds have passed since the (first possible) start; None without a deadline."""
     if state.spec.active_deadline is None or state.spec.suspended:
         return None
@@ -137,24 +137,24 @@ def time_to_deadline(state: JobState) -> float | None:
     return (start + timedelta(seconds=state.spec.active_deadline) - state.now).total_seconds()
 
 
-def _stored(job: Object) -> Verdict | None:
+def _stored(job: Object) -> JobEnd | None:
     for kind in (SUCCESS_CRITERIA_MET, FAILURE_TARGET):
         condition = find_condition(job, kind)
         if condition is not None and condition.get("status") == "True":
-            return Verdict(kind, condition.get("reason") or "", condition.get("message") or "")
+            return JobEnd(kind, condition.get("reason") or "", condition.get("message") or "")
     return None
 
 
-def _failure_policy(state: JobState) -> Verdict | None:
+def _failure_policy(state: JobObservation) -> JobEnd | None:
     for pod in state.tracked:
         if counts_as_failed(state, pod):
             match = match_failure_policy(state.job, pod)
             if match.action is Action.FAIL_JOB:
-                return Verdict(FAILURE_TARGET, "PodFailurePolicy", match.message)
+                return JobEnd(FAILURE_TARGET, "PodFailurePolicy", match.message)
     return None
 
 
-def _backoff_limit(state: JobState, accounts: Accounts) -> Verdict | None:
+def _backoff_limit(state: JobObservation, accounts: Accounts) -> JobEnd | None:
     if accounts.total_failed > state.spec.backoff_limit:
         return _BACKOFF_LIMIT
     if not state.spec.restarts_in_place:
@@ -164,12 +164,12 @@ def _backoff_limit(state: JobState, accounts: Accounts) -> Verdict | None:
     return _BACKOFF_LIMIT if restarts >= max(state.spec.backoff_limit, 1) else None
 
 
-def _deadline(state: JobState) -> Verdict | None:
+def _deadline(state: JobObservation) -> JobEnd | None:
     remaining = time_to_deadline(state)
     return _DEADLINE if remaining is not None and remaining <= 0 else None
 
 
-def _success_policy(job: Object, accounts: Accounts) -> Verdict | None:
+def _success_policy(job: Object, accounts: Accounts) -> JobEnd | None:
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or []
     if not accounts.completed_indexes:
         return None
@@ -179,10 +179,10 @@ def _success_policy(job: Object, accounts: Accounts) -> Verdict | None:
         needed = rule.get("succeededCount", len(listed))
         # An elastic Job may have lost all indexes that a rule lists; such a rule matches nothing.
         if listed and len(listed & accounts.completed_indexes) >= needed:
-            return Verdict(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {index}")
+            return JobEnd(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {index}")
     return None
 
 
-def _completions(state: JobState, accounts: Accounts) -> Verdict | None:
+def _completions(state: JobObservation, accounts: Accounts) -> JobEnd | None:
     wanted = 1 if state.spec.completions is None else state.spec.completions
     return _COMPLETIONS if not state.active and accounts.total_succeeded >= wanted else None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.controllers.jobset.child_jobs import ReplicatedJobCount
-    from trainer_devcluster.controllers.options import StatusEvent
+    from trainer_devcluster.controllers.options import ReconcileEvent
     from trainer_devcluster.feature_gates import FeatureGates
 
 TERMINAL_CONDITIONS = ("Completed", "Failed")
@@ -57,7 +57,7 @@ class JobSetPlan:
     """Jobs to suspend or resume, with their present size."""
     status: Object | None = None
     """The status to store, when it differs from the stored one."""
-    events: tuple[StatusEvent, ...] = ()
+    events: tuple[ReconcileEvent, ...] = ()
     expired: bool = False
     """Whether the JobSet itself is to be deleted, its time to live being over."""
     requeue_after: float | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import find_condition
-from trainer_devcluster.controllers.options import EventType, StatusEvent
+from trainer_devcluster.controllers.options import EventType, ReconcileEvent
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +25,7 @@ class StatusDraft:
         self.status: Object = deepcopy(jobset.get("status") or {})
         # Written even when zero: the field is always serialised.
         self.status.setdefault("restarts", 0)
-        self.events: list[StatusEvent] = []
+        self.events: list[ReconcileEvent] = []
         self._now = timestamp(now)
 
     def set_true(self, kind: str, reason: str, message: str, event_type: EventType = "Normal") -> None:
@@ -45,7 +45,7 @@ class StatusDraft:
 
     def announce(self, event_type: EventType, reason: str, message: str) -> None:
         """Have an event recorded once the status is stored."""
-        self.events.append(StatusEvent(event_type, reason, message))
+        self.events.append(ReconcileEvent(event_type, reason, message))
 
     def _find(self, kind: str) -> Object | None:
         return find_condition({"status": self.status}, kind)

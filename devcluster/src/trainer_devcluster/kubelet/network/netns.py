@@ -124,7 +124,7 @@ async def open_netns() -> AsyncIterator[NetnsNetwork]:
         )
         async with run_shim(spec, keep=[theirs.fileno()]) as holder:
             report = await holder.report()
-            if isinstance(report, reports.Failed):
+            if isinstance(report, reports.StartFailed):
                 raise PodNetworkError(report.message)
             # It has been sent before the report, so there is nothing to wait for.
             _, (descriptor, *_), _, _ = await anyio.to_thread.run_sync(socket.recv_fds, ours, 1, 1)

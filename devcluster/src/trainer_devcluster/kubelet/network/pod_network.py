@@ -82,7 +82,7 @@ HOST_IP = "127.0.0.1"
 """Address of the node."""
 
 
-class PodNetwork(Protocol):
+class PodAddressing(Protocol):
     """Addresses for pods, and what a sandbox needs to have one."""
 
     @property

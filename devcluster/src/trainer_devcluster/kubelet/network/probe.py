@@ -24,7 +24,7 @@ from trainer_devcluster.kubelet.shim.reports import Exited
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from trainer_devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,7 @@ _MOUNT_POINT = "/devcluster-probe/volume"
 class ChosenNetwork:
     """The pod network in use, and why it is this one."""
 
-    network: PodNetwork
+    network: PodAddressing
     description: str
     """For people: the mode, a colon, what it means, and why no better one works."""
 
@@ -67,7 +67,7 @@ async def open_pod_network(mode: PodNetworkMode, data_dir: Path) -> AsyncIterato
     raise PodNetworkError("pod network " + "; ".join(refusals))
 
 
-async def _open(mode: PodNetworkMode, stack: AsyncExitStack) -> PodNetwork:
+async def _open(mode: PodNetworkMode, stack: AsyncExitStack) -> PodAddressing:
     match mode:
         case PodNetworkMode.NETNS:
             return await stack.enter_async_context(open_netns())
@@ -77,7 +77,7 @@ async def _open(mode: PodNetworkMode, stack: AsyncExitStack) -> PodNetwork:
             return PlainNetwork()
 
 
-async def _try_out(network: PodNetwork, data_dir: Path) -> None:
+async def _try_out(network: PodAddressing, data_dir: Path) -> None:
     directory = await anyio.to_thread.run_sync(_prepare_directory, data_dir)
     address = network.allocate()
     program = Program(

@@ -13,7 +13,7 @@ from . import linux, processes, reports
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .spec import ContainerSpec, Operation
+    from .spec import ContainerSpec, FilesystemStep
 
 _OWN = {
     *(signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGPIPE),
@@ -40,7 +40,7 @@ def run(spec: ContainerSpec, output: int, events: int, go: int) -> NoReturn:
             report = _live(spec, output, events)
             reports.send(events, report)
     except BaseException as error:
-        reports.send(events, reports.Failed.because_of("filesystem", error))
+        reports.send(events, reports.StartFailed.because_of("filesystem", error))
     finally:
         os._exit(0)
 
@@ -56,8 +56,8 @@ def _live(spec: ContainerSpec, output: int, events: int) -> reports.Report:
     _redirect(output)
     try:
         program = processes.start(spec)
-    except processes.StartError as error:
-        return reports.Failed("exec", str(error))
+    except processes.ProcessStartError as error:
+        return reports.StartFailed("exec", str(error))
     reports.send(events, reports.Started())
     status = _wait_for(program, watched)
     if not spec.isolated:
@@ -97,7 +97,7 @@ def _reap(program: int) -> int | None:
             found = status
 
 
-def build_root(new_root: str, operations: Iterable[Operation]) -> None:
+def build_root(new_root: str, operations: Iterable[FilesystemStep]) -> None:
     """Put the root together on `new_root` and make it the root of this process; needs own mount and PID namespaces.
 
     Raises:
@@ -117,7 +117,7 @@ def build_root(new_root: str, operations: Iterable[Operation]) -> None:
     linux.switch_root(new_root)
 
 
-def _carry_out(operation: Operation, target: str) -> None:
+def _carry_out(operation: FilesystemStep, target: str) -> None:
     match operation.kind:
         case "directory":
             Path(target).mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def _carry_out(operation: Operation, target: str) -> None:
             _bind(operation, target)
 
 
-def _bind(operation: Operation, target: str) -> None:
+def _bind(operation: FilesystemStep, target: str) -> None:
     if not os.path.lexists(target):
         if Path(operation.source).is_dir():
             Path(target).mkdir()

@@ -27,7 +27,7 @@ def format_timestamp(nanoseconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{fraction:09}Z"
 
 
-class LogFile:
+class ContainerLogWriter:
     """Appends what a container prints, standard output and error in one stream so that their order is kept.
 
     When the file has reached its limit, another is begun beside it: `<path>.1`, `<path>.2` and so on. That with the

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import init, linux, probes, processes, reports
-from .log_file import LogFile
+from .log_file import ContainerLogWriter
 from .spec import decode_probe
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def run(spec: ContainerSpec, control: int, answers: int) -> None:
     """
     linux.set_process_name("pod-monitor")
     try:
-        log = LogFile(spec.log_file, spec.log_limits)
+        log = ContainerLogWriter(spec.log_file, spec.log_limits)
     except OSError as error:
-        reports.send(answers, reports.Failed.because_of("log", error))
+        reports.send(answers, reports.StartFailed.because_of("log", error))
         return
     try:
         linux.join(spec.join)
@@ -39,7 +39,7 @@ def run(spec: ContainerSpec, control: int, answers: int) -> None:
         else:
             linux.adopt_orphans()
     except OSError as error:
-        reports.send(answers, reports.Failed.because_of("sandbox", error))
+        reports.send(answers, reports.StartFailed.because_of("sandbox", error))
         return
     reports.send(answers, _Watch(spec, control, answers, log).run())
 
@@ -51,7 +51,7 @@ class _Watch:
     spec: ContainerSpec
     control: int
     answers: int
-    log: LogFile
+    log: ContainerLogWriter
     init: int = 0
     outcome: reports.Report | None = None
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
@@ -142,7 +142,7 @@ class _Watch:
             else:
                 self.log.close()
         except OSError as error:
-            self.outcome = reports.Failed.because_of("log", error)
+            self.outcome = reports.StartFailed.because_of("log", error)
             self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:

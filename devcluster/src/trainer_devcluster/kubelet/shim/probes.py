@@ -44,7 +44,7 @@ def answer(probe: ProbeSpec, container: ContainerSpec, init: int, answers: int) 
         signal.setitimer(signal.ITIMER_REAL, probe.timeout)
         try:
             problem, errored = _find_problem(probe, container, init), False
-        except processes.StartError as error:
+        except processes.ProcessStartError as error:
             problem, errored = str(error), True
         message = (problem or "")[:_LONGEST_MESSAGE]
         reports.send(answers, reports.Probed(probe.number, success=problem is None, message=message, errored=errored))
@@ -60,7 +60,7 @@ def _find_problem(probe: ProbeSpec, container: ContainerSpec, init: int) -> str 
     """What is wrong with the container, in the words of the kubelet, which may be none; None if nothing is wrong.
 
     Raises:
-        StartError: the command does not exist.
+        ProcessStartError: the command does not exist.
     """
     try:
         if probe.kind == "exec":

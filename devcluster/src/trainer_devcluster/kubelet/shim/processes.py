@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .spec import ContainerSpec
 
 
-class StartError(Exception):
+class ProcessStartError(Exception):
     """The program cannot be started; the message is for the user."""
 
 
@@ -23,7 +23,7 @@ def start(spec: ContainerSpec) -> int:
     """Start the container's program in its own session; returns its PID.
 
     Raises:
-        StartError: no such executable or working directory, or no permission.
+        ProcessStartError: no such executable or working directory, or no permission.
     """
     problem_out, problem_in = os.pipe()
     pid = os.fork()
@@ -35,7 +35,7 @@ def start(spec: ContainerSpec) -> int:
         problem = pipe.read()
     if problem:
         os.waitpid(pid, 0)
-        raise StartError(problem.decode(errors="replace"))
+        raise ProcessStartError(problem.decode(errors="replace"))
     return pid
 
 
@@ -92,11 +92,11 @@ def _prepare(spec: ContainerSpec) -> None:
     try:
         os.chdir(spec.working_directory)
     except OSError as error:
-        raise StartError(f'working directory "{spec.working_directory}": {error.strerror}') from error
+        raise ProcessStartError(f'working directory "{spec.working_directory}": {error.strerror}') from error
 
 
 def _explain(spec: ContainerSpec, error: BaseException) -> str:
-    if isinstance(error, StartError):
+    if isinstance(error, ProcessStartError):
         return str(error)
     program = spec.command[0]
     if isinstance(error, OSError) and error.errno == errno.ENOENT and "/" not in program:

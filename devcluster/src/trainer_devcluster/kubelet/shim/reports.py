@@ -12,7 +12,7 @@ NOT_FOUND = "executable file not found in $PATH"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class SandboxReady:
     """The namespaces of a sandbox are there."""
 
 
@@ -22,7 +22,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class StartFailed:
     """The sandbox or the container could not be started; the shim ends."""
 
     stage: str
@@ -30,7 +30,7 @@ class Failed:
     message: str
 
     @classmethod
-    def because_of(cls, stage: str, error: BaseException) -> Failed:
+    def because_of(cls, stage: str, error: BaseException) -> StartFailed:
         """The failure that an exception stands for."""
         if not isinstance(error, OSError):
             return cls(stage, repr(error))
@@ -60,9 +60,9 @@ class Probed:
     """Whether it could not be carried out, which says nothing about the container."""
 
 
-Report: TypeAlias = Ready | Started | Failed | Exited | Probed
+Report: TypeAlias = SandboxReady | Started | StartFailed | Exited | Probed
 
-_KINDS: dict[str, type[Report]] = {kind.__name__: kind for kind in (Ready, Started, Failed, Exited, Probed)}
+_KINDS: dict[str, type[Report]] = {kind.__name__: kind for kind in (SandboxReady, Started, StartFailed, Exited, Probed)}
 
 
 def encode(report: Report) -> bytes:

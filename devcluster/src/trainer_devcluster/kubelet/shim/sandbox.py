@@ -25,12 +25,12 @@ def run(spec: SandboxSpec, control: int, answers: int) -> None:
         _prepare(spec)
         server = _listen() if spec.serve_names else None
     except OSError as error:
-        reports.send(answers, reports.Failed.because_of("sandbox", error))
+        reports.send(answers, reports.StartFailed.because_of("sandbox", error))
         return
     except subprocess.CalledProcessError as error:
-        reports.send(answers, reports.Failed("sandbox", f"ip: {error.stderr.strip()}"))
+        reports.send(answers, reports.StartFailed("sandbox", f"ip: {error.stderr.strip()}"))
         return
-    reports.send(answers, reports.Ready())
+    reports.send(answers, reports.SandboxReady())
     _hold(control, server)
 
 

@@ -10,7 +10,7 @@ OperationKind: TypeAlias = Literal["tmpfs", "bind", "directory", "symlink", "pro
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class FilesystemStep:
     """One step in building the container's root file system."""
 
     kind: OperationKind
@@ -78,7 +78,7 @@ class ContainerSpec:
     join: tuple[str, ...] = ()
     new_root: str = ""
     """An empty directory of the host on which the root file system is put together; nothing is left in it."""
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[FilesystemStep, ...] = ()
     run_as: tuple[int, int] | None = None
     """User and group to return to after having been root of a user namespace; None changes nothing."""
     log_limits: LogLimits = DEFAULT_LOG_LIMITS
@@ -123,7 +123,7 @@ def decode(line: bytes) -> Spec:
         batches = ((batch["namespace"], tuple(batch["commands"])) for batch in fields["batches"])
         fields["batches"] = tuple(IpBatch(*batch) for batch in batches)
         return SandboxSpec(**fields)
-    fields["operations"] = tuple(Operation(**operation) for operation in fields["operations"])
+    fields["operations"] = tuple(FilesystemStep(**operation) for operation in fields["operations"])
     fields["log_limits"] = LogLimits(**fields["log_limits"])
     return ContainerSpec(**fields)
 
