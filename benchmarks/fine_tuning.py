@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hack.reference.torchtune import settings
 from hack.torchtune_models import MODELS, Model
-from trainer.plugins.torch.torchtune_recipes import Devices, Method, Variant
+from trainer.plugins.torch.torchtune_recipes import DeviceScope, Method, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -196,7 +196,7 @@ def variants(only: Sequence[str] | None) -> Iterator[tuple[Model, Variant]]:
     """All variants for one device, those of the smallest model first."""
     for model in sorted(MODELS, key=lambda each: each.parameters):
         for variant in model.on_one_node:
-            if variant.devices is Devices.ONE and (not only or variant.config_of(model.name) in only):
+            if variant.devices is DeviceScope.ONE and (not only or variant.config_of(model.name) in only):
                 yield model, variant
 
 

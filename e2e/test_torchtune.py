@@ -23,7 +23,7 @@ import yaml
 from e2e.kep_examples import advertise_gpus
 from e2e.tiny_llama import CPU, LLAMA2, TINY
 from hack.torchtune_models import MODELS
-from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS, Devices
+from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS, DeviceScope
 
 if TYPE_CHECKING:
     from e2e.cluster import Cluster
@@ -39,7 +39,7 @@ CONFIGURATIONS = {
     variant.config_of(model.name): model
     for model in MODELS
     for variant in model.on_one_node
-    if variant.devices is Devices.ONE or model.gpus > 2
+    if variant.devices is DeviceScope.ONE or model.gpus > 2
 }
 """The configurations of the runtimes, each with its model; those for several devices have the same models."""
 TIMEOUT = 180.0

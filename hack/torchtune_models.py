@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from trainer.plugins.torch.torchtune_recipes import VARIANTS, Devices, Method, find_variant
+from trainer.plugins.torch.torchtune_recipes import VARIANTS, DeviceScope, Method, find_variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,14 +46,14 @@ class Model:
     @property
     def variant(self) -> Variant:
         """The recipe of the runtime."""
-        found = find_variant(self.name, self.method, Devices.ONE if self.gpus == 1 else Devices.SEVERAL)
+        found = find_variant(self.name, self.method, DeviceScope.ONE if self.gpus == 1 else DeviceScope.SEVERAL)
         assert found is not None
         return found
 
     @property
     def on_one_node(self) -> Iterator[Variant]:
         """All that torchtune has for the model on one node."""
-        return (each for each in VARIANTS[self.name] if each.devices != Devices.NODES)
+        return (each for each in VARIANTS[self.name] if each.devices != DeviceScope.NODES)
 
     def state(self, variant: Variant, gpus: int) -> float:
         """GiB of weights, gradients and optimizer on each GPU, in bf16; activations come on top.
@@ -66,7 +66,7 @@ class Model:
         if variant.method is Method.QLORA:
             size = _NF4 * self.quantized + _BF16 * (self.parameters - self.quantized)
         if variant.method is Method.FULL:
-            trained = _GRADIENT_AND_ADAM * self.parameters if variant.devices is Devices.SEVERAL else 0
+            trained = _GRADIENT_AND_ADAM * self.parameters if variant.devices is DeviceScope.SEVERAL else 0
         else:
             size += _BF16 * self.adapters
         return (size + trained) * 1e6 / gpus / 2**30

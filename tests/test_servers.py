@@ -31,7 +31,7 @@ from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import add_servers, certificates_of
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def of_kind(objects: list[Object], kind: str) -> Object:
 
 def servers_of(manager: Manager, configuration: Configuration) -> tuple[WebhookServer | None, MetricsServer | None]:
     """What a manager listens with."""
-    admission = Admission(pipeline(), StaticRuntimes(RUNTIMES.values()))
+    admission = AdmissionHandlers(pipeline(), StaticRuntimes(RUNTIMES.values()))
     certificates = certificates_of(manager, configuration, "trainer-system")
     return add_servers(manager, configuration, admission, certificates)
 

@@ -13,7 +13,7 @@ from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.framework import Pipeline, StaticReader
 from trainer.manager import built_in_plugins
-from trainer.plugins.torch.torchtune_recipes import Devices, Method, Variant
+from trainer.plugins.torch.torchtune_recipes import DeviceScope, Method, Variant
 
 PIPELINE = Pipeline(built_in_plugins(StaticReader()))
 BY_METHOD: dict[Method, dict[str, Any]] = {
@@ -55,7 +55,7 @@ def test_defaults(model: Model) -> None:
 )
 def test_variants(model: Model, variant: Variant) -> None:
     """Every recipe of torchtune for the model on one node can be had, with the paths of the runtime."""
-    gpus = 1 if variant.devices is Devices.ONE else 4
+    gpus = 1 if variant.devices is DeviceScope.ONE else 4
     trainer = {} if variant.method is model.method else BY_METHOD[variant.method]
     words = command(model, **trainer, resourcesPerNode={"limits": {"nvidia.com/gpu": gpus}})
     config = words.index("--config")
@@ -67,7 +67,7 @@ def test_measurements() -> None:
     """What torchtune has measured is more than the state alone, and of a configuration that a runtime has."""
     states = {}
     for model, variant in VARIANTS:
-        gpus = 1 if variant.devices is Devices.ONE else 8
+        gpus = 1 if variant.devices is DeviceScope.ONE else 8
         states[variant.config_of(model.name)] = model.state(variant, gpus)
     for configuration, words in MEASURED.items():
         assert "offload" in words or states[configuration] < float(words.split(" GiB")[0])

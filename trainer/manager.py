@@ -47,7 +47,7 @@ from trainer.plugins import BUILT_IN
 from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.webhooks.released_policies import priority_classes_of
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
@@ -149,7 +149,7 @@ def build_manager(
     live = LiveRuntimes(controller.runtimes, manager.api_reader)
     if served.version == "v1alpha1":
         register_finalizer_removal(manager, only_namespace)
-        admission: Admission = V1Alpha1Admission(
+        admission: AdmissionHandlers = V1Alpha1Admission(
             pipeline,
             live,
             manager.clock,
@@ -157,7 +157,7 @@ def build_manager(
             has_priority_class=priority_classes_of(manager.api_reader),
         )
     else:
-        admission = Admission(pipeline, live, metrics=manager.metrics)
+        admission = AdmissionHandlers(pipeline, live, metrics=manager.metrics)
     add_servers(manager, configuration, admission, certificates)
     return manager
 
@@ -186,7 +186,7 @@ async def run_manager(
     with_image = await with_own_image(client, configuration.plugins, own_pod, SystemClock())
     plugins = await run_sync(enabled_plugins, with_image)
     if configuration.webhook.enabled:
-        await run_sync(Admission.prepare)
+        await run_sync(AdmissionHandlers.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
     if configuration.ignored:
         log.warning("ignored settings that have no effect here", settings=configuration.ignored)
@@ -264,7 +264,7 @@ def certificates_of(
 def add_servers(
     manager: Manager,
     configuration: Configuration,
-    admission: Admission,
+    admission: AdmissionHandlers,
     certificates: FileCertificates | CertificateRotator | None,
 ) -> tuple[WebhookServer | None, MetricsServer | None]:
     """Add the servers of webhooks and metrics that are enabled."""

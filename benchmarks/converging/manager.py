@@ -27,7 +27,7 @@ from trainer.kube.rest.transport import Transport
 from trainer.kube.selection import EVERYTHING
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.manager import build_manager
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import AdmissionHandlers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -107,7 +107,7 @@ class Subject:
         """
         spare_the_collector()
         limit_tls_buffers()
-        await anyio.to_thread.run_sync(Admission.prepare)
+        await anyio.to_thread.run_sync(AdmissionHandlers.prepare)
         started = anyio.Event()
         self._began = Effort.now()
         self._tasks.start_soon(self._run, Path(kubeconfig), namespace, port, started)

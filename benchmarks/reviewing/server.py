@@ -22,7 +22,7 @@ from trainer.kube.serving.certificates import SelfSignedCertificates
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.manager import built_in_plugins
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.workloads import JOBSETS
 
@@ -41,7 +41,7 @@ class Subject:
     async def start(self, namespace: str) -> object:
         """Serve; answers with the port."""
         spare_the_collector()
-        await anyio.to_thread.run_sync(Admission.prepare)
+        await anyio.to_thread.run_sync(AdmissionHandlers.prepare)
         client = FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS])
         client.add(runtime(namespace))
         manager = Manager(client)
@@ -51,7 +51,7 @@ class Subject:
         options = WebhookServerOptions(host=HOST, port=0)
         server = WebhookServer(manager, certificates=SelfSignedCertificates(), options=options)
         runtimes = LiveRuntimes(controller.runtimes, manager.api_reader)
-        Admission(pipeline, runtimes, metrics=manager.metrics).register(server)
+        AdmissionHandlers(pipeline, runtimes, metrics=manager.metrics).register(server)
         self._tasks.start_soon(manager.run)
         await manager.wait_for_start()
         await server.wait_for_start()

@@ -8,7 +8,7 @@ import yaml
 
 from hack.reference.markdown import code, page, table
 from hack.torchtune_models import MEASURED, MODELS
-from trainer.plugins.torch.torchtune_recipes import Devices, Method
+from trainer.plugins.torch.torchtune_recipes import DeviceScope, Method
 
 if TYPE_CHECKING:
     from hack.torchtune_models import Model
@@ -61,7 +61,7 @@ def _runtime(model: Model) -> tuple[str, ...]:
 
 def _variant(model: Model, variant: Variant) -> tuple[str, ...]:
     configuration = variant.config_of(model.name)
-    gpus = 1 if variant.devices is Devices.ONE else max(model.gpus, 2)
+    gpus = 1 if variant.devices is DeviceScope.ONE else max(model.gpus, 2)
     return (
         code(model.runtime),
         str(variant.method),

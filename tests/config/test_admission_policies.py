@@ -12,7 +12,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.apiserver.admission.conditions import Condition
+from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -83,12 +83,12 @@ def refusals(policy: Object, asked: Object) -> list[str]:
         return []
     variables = {"object": asked["object"], "oldObject": asked["oldObject"], "request": asked}
     conditions = spec.get("matchConditions") or []
-    if not all(Condition.compile(each["name"], each["expression"]).holds(variables) for each in conditions):
+    if not all(MatchCondition.compile(each["name"], each["expression"]).holds(variables) for each in conditions):
         return []
     return [
         each["message"]
         for each in spec["validations"]
-        if not Condition.compile(each["message"], each["expression"]).holds(variables)
+        if not MatchCondition.compile(each["message"], each["expression"]).holds(variables)
     ]
 
 

@@ -14,7 +14,7 @@ from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from tests.prometheus import Prometheus, exposed, needs_prometheus, poll
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.controllers.metrics.series import Group, TrainJobSeries
+from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
 from trainer.kube.objects import name_of
 from trainer.kube.testing import settle
 
@@ -134,7 +134,7 @@ def test_what_follows_is_counted_once(tmp_path: Path) -> None:
     with exposed(metrics) as target, Prometheus.scraping(target, groups(), tmp_path) as running:
         poll(lambda: running.query(f"{recorded} == {FAILED}"), "the failures before the first scrape")
         failed = metrics.series(TrainJobSeries).failed
-        failed.labels(*Group("default", "blueprint", "torch"), "FailedJobs").inc()
+        failed.labels(*JobLabels("default", "blueprint", "torch"), "FailedJobs").inc()
         poll(lambda: running.query(f"{recorded} > {FAILED}"), "another failure")
         assert [value for _, value in running.query(recorded)] == [FAILED + 1]
 

@@ -264,7 +264,7 @@ class Replay:
     """Checks what the server has stored, in its order, and counts what happened to each TrainJob."""
 
     def __init__(self, world: World) -> None:
-        storage = world.others.endpoints.storage
+        storage = world.others.fake_server.storage
         self.counts: Counter[str] = Counter()
         self._jobs: dict[str, Object] = {}
         self._ended: dict[str, set[str]] = {}

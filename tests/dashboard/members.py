@@ -98,7 +98,7 @@ class MemberClient(FakeClient):
     """The API server as a user sees it, whom it may not know any more."""
 
     def __init__(self, server: ClusterClient, user: Callable[[], Object | None]) -> None:
-        super().__init__(endpoints=server.endpoints)
+        super().__init__(fake_server=server.fake_server)
         self._server = server
         self._user = user
 

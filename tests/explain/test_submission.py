@@ -8,7 +8,7 @@ import pytest
 
 from tests.explain.samples import GPU, node
 from trainer.explain import Subject, Verdict
-from trainer.explain.submission import Inventory, PodPlan, Refusal, foresee
+from trainer.explain.submission import DryRunRefusal, Inventory, PodPlan, foresee
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -34,7 +34,7 @@ GPU_QUOTA: Object = {"metadata": {"name": "team"}, "spec": {"hard": {f"requests.
     [
         pytest.param(
             plan(),
-            {"refusals": [Refusal(JOB, "spec.trainer.numNodes: Invalid value: 0: must be positive")]},
+            {"refusals": [DryRunRefusal(JOB, "spec.trainer.numNodes: Invalid value: 0: must be positive")]},
             "the cluster refuses TrainJob demo: spec.trainer.numNodes",
             "change what the message names",
             id="refused",
@@ -43,7 +43,7 @@ GPU_QUOTA: Object = {"metadata": {"name": "team"}, "spec": {"hard": {f"requests.
             plan(),
             {
                 "refusals": [
-                    Refusal(Subject("Pod", "of node"), 'serviceaccount "nobody" not found'),
+                    DryRunRefusal(Subject("Pod", "of node"), 'serviceaccount "nobody" not found'),
                 ]
             },
             "the cluster refuses Pod of node",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from trainer.framework.plugin_api.errors import BuildError, InternalError
+from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import required
@@ -46,7 +46,7 @@ def test_what_a_hook_raises_by_mistake_is_counted_and_contained() -> None:
     series = PluginSeries(registry)
     for _ in range(3):
         with (
-            pytest.raises(InternalError, match="plugin broken failed in build: ZeroDivisionError"),
+            pytest.raises(BuildDefectError, match="plugin broken failed in build: ZeroDivisionError"),
             series.call("broken", "build", is_timed=True),
         ):
             raise ZeroDivisionError
@@ -67,6 +67,6 @@ def test_complaints_about_a_trainjob_are_no_errors_of_the_plugin() -> None:
 def test_what_builds_nothing_is_not_timed() -> None:
     """Hooks that look at what has become of a TrainJob count errors only."""
     registry = CollectorRegistry()
-    with pytest.raises(InternalError), PluginSeries(registry).call("broken", "terminal_condition"):
+    with pytest.raises(BuildDefectError), PluginSeries(registry).call("broken", "terminal_condition"):
         raise KeyError("status")
     assert (errors(registry, "terminal_condition"), calls(registry, "terminal_condition")) == (1, None)

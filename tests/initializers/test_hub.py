@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.initializers.parts import PART_SIZE
-from trainer.initializers.testing import Fault
+from trainer.initializers.testing import AnswerFault
 from trainer.initializers.testing.hub_server import HubRepo, HubServer
 
 if TYPE_CHECKING:
@@ -88,16 +88,16 @@ def test_tokens_stay_at_the_hub(initializer: Initializer, hub: HubServer) -> Non
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(Fault(status=500, times=2, matches="/content/"), id="content server fails"),
-        pytest.param(Fault(status=403, matches="/content/"), id="signature has expired"),
-        pytest.param(Fault(cut=100, times=3, matches="/content/"), id="truncated"),
-        pytest.param(Fault(flips=True, matches="/content/"), id="bytes that change on the way"),
-        pytest.param(Fault(status=503, matches="/tree/"), id="hub fails"),
+        pytest.param(AnswerFault(status=500, times=2, matches="/content/"), id="content server fails"),
+        pytest.param(AnswerFault(status=403, matches="/content/"), id="signature has expired"),
+        pytest.param(AnswerFault(cut=100, times=3, matches="/content/"), id="truncated"),
+        pytest.param(AnswerFault(flips=True, matches="/content/"), id="bytes that change on the way"),
+        pytest.param(AnswerFault(status=503, matches="/tree/"), id="hub fails"),
     ],
 )
-def test_fault_is_survived(initializer: Initializer, hub: HubServer, fault: Fault) -> None:
+def test_fault_is_survived(initializer: Initializer, hub: HubServer, fault: AnswerFault) -> None:
     """What fails once does not fail the fetch, and the file is right."""
-    hub.faults.append(Fault(fault.status, fault.cut, flips=fault.flips, times=fault.times, matches=fault.matches))
+    hub.faults.append(AnswerFault(fault.status, fault.cut, flips=fault.flips, times=fault.times, matches=fault.matches))
     assert initializer.run("hf://meta/llama", "model") == 0, initializer.message
     assert initializer.fetched()["model.safetensors"] == BIG
 

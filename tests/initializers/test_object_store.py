@@ -8,7 +8,7 @@ import pytest
 from tests.initializers.s3 import S3Server, run_s3_server
 from trainer.initializers.index import INDEX_NAME, FileIndex
 from trainer.initializers.parts import PART_SIZE
-from trainer.initializers.testing import Fault, RangeServer
+from trainer.initializers.testing import AnswerFault, RangeServer
 from trainer.initializers.testing.s3_server import LIBRARIES
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_bad_source(
 )
 def test_answers(initializer: Initializer, server: RangeServer, uri: str, status: int, message: str) -> None:
     """Answers of a store that refuses, redirects or fails become one line with the remedy."""
-    server.faults.append(Fault(status=status, times=1000))
+    server.faults.append(AnswerFault(status=status, times=1000))
     environ = {"ACCESS_KEY_ID": "AKIATEST", "SECRET_ACCESS_KEY": "very-secret", **google(server.url)}
     assert initializer.run(uri, **environ) == (1 if status >= 500 else 2)
     assert message in initializer.message, initializer.message
@@ -157,7 +157,7 @@ def test_answers(initializer: Initializer, server: RangeServer, uri: str, status
 def test_no_credentials(initializer: Initializer, server: RangeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without keys and without the identity of a node the message says which variables to give."""
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", server.url)
-    server.faults.append(Fault(status=404, times=1000))
+    server.faults.append(AnswerFault(status=404, times=1000))
     assert initializer.run("s3://bucket/x", ENDPOINT=server.url) == 2
     assert "there are no credentials: give ACCESS_KEY_ID and SECRET_ACCESS_KEY by secretRef" in initializer.message
 
@@ -167,7 +167,7 @@ def test_no_credentials_of_google(
 ) -> None:
     """The same for `gs://`, whose nodes have an identity, too."""
     monkeypatch.setenv("GCE_METADATA_HOST", server.url.removeprefix("http://"))
-    server.faults.append(Fault(status=404, times=1000))
+    server.faults.append(AnswerFault(status=404, times=1000))
     assert initializer.run("gs://bucket/x", ENDPOINT=server.url) == 2
     assert "there are no credentials: give GOOGLE_SERVICE_ACCOUNT_KEY by secretRef" in initializer.message
 

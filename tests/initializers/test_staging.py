@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from trainer.initializers.parts import PART_SIZE
-from trainer.initializers.testing import Fault, RangeServer
+from trainer.initializers.testing import AnswerFault, RangeServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def start(initializer: Initializer, uri: str, **environ: str) -> subprocess.Pope
 def test_killed_fetch_goes_on(initializer: Initializer, server: RangeServer) -> None:
     """After kill -9 no part is fetched again that was complete, and the target appears only when it is whole."""
     server.files["/a.bin"] = BIG
-    server.faults.append(Fault(stalls=True, skips=3))  # after the question for the size and two parts
+    server.faults.append(AnswerFault(stalls=True, skips=3))  # after the question for the size and two parts
     process = start(initializer, f"{server.url}/a.bin", TRANSFER_CONNECTIONS="1")
     assert server.stalled.wait(60)
     process.kill()
@@ -49,7 +49,7 @@ def test_killed_fetch_goes_on(initializer: Initializer, server: RangeServer) -> 
 def test_bytes_that_a_crash_has_lost_are_fetched_again(initializer: Initializer, server: RangeServer) -> None:
     """A part in the log whose bytes are not on the disk is fetched again."""
     server.files["/a.bin"] = BIG
-    server.faults.append(Fault(status=500, skips=3, times=8))
+    server.faults.append(AnswerFault(status=500, skips=3, times=8))
     assert initializer.run(f"{server.url}/a.bin", TRANSFER_CONNECTIONS="1") == 1
     staged = initializer.target.with_name(".dataset.fetching") / "files" / "a.bin"
     with staged.open("r+b") as opened:
@@ -65,7 +65,7 @@ def test_bytes_that_a_crash_has_lost_are_fetched_again(initializer: Initializer,
 def test_two_nodes_fetch_once(initializer: Initializer, server: RangeServer) -> None:
     """The second process waits for the first one and fetches nothing; a killed owner leaves no lock."""
     server.files["/a.bin"] = b"content"
-    server.faults.append(Fault(stalls=True, skips=1))
+    server.faults.append(AnswerFault(stalls=True, skips=1))
     first = start(initializer, f"{server.url}/a.bin")
     assert server.stalled.wait(60)
     second = start(initializer, f"{server.url}/a.bin")
@@ -81,7 +81,7 @@ def test_two_nodes_fetch_once(initializer: Initializer, server: RangeServer) -> 
 def test_next_owner_of_a_lock(initializer: Initializer, server: RangeServer) -> None:
     """A process that waits takes over when the owner is killed."""
     server.files["/a.bin"] = b"content"
-    server.faults.append(Fault(stalls=True, skips=1))
+    server.faults.append(AnswerFault(stalls=True, skips=1))
     first = start(initializer, f"{server.url}/a.bin")
     assert server.stalled.wait(60)
     second = start(initializer, f"{server.url}/a.bin")
@@ -159,7 +159,7 @@ def test_mounted_volume(initializer: Initializer, server: RangeServer, monkeypat
     (target / "lost+found").mkdir(parents=True)
     monkeypatch.setattr(type(target), "is_mount", lambda path: path == target)
     server.files["/a.bin"] = BIG
-    server.faults.append(Fault(status=500, skips=3, times=8))
+    server.faults.append(AnswerFault(status=500, skips=3, times=8))
     assert initializer.run(f"{server.url}/a.bin", TRANSFER_CONNECTIONS="1") == 1
     assert initializer.fetched() == {}
     assert initializer.run(f"{server.url}/a.bin") == 0, initializer.message

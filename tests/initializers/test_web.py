@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.initializers.parts import PART_SIZE
-from trainer.initializers.testing import Fault, RangeServer
+from trainer.initializers.testing import AnswerFault, RangeServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,14 +50,14 @@ def test_changed_file_is_fetched_again(initializer: Initializer, server: RangeSe
 @pytest.mark.parametrize(
     ("fault", "waits"),
     [
-        pytest.param(Fault(status=503, times=3, skips=1), 3, id="server errors"),
-        pytest.param(Fault(status=429, headers=(("Retry-After", "7"),)), 1, id="too many requests"),
-        pytest.param(Fault(cut=1000, times=4, skips=1), 4, id="answers that end early"),
-        pytest.param(Fault(stalls=True, skips=1), 1, id="an answer that does not come"),
-        pytest.param(Fault(flips=True, skips=1), 0, id="bytes that change on the way"),
+        pytest.param(AnswerFault(status=503, times=3, skips=1), 3, id="server errors"),
+        pytest.param(AnswerFault(status=429, headers=(("Retry-After", "7"),)), 1, id="too many requests"),
+        pytest.param(AnswerFault(cut=1000, times=4, skips=1), 4, id="answers that end early"),
+        pytest.param(AnswerFault(stalls=True, skips=1), 1, id="an answer that does not come"),
+        pytest.param(AnswerFault(flips=True, skips=1), 0, id="bytes that change on the way"),
     ],
 )
-def test_fault_is_survived(initializer: Initializer, server: RangeServer, fault: Fault, waits: int) -> None:
+def test_fault_is_survived(initializer: Initializer, server: RangeServer, fault: AnswerFault, waits: int) -> None:
     """What fails once does not fail the fetch, and the file is right."""
     server.files["/a.bin"] = BIG
     server.faults.append(replace(fault))
@@ -71,7 +71,7 @@ def test_fault_is_survived(initializer: Initializer, server: RangeServer, fault:
 def test_interrupted_part_goes_on_where_it_was(initializer: Initializer, server: RangeServer) -> None:
     """The bytes of an answer that broke off are kept, and only the rest is asked for."""
     server.files["/a.bin"] = BIG
-    server.faults.append(Fault(cut=5 << 20, skips=1))
+    server.faults.append(AnswerFault(cut=5 << 20, skips=1))
     assert initializer.run(f"{server.url}/a.bin", TRANSFER_CONNECTIONS="1") == 0
     assert (5 << 20, PART_SIZE) in server.ranges("/a.bin")
 
@@ -133,7 +133,7 @@ def test_wrong_checksum(initializer: Initializer, server: RangeServer) -> None:
 def test_file_that_changes_meanwhile(initializer: Initializer, server: RangeServer) -> None:
     """Parts of two versions never make one file, where no checksum would find out."""
     server.files["/a.bin"] = BIG
-    server.faults.append(Fault(version='"another"', skips=2))
+    server.faults.append(AnswerFault(version='"another"', skips=2))
     assert initializer.run(f"{server.url}/a.bin", TRANSFER_CONNECTIONS="1") == 1
     assert "has changed while it was fetched: start again" in initializer.message
     assert not initializer.target.exists()
@@ -142,7 +142,7 @@ def test_file_that_changes_meanwhile(initializer: Initializer, server: RangeServ
 def test_wrong_range(initializer: Initializer, server: RangeServer) -> None:
     """Bytes from another place than was asked for are not written."""
     server.files["/a.bin"] = BIG
-    server.faults.append(Fault(shift=7, skips=1))
+    server.faults.append(AnswerFault(shift=7, skips=1))
     assert initializer.run(f"{server.url}/a.bin") == 2
     assert "answered with another range than was asked for" in initializer.message
     assert not initializer.target.exists()
@@ -151,7 +151,7 @@ def test_wrong_range(initializer: Initializer, server: RangeServer) -> None:
 def test_file_larger_than_any_volume(initializer: Initializer, server: RangeServer) -> None:
     """A size that nobody can have costs nothing."""
     server.files["/a.bin"] = b"x"
-    server.faults.append(Fault(claims=10**16))
+    server.faults.append(AnswerFault(claims=10**16))
     assert initializer.run(f"{server.url}/a.bin") == 2
     assert "is too small: 9095 TiB are to be fetched" in initializer.message
     assert server.ranges("/a.bin") == [(0, 1)]
@@ -180,7 +180,7 @@ def test_bytes_that_are_no_text(initializer: Initializer) -> None:
 def test_server_that_is_down(initializer: Initializer, server: RangeServer) -> None:
     """A server that stays down ends the fetch after a number of attempts whose waits grow."""
     server.files["/a.bin"] = b"x"
-    server.faults.append(Fault(status=500, times=1000))
+    server.faults.append(AnswerFault(status=500, times=1000))
     assert initializer.run(f"{server.url}/a.bin", TRANSFER_RETRY_SECONDS="1") == 1
     assert "answered 500, 8 times in a row" in initializer.message
     assert initializer.waits[:5] == sorted(initializer.waits[:5])

@@ -12,7 +12,7 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.plugins.torch import torchtune
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.torchtune_command import TuneRun, is_tune_run, parse
-from trainer.plugins.torch.torchtune_recipes import MODELS, Devices, Method, find_variant, model_named, model_of
+from trainer.plugins.torch.torchtune_recipes import MODELS, DeviceScope, Method, find_variant, model_named, model_of
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
@@ -340,7 +340,7 @@ def test_name_counts_without_a_configuration() -> None:
 def test_models() -> None:
     """Every model of the table can be recognised by its configurations, and has at least one variant."""
     for model in MODELS:
-        found = [find_variant(model, method, devices) for method in Method for devices in Devices]
+        found = [find_variant(model, method, devices) for method in Method for devices in DeviceScope]
         variants = [variant for variant in found if variant is not None]
         assert variants
         assert {model_of(variant.config_of(model)) for variant in variants} == {model}

@@ -265,7 +265,7 @@ _KNOWN = {"trainerStatus", "conditions"}
 
 async def test_definition_without_steps(training: Training) -> None:
     """Where the definition of TrainJobs is older than the manager, each state of a step is sent once."""
-    training.client = OlderCluster(endpoints=training.client.endpoints)
+    training.client = OlderCluster(fake_server=training.client.fake_server)
     async with training.managed():
         await begin(training)
         await training.clock.advance(5)

@@ -8,7 +8,7 @@ from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes
 from tests.webhooks.nets import pipeline, resource_of
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import AdmissionHandlers
 
 if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
@@ -42,7 +42,7 @@ async def admit(
     subresource: str = "",
 ) -> AdmissionResponse:
     """What the validating webhook says about the object that the mutating one makes."""
-    admission = Admission(plugins or pipeline(), runtimes or StaticRuntimes(RUNTIMES.values()))
+    admission = AdmissionHandlers(plugins or pipeline(), runtimes or StaticRuntimes(RUNTIMES.values()))
     is_train_job = obj["kind"] == "TrainJob"
     default = admission.default_train_job if is_train_job else admission.default_runtime
     validate = admission.validate_train_job if is_train_job else admission.validate_runtime

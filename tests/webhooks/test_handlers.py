@@ -14,7 +14,7 @@ from tests.webhooks.requests import request_of
 from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import required
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.handlers import Admission, AdmissionSeries
+from trainer.webhooks.handlers import AdmissionHandlers, AdmissionSeries
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def admission() -> Admission:
+def admission() -> AdmissionHandlers:
     """The webhooks, with the runtimes of the tables."""
-    return Admission(pipeline(), StaticRuntimes(RUNTIMES.values()))
+    return AdmissionHandlers(pipeline(), StaticRuntimes(RUNTIMES.values()))
 
 
 @pytest.mark.parametrize("handler", ["default_train_job", "default_runtime", "validate_train_job", "validate_runtime"])
-async def test_nothing_to_say(admission: Admission, handler: str) -> None:
+async def test_nothing_to_say(admission: AdmissionHandlers, handler: str) -> None:
     """Deletions and subresources are allowed, if a webhook configuration sends them."""
     obj = job() if handler.endswith("job") else blueprint()
     deletion = replace(request_of(obj, obj), operation=Operation.DELETE, object=None)
@@ -38,7 +38,7 @@ async def test_nothing_to_say(admission: Admission, handler: str) -> None:
         assert await getattr(admission, handler)(request) == AdmissionResponse.allow()
 
 
-async def test_defaults_are_sent_back(admission: Admission) -> None:
+async def test_defaults_are_sent_back(admission: AdmissionHandlers) -> None:
     """The mutating webhooks return a copy with defaults."""
     request = request_of(trainer(numProcPerNode=1))
 
@@ -56,7 +56,7 @@ async def test_defaults_are_sent_back(admission: Admission) -> None:
         pytest.param({"generateName": "demo-", "namespace": "default"}, id="no-name-yet"),
     ],
 )
-async def test_sparse_metadata(admission: Admission, metadata: Object) -> None:
+async def test_sparse_metadata(admission: AdmissionHandlers, metadata: Object) -> None:
     """The namespace comes from the request, and the name may be generated later."""
     request = replace(request_of(job() | {"metadata": metadata}), namespace="default")
 
@@ -83,14 +83,14 @@ async def test_sparse_metadata(admission: Admission, metadata: Object) -> None:
         ),
     ],
 )
-async def test_warnings_about_quantities(admission: Admission, resources: Object, warnings: list[str]) -> None:
+async def test_warnings_about_quantities(admission: AdmissionHandlers, resources: Object, warnings: list[str]) -> None:
     """The mutating webhook is called before the API server checks the schema, and kubectl shows its warnings."""
     answer = await admission.default_train_job(request_of(trainer(resourcesPerNode=resources)))
     assert answer.allowed
     assert list(answer.warnings) == warnings
 
 
-async def test_warnings_about_quantities_are_few(admission: Admission) -> None:
+async def test_warnings_about_quantities_are_few(admission: AdmissionHandlers) -> None:
     """There are four warnings at most."""
     many = {f"example.com/{number}": "1MB" for number in range(1000)}
     answer = await admission.default_train_job(request_of(trainer(resourcesPerNode={"limits": many})))

@@ -21,7 +21,7 @@ from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import AdmissionHandlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +140,7 @@ async def test_few_calls(handler: str, most: int) -> None:
 
     The bounds are a third above what Python 3.11 counts; newer ones inline comprehensions.
     """
-    admission = Admission(pipeline(), SharedRuntime(RUNTIMES["torch"]))
+    admission = AdmissionHandlers(pipeline(), SharedRuntime(RUNTIMES["torch"]))
     obj = job(runtime="torch", trainer={"image": "a", "command": ["python", "train.py"]}, managedBy=OURS)
     obj["spec"]["runtimeRef"] |= {"apiGroup": CLUSTER_TRAINING_RUNTIMES.group, "kind": CLUSTER_TRAINING_RUNTIMES.kind}
     kind = {"group": "trainer.kubeflow.org", "version": "v2alpha1"}

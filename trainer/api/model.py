@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from trainer.api.schema_check import Node
+    from trainer.api.schema_check import SchemaNode
     from trainer.kube.objects import Object
 
 _EXPECTED = re.compile(r"'([^']*)'")
@@ -123,12 +123,12 @@ class ApiModel(BaseModel):
 
 
 @functools.cache
-def _compiled(model: type[ApiModel]) -> Node:
+def _compiled(model: type[ApiModel]) -> SchemaNode:
     return compile_schema(model_schema(model))
 
 
 @functools.cache
-def _compiled_bounds(model: type[ApiModel]) -> Node:
+def _compiled_bounds(model: type[ApiModel]) -> SchemaNode:
     return compile_schema(bounds_of(model_schema(model)))
 
 

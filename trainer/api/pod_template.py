@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from trainer.api.schema_check import Node
+    from trainer.api.schema_check import SchemaNode
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
@@ -110,5 +110,5 @@ def _check_values(operator: str, values: list[str], path: str) -> Iterator[Field
 
 
 @functools.cache
-def _schema() -> Node:
+def _schema() -> SchemaNode:
     return compile_schema(bounded(built_in_schema("PodTemplateSpec")))

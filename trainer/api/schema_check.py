@@ -34,7 +34,7 @@ Path: TypeAlias = "str | tuple[Path, str | int, bool]"
 map. Joined by `text_of` once there is an error: most values have none."""
 
 
-def check_value(value: Any, node: Node, path: str = "") -> list[FieldError]:
+def check_value(value: Any, node: SchemaNode, path: str = "") -> list[FieldError]:
     """Errors of a value, in bounded number; empty when it fits.
 
     Args:
@@ -118,15 +118,15 @@ def must_be(path: str, value: object, expected: str) -> FieldError:
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class SchemaNode:
     """A compiled schema; made by `compile_schema` and never changed after, since several schemas may share it."""
 
     kind: str = ""
     """JSON type; `int-or-string`; or "" for any type."""
-    properties: dict[str, Node] = field(default_factory=dict)
-    values: Node | None = None
+    properties: dict[str, SchemaNode] = field(default_factory=dict)
+    values: SchemaNode | None = None
     """Of a map."""
-    items: Node | None = None
+    items: SchemaNode | None = None
     is_open: bool = False
     """Whether unknown fields are allowed."""
     required: tuple[str, ...] = ()
@@ -263,7 +263,7 @@ def _accept(_value: Any, _path: Path, _errors: Findings) -> None:
     """The check of what may be anything."""
 
 
-def compile_schema(schema: Mapping[str, Any]) -> Node:
+def compile_schema(schema: Mapping[str, Any]) -> SchemaNode:
     """Compile a structural schema, or any JSON schema without references; unknown keywords are ignored."""
     properties = tuple((name, compile_schema(child)) for name, child in (schema.get("properties") or {}).items())
     additional, items = schema.get("additionalProperties"), schema.get("items")
@@ -294,10 +294,10 @@ def compile_schema(schema: Mapping[str, Any]) -> Node:
 
 # 1 and 1.0 are told apart in messages.
 @lru_cache(maxsize=None, typed=True)
-def _shared(properties: tuple[tuple[str, Node], ...], **facts: Any) -> Node:
+def _shared(properties: tuple[tuple[str, SchemaNode], ...], **facts: Any) -> SchemaNode:
     """One node for all schemas that say the same: three kinds hold pod templates, each of hundreds of fields."""
     pattern = facts.get("pattern")
-    return Node(properties=dict(properties), expression=patterns.compiled(pattern) if pattern else None, **facts)
+    return SchemaNode(properties=dict(properties), expression=patterns.compiled(pattern) if pattern else None, **facts)
 
 
 def _too_short(path: str, value: Any, least: int, what: str) -> FieldError:

@@ -13,7 +13,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.api.v1alpha1.decode import is_larger_than_the_model
 from trainer.framework.deploying.deployer import FIELD_MANAGER, RETRY_AFTER, ForeignObjectError, workload_of
-from trainer.framework.plugin_api.errors import BuildError, InternalError
+from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions
@@ -145,7 +145,7 @@ class Creator:
         except BuildError as error:
             if was_created and await self._is_outdated(obj):
                 return Stale()
-            return _failed(error, is_retried=isinstance(error, InternalError))
+            return _failed(error, is_retried=isinstance(error, BuildDefectError))
         if was_created and plan.is_missing and await self._is_outdated(obj):
             return Stale()
         created = await self._deploy(obj, plan, exists=was_created and plan.has_workload)
@@ -201,7 +201,7 @@ class Creator:
                 await self._deployer.prune(obj, plan.components)
         except _TRANSIENT:
             raise
-        except (ApiError, ForeignObjectError, InternalError) as error:
+        except (ApiError, ForeignObjectError, BuildDefectError) as error:
             if not exists or isinstance(error, ForeignObjectError):
                 return _failed(error, is_retried=True)
             failure, note = error, f"; later changes are not applied: {error}"

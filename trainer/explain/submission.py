@@ -36,7 +36,7 @@ class PodPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class DryRunRefusal:
     """What the API server answers to an object by dry run."""
 
     about: Subject
@@ -52,7 +52,7 @@ class Inventory:
     limit_ranges: Sequence[Object] = ()
     runtime_classes: Mapping[str, Object] | None = None
     """By name, those that pods ask for."""
-    refusals: Sequence[Refusal] = ()
+    refusals: Sequence[DryRunRefusal] = ()
     """Of dry runs."""
     missing: Sequence[tuple[Subject, str]] = ()
     """Objects that pods name and that are not there, each with the field that names it."""
@@ -71,7 +71,7 @@ def foresee(namespace: str, plans: Sequence[PodPlan], there: Inventory) -> Expla
     return Explanation(verdict, tuple(causes), unread=there.unread)
 
 
-def _refused(namespace: str, refusal: Refusal) -> Cause:
+def _refused(namespace: str, refusal: DryRunRefusal) -> Cause:
     advice = refusal_of(refusal.message, namespace)
     remedy = advice.remedy if advice else "change what the message names"
     command = advice.command if advice else ""

@@ -11,7 +11,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.extraction import extract, rules_of, subject_of, unobserved
 from trainer.framework.plugin_api.component import is_unique_name
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES, USUAL_DEVICES
-from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError, InternalError, Review
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildDefectError, BuildError, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -64,8 +64,8 @@ _BUILD = PluginCall("the build failed, please report it")
 class Pipeline:
     """Runs the plugins of a registry, phase by phase; it does not talk to the cluster.
 
-    A plugin that raises is named in an InternalError. `cluster_domain`, such as `cluster.local`, makes the DNS names of
-    pods full; they are short without one. `devices` says which resources are devices, the usual ones by default.
+    The name of a plugin that raises is part of the BuildDefectError. With a `cluster_domain`, such as `cluster.local`,
+    the DNS names of pods are fully qualified. `devices` says which resources are devices, the usual ones by default.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Pipeline:
                 with call if is_valid else PluginCall(call.failure):
                     yield
             except BuildError as error:
-                if is_valid or not isinstance(error, InternalError):
+                if is_valid or not isinstance(error, BuildDefectError):
                     findings.extend(_with_origin(error.errors, origin))
 
         self._enforce(info, train_job, guard=collected)
@@ -295,7 +295,7 @@ class Pipeline:
                 with call:
                     found = [*plugin.validate(info, old, new)]
                     findings = _with_origin(found, info.runtime) if found else []
-            except InternalError:
+            except BuildDefectError:
                 raise
             except BuildError as error:
                 findings = _with_origin(error.errors, info.runtime)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter
 
-from trainer.framework.plugin_api.errors import BuildError, InternalError
+from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.startup.registry import hooks_of
 from trainer.kube.errors import KubeError
 from trainer.kube.metrics.histograms import QuickHistogram
@@ -27,7 +27,7 @@ _LABELS = ("plugin", "phase")
 class PluginCall:
     """Context of the calls of one hook; it is reused, since many hooks take less time than making it.
 
-    What the author of a TrainJob can fix and errors of the API server pass; anything else becomes an InternalError.
+    What the author of a TrainJob can fix and errors of the API server pass; anything else becomes a BuildDefectError.
 
     Args:
         failure: what an error means, such as `plugin torch failed in validate`.
@@ -55,7 +55,7 @@ class PluginCall:
         if isinstance(error, Exception | SystemExit) and not isinstance(error, BuildError | KubeError):
             if self._errors is not None:
                 self._errors.inc()
-            raise InternalError(self.failure, error) from error
+            raise BuildDefectError(self.failure, error) from error
 
 
 class PluginSeries:

@@ -31,7 +31,7 @@ BODY_LIMIT: Final = 64 * 1024
 _json = msgspec.json.Decoder(Any)
 
 
-class Metric(ApiModel):
+class PushedMetric(ApiModel):
     """A metric of the training."""
 
     name: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
@@ -47,7 +47,7 @@ class PushedStatus(ApiModel):
     """How much of the training is done, in percent."""
     estimated_remaining_seconds: Annotated[Int32, Field(ge=0, le=2**31 - 1)] | None = None
     """Estimated seconds until it ends."""
-    metrics: list[Metric] | None = None
+    metrics: list[PushedMetric] | None = None
     """Metrics of training and evaluation."""
     last_updated_time: Time
     """When this was measured."""

@@ -93,7 +93,7 @@ class AdmissionRuntimes(RuntimeSource, PresentRuntimes, Protocol):
     """Where admission gets runtimes from, for TrainJobs and by themselves."""
 
 
-class Admission:
+class AdmissionHandlers:
     """Admits TrainJobs and runtimes."""
 
     resources: ClassVar[tuple[Resource, ...]] = RESOURCES

@@ -30,7 +30,7 @@ from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, namespace_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.handlers import Admission, changed, placed
+from trainer.webhooks.handlers import AdmissionHandlers, changed, placed
 from trainer.webhooks.released_policies import NODE, ignored, policy_errors, priority_errors
 from trainer.webhooks.runtime import review_runtime as review_model
 from trainer.webhooks.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
@@ -59,14 +59,14 @@ _LONGEST_TEXT: Final = 2000
 """Characters of an error; it may repeat a value."""
 
 
-class V1Alpha1Admission(Admission):
+class V1Alpha1Admission(AdmissionHandlers):
     """Admits TrainJobs and runtimes of v1alpha1.
 
     Args:
         pipeline: the plugins.
         runtimes: finds the runtimes of TrainJobs.
         clock: for the times of runtime patches.
-        metrics: see `Admission`. Defaults to none.
+        metrics: see `AdmissionHandlers`. Defaults to none.
         has_priority_class: looks for the PriorityClasses of gangs. Defaults to not looking for them.
     """
 
@@ -91,7 +91,7 @@ class V1Alpha1Admission(Admission):
             return AdmissionResponse.allow()
         return changed(request.object, with_times(request.object, request.old_object, timestamp(self._clock.now())))
 
-    async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:  # noqa: ARG002 - see Admission
+    async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:  # noqa: ARG002 - see AdmissionHandlers
         """Nothing: the defaults of a runtime are in the schema."""
         return AdmissionResponse.allow()
 

@@ -27,7 +27,7 @@ from tests.explain.samples import (
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
-from trainer.cli.explain.target import Target
+from trainer.cli.explain.target import CommandOptions
 from trainer.explain import Cause, Explanation, Subject, Verdict
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
@@ -262,7 +262,7 @@ def test_kubectl_gets_the_cluster_of_trainer_up() -> None:
     remedy = "create it (kubectl create serviceaccount a -n b), then trainer resume demo."
     asked = Cause("Unschedulable", Subject("Pod", "a"), "", remedy, "kubectl describe pod a")
     connected = ConnectionOptions(kubeconfig=Path("/state/kubeconfig"))
-    (aimed,) = Target.of(None, None, connected).aimed(Explanation(Verdict.WAITING, (asked,))).causes
+    (aimed,) = CommandOptions.of(None, None, connected).aimed(Explanation(Verdict.WAITING, (asked,))).causes
     assert aimed.remedy == remedy.replace("-n b", "-n b --kubeconfig /state/kubeconfig")
     assert aimed.command == "kubectl describe pod a --kubeconfig /state/kubeconfig"
 

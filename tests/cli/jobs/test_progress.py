@@ -10,7 +10,7 @@ import pytest
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.cli.jobs.progress import (
     NOTHING_REPORTED,
-    Metric,
+    MetricValue,
     TrainingProgress,
     by_interest,
     in_room,
@@ -38,9 +38,9 @@ def test_reading() -> None:
 
     assert progress == TrainingProgress.of(TrainerStatus.from_object(STATUS))
     assert progress.metrics == (
-        Metric(r"a\x1b", "1e-05"),
-        Metric("loss", "0.2347"),
-        Metric("loss", "0.5", is_eval=True),
+        MetricValue(r"a\x1b", "1e-05"),
+        MetricValue("loss", "0.2347"),
+        MetricValue("loss", "0.5", is_eval=True),
     )
     assert (progress.steps, progress.epochs, progress.short_remaining) == ("4500/10000", "2", "9d5h")
     assert progress.updated == datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,7 +82,9 @@ def test_time_that_is_none() -> None:
         pytest.param({"progressPercentage": -1}, TrainingProgress(percentage=0), id="less than nothing"),
         pytest.param({"estimatedRemainingTimeSummary": 45}, TrainingProgress(remaining="45"), id="number for a text"),
         pytest.param(
-            {"trainMetrics": {"loss": 0.5}}, TrainingProgress(metrics=(Metric("loss", "0.5"),)), id="number for a value"
+            {"trainMetrics": {"loss": 0.5}},
+            TrainingProgress(metrics=(MetricValue("loss", "0.5"),)),
+            id="number for a value",
         ),
     ],
 )
@@ -111,7 +113,10 @@ def test_written_by_somebody_else(status: Any, expected: TrainingProgress) -> No
 )
 def test_order(train: list[str], evaluation: list[str], names: list[str]) -> None:
     """A loss comes first, then an accuracy, and what only tells of the machinery last."""
-    metrics = [*(Metric(name, "1") for name in train), *(Metric(name, "1", is_eval=True) for name in evaluation)]
+    metrics = [
+        *(MetricValue(name, "1") for name in train),
+        *(MetricValue(name, "1", is_eval=True) for name in evaluation),
+    ]
 
     assert [metric.name for metric in by_interest(metrics)] == names
 
@@ -119,12 +124,12 @@ def test_order(train: list[str], evaluation: list[str], names: list[str]) -> Non
 @pytest.mark.parametrize(
     ("metric", "text"),
     [
-        pytest.param(Metric("loss", "1"), "loss", id="training"),
-        pytest.param(Metric("loss", "1", is_eval=True), "eval loss", id="evaluation"),
-        pytest.param(Metric("eval_loss", "1", is_eval=True), "eval_loss", id="its name says so"),
+        pytest.param(MetricValue("loss", "1"), "loss", id="training"),
+        pytest.param(MetricValue("loss", "1", is_eval=True), "eval loss", id="evaluation"),
+        pytest.param(MetricValue("eval_loss", "1", is_eval=True), "eval_loss", id="its name says so"),
     ],
 )
-def test_label(metric: Metric, text: str) -> None:
+def test_label(metric: MetricValue, text: str) -> None:
     """Metrics of the evaluation can be distinguished from those of the training."""
     assert label(metric) == text
 

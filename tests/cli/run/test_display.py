@@ -11,7 +11,7 @@ import anyio
 import pytest
 from rich.console import Console
 
-from trainer.cli.jobs.progress import Metric, StepProgress, TrainingProgress
+from trainer.cli.jobs.progress import MetricValue, StepProgress, TrainingProgress
 from trainer.cli.jobs.state import JobState
 from trainer.cli.run.display import JobDisplay
 from trainer.kube.objects import ObjectKey
@@ -184,7 +184,11 @@ def test_steps_of_a_job_in_a_file(clock: ManualClock) -> None:
 
 REPORTED = {
     "remaining": "about 2 minutes",
-    "metrics": (Metric("learning_rate", "0.0001"), Metric("loss", "0.23471234"), Metric("accuracy", "0.9", True)),
+    "metrics": (
+        MetricValue("learning_rate", "0.0001"),
+        MetricValue("loss", "0.23471234"),
+        MetricValue("accuracy", "0.9", True),
+    ),
 }
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from trainer.controllers.metrics.series import Group, TrainJobSeries
+from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
 
 
 def counted(registry: CollectorRegistry, name: str) -> dict[tuple[str, str], float]:
@@ -20,8 +20,8 @@ def test_counters_of_more_groups_than_the_limit() -> None:
     registry = CollectorRegistry()
     series = TrainJobSeries(registry)
     for number in range(2500):
-        series.created.labels(*Group(f"ns-{number}", "torch", "torch")).inc()
-        series.failed.labels(*Group(f"ns-{number}", "torch", "torch"), "FailedJobs").inc()
+        series.created.labels(*JobLabels(f"ns-{number}", "torch", "torch")).inc()
+        series.failed.labels(*JobLabels(f"ns-{number}", "torch", "torch"), "FailedJobs").inc()
     for name in ("created", "failed"):
         values = counted(registry, f"trainer_trainjobs_{name}_total")
         assert (len(values), values["other", "other"], sum(values.values())) == (2001, 500, 2500)
@@ -32,7 +32,7 @@ def test_reasons_that_a_plugin_makes_up() -> None:
     registry = CollectorRegistry()
     series = TrainJobSeries(registry, limit=20)
     for number in range(9):
-        series.failed.labels(*Group("team-a", "torch", "torch"), f"Reason{number}").inc()
+        series.failed.labels(*JobLabels("team-a", "torch", "torch"), f"Reason{number}").inc()
     rest = {"namespace": "team-a", "runtime": "other", "framework": "torch", "reason": "other"}
     assert registry.get_sample_value("trainer_trainjobs_failed_total", rest) == 8
 
@@ -59,11 +59,11 @@ def test_what_is_gone_gives_its_series_back() -> None:
     registry = CollectorRegistry()
     series = TrainJobSeries(registry)
     for namespace in ("gone", "kept", "busy"):
-        series.completed.labels(*Group(namespace, "torch", "torch")).inc(3)
+        series.completed.labels(*JobLabels(namespace, "torch", "torch")).inc(3)
     series.give_back({("kept", "torch")})
     assert len(counted(registry, "trainer_trainjobs_completed_total")) == 3
-    series.completed.labels(*Group("busy", "torch", "torch")).inc()
+    series.completed.labels(*JobLabels("busy", "torch", "torch")).inc()
     series.give_back({("kept", "torch")})
     assert counted(registry, "trainer_trainjobs_completed_total") == {("kept", "torch"): 3, ("busy", "torch"): 4}
-    series.completed.labels(*Group("gone", "torch", "torch")).inc()
+    series.completed.labels(*JobLabels("gone", "torch", "torch")).inc()
     assert counted(registry, "trainer_trainjobs_completed_total")["gone", "torch"] == 1

@@ -17,7 +17,7 @@ from trainer.framework.deploying.deployer import (
     Shortfall,
 )
 from trainer.framework.plugin_api.component import Component, Loss, Revision
-from trainer.framework.plugin_api.errors import BuildError, InternalError
+from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -193,10 +193,10 @@ async def test_what_plugins_do_wrong_has_their_name(cluster: Cluster) -> None:
 
     secret = component().object | {"kind": "Secret"}
     unwatched = Component(SECRETS, secret, plugin="acme")
-    with pytest.raises(InternalError, match="plugin acme failed in build: LookupError: secrets are not cached"):
+    with pytest.raises(BuildDefectError, match="plugin acme failed in build: LookupError: secrets are not cached"):
         Deployer(cluster.client, CacheReader(), ManualClock()).missing([unwatched])
     await cluster.deploy(component(a="1"))
-    with pytest.raises(InternalError, match="plugin acme failed in build: LookupError: ConfigMap"):
+    with pytest.raises(BuildDefectError, match="plugin acme failed in build: LookupError: ConfigMap"):
         await cluster.deploy(replace(component(a="2", revise=revise), plugin="acme"))
 
 
@@ -311,7 +311,7 @@ async def test_a_revision_that_is_none(cluster: Cluster) -> None:
     revise: Any = lambda _: {"data": {}}  # noqa: E731 - untyped, as plugins may be
     await cluster.deploy(component(a="1"))
     cluster.client.requests.clear()
-    with pytest.raises(InternalError, match="plugin acme failed in build: AttributeError"):
+    with pytest.raises(BuildDefectError, match="plugin acme failed in build: AttributeError"):
         await cluster.deploy(replace(component(a="2", revise=revise), plugin="acme"))
     assert cluster.client.requests == []
 
@@ -320,7 +320,7 @@ async def test_a_revision_that_is_none(cluster: Cluster) -> None:
 async def test_what_cannot_be_generated(cluster: Cluster, rest: Any) -> None:
     """It is a defect of the plugin, and nothing is created."""
     wrong = replace(keys(cluster, []), generated=lambda: rest, plugin="acme")
-    with pytest.raises(InternalError, match="plugin acme failed in build: TypeError"):
+    with pytest.raises(BuildDefectError, match="plugin acme failed in build: TypeError"):
         await cluster.deploy(component(a="1"), wrong)
     assert cluster.client.requests == []
 
@@ -458,7 +458,7 @@ async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
         raise KeyError("entropy")
 
     broken = replace(keys(cluster, []), generated=generated, plugin="acme")
-    with pytest.raises(InternalError, match="plugin acme failed in build: KeyError"):
+    with pytest.raises(BuildDefectError, match="plugin acme failed in build: KeyError"):
         await cluster.deploy(broken)
 
 

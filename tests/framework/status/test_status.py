@@ -9,7 +9,7 @@ import pytest
 
 from tests.framework.samples import train_job
 from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, TrainJobStatus
-from trainer.framework.plugin_api.errors import InternalError
+from trainer.framework.plugin_api.errors import BuildDefectError
 from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.status.status import Creation, Observation, is_finished, next_status, owned_fields
@@ -471,7 +471,7 @@ def test_conditions_of_plugins() -> None:
 
 def test_a_plugin_that_raised_is_named() -> None:
     """What a plugin could not say is reported with the condition Created, which holds all the same."""
-    error = InternalError("plugin nosy failed in status_conditions", ValueError("oh"))
+    error = BuildDefectError("plugin nosy failed in status_conditions", ValueError("oh"))
     (created,) = next_status(train_job(), Observation(CREATED, errors=(error,)), NOW).conditions or []
     assert created.status == "True"
     assert created.message == (

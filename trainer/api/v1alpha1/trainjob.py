@@ -60,7 +60,7 @@ class SecretReference(ApiModel):
     """Name of the Secret."""
 
 
-class Storage(ApiModel):
+class StorageSource(ApiModel):
     """Where a dataset or model comes from."""
 
     storage_uri: (
@@ -85,9 +85,9 @@ class Storage(ApiModel):
 class Initializer(ApiModel):
     """What is fetched before the training begins."""
 
-    dataset: Storage | None = None
+    dataset: StorageSource | None = None
     """The training dataset."""
-    model: Storage | None = None
+    model: StorageSource | None = None
     """The pre-trained model."""
 
 

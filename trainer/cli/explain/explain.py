@@ -12,9 +12,9 @@ from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_o
 from trainer.cli.documents import check_version, place, read_documents
 from trainer.cli.errors import BadInputError
 from trainer.cli.explain.prospect import Prospect
-from trainer.cli.explain.reading import Reading
+from trainer.cli.explain.reading import SnapshotReader
 from trainer.cli.explain.report import EXIT_CODES, as_json, lines
-from trainer.cli.explain.target import Target
+from trainer.cli.explain.target import CommandOptions
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.explain import explain as explanation_of
 from trainer.kube.clock import SystemClock
@@ -59,20 +59,24 @@ def explain(
         raise BadInputError("name a TrainJob (trainer explain NAME), or a file with one (trainer explain -f FILE)")
     documents = read_documents(file) if file is not None else []
     options = current_cluster(kubeconfig, context)
-    target = Target.of(kubeconfig, context, options)
+    target = CommandOptions.of(kubeconfig, context, options)
 
     async def answer(cluster: ConnectedCluster) -> int:
         where = namespace or cluster.namespace
         if name is None:
             return await _foresee(cluster, documents, namespace, target, form)
-        snapshot = await Reading(cluster.client, where, SystemClock()).of(name)
+        snapshot = await SnapshotReader(cluster.client, where, SystemClock()).of(name)
         return show(f"TrainJob {name}", name, where, target.aimed(explanation_of(snapshot)), form)
 
     raise typer.Exit(run_on(options, answer))
 
 
 async def _foresee(
-    cluster: ConnectedCluster, documents: Sequence[Document], namespace: str | None, target: Target, form: OutputFormat
+    cluster: ConnectedCluster,
+    documents: Sequence[Document],
+    namespace: str | None,
+    target: CommandOptions,
+    form: OutputFormat,
 ) -> int:
     """Print what would hold the TrainJob of a file; returns the exit code."""
     check_version(documents, cluster.served.version)

@@ -14,7 +14,7 @@ from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.offline.workspace import Workspace
 from trainer.explain import Subject, Unread
 from trainer.explain.references import references
-from trainer.explain.submission import Inventory, PodPlan, Refusal, foresee
+from trainer.explain.submission import DryRunRefusal, Inventory, PodPlan, foresee
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.kube.client import ObjectRequest, Verb
@@ -61,7 +61,7 @@ class Prospect:
     others: Sequence[Document]
     """What the file has besides, which counts as present."""
     _unread: dict[str, Unread] = field(default_factory=dict, init=False)
-    _refusals: list[Refusal] = field(default_factory=list, init=False)
+    _refusals: list[DryRunRefusal] = field(default_factory=list, init=False)
 
     @property
     def namespace(self) -> str:
@@ -119,13 +119,13 @@ class Prospect:
         except UnauthorizedError:
             raise
         except AlreadyExistsError:
-            self._refusals.append(Refusal(about, "it exists already: delete it, or give this one another name"))
+            self._refusals.append(DryRunRefusal(about, "it exists already: delete it, or give this one another name"))
         except ApiError as error:
             no_right = isinstance(error, ForbiddenError) and _NOT_GRANTED in error.message and resource != TRAIN_JOBS
             if no_right or _NO_DRY_RUN in error.message or is_of_file(error.message):
                 self._unread[resource.plural] = Unread(f"{resource.plural} by dry run", str(error))
             else:
-                self._refusals.append(Refusal(about, str(error)))
+                self._refusals.append(DryRunRefusal(about, str(error)))
         return None
 
     def _says_that_runtime_is_missing(self, refusal: str) -> bool:
@@ -150,7 +150,7 @@ class Prospect:
             if stored is None:
                 if resource.plural not in self._unread:
                     message = f"there is no {resource.kind} {key.name} (spec.runtimeRef); trainer runtimes lists them"
-                    self._refusals.append(Refusal(Subject(resource.kind, key.name, key.namespace), message))
+                    self._refusals.append(DryRunRefusal(Subject(resource.kind, key.name, key.namespace), message))
                 return ()
             documents.append(Document(resource, stored))
         workspace = await anyio.to_thread.run_sync(Workspace, documents)  # reads the shipped runtimes
@@ -158,13 +158,13 @@ class Prospect:
         model = TrainJob.from_object(decoded(admitted.obj))
         if TRAIN_JOBS.plural in self._unread:
             errors = (await workspace.review(admitted)).errors
-            self._refusals += [Refusal(self.subject, str(error)) for error in errors]
+            self._refusals += [DryRunRefusal(self.subject, str(error)) for error in errors]
             if errors:
                 return ()
         try:
             return workspace.pipeline.build(model, await workspace.of(model))
         except BuildError as error:
-            self._refusals.append(Refusal(self.subject, "; ".join(map(str, error.errors))))
+            self._refusals.append(DryRunRefusal(self.subject, "; ".join(map(str, error.errors))))
             return ()
 
     def _pod(self, plan: PodPlan) -> Object:

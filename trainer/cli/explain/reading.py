@@ -39,7 +39,7 @@ _EVENT_PAGES = 4
 
 
 @dataclass
-class Reading:
+class SnapshotReader:
     """One answer's requests: one for the TrainJob, two for JobSet and pods, and those that `Needs` asks for."""
 
     client: Client

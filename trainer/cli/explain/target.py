@@ -21,14 +21,14 @@ _MENTIONED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CommandOptions:
     """Options of the two commands that answers name, empty where a command finds the cluster by itself."""
 
     kubectl: str = ""
     trainer: str = ""
 
     @classmethod
-    def of(cls, kubeconfig: Path | None, context: str | None, connected: ConnectionOptions) -> Target:
+    def of(cls, kubeconfig: Path | None, context: str | None, connected: ConnectionOptions) -> CommandOptions:
         """The cluster that the options of a user lead to; kubectl does not know that of `trainer up`."""
         return cls(_options(connected.kubeconfig, context), _options(kubeconfig, context))
 

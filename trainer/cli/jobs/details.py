@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from trainer.cli.jobs.progress import Metric
+    from trainer.cli.jobs.progress import MetricValue
     from trainer.kube.objects import Object
 
 STALE_SECONDS = 600
@@ -125,7 +125,7 @@ def _of(noun: str, done: int | None, total: int | None) -> str:
     return f"{noun} {done}" if total is None else f"{noun} {done} of {total}"
 
 
-def _metrics(metrics: list[Metric]) -> list[Text]:
+def _metrics(metrics: list[MetricValue]) -> list[Text]:
     ordered = by_interest(metrics)
     width = max((cell_len(metric.name) for metric in ordered), default=0)
     return [Text(f"{set_cell_size(metric.name, width)}  {metric.value}") for metric in ordered]

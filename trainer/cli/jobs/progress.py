@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-class Metric(NamedTuple):
+class MetricValue(NamedTuple):
     """The last value of a metric."""
 
     name: str
@@ -45,7 +45,7 @@ class TrainingProgress:
     total_steps: int | None = None
     epoch: int | None = None
     total_epochs: int | None = None
-    metrics: tuple[Metric, ...] = ()
+    metrics: tuple[MetricValue, ...] = ()
     """Training metrics first, each kind by name."""
     updated: datetime | None = None
     """When it was measured; None when nothing has been reported."""
@@ -131,11 +131,11 @@ def in_order(steps: Iterable[StepProgress]) -> tuple[StepProgress, ...]:
     return tuple(sorted(steps, key=lambda step: _STEPS.index(step.name)))
 
 
-def _metrics(fields: Mapping[str, Any], field: str, *, is_eval: bool = False) -> list[Metric]:
+def _metrics(fields: Mapping[str, Any], field: str, *, is_eval: bool = False) -> list[MetricValue]:
     metrics = fields.get(field)
     if not isinstance(metrics, dict):
         return []
-    return [Metric(printable(name), printable(str(value)), is_eval) for name, value in sorted(metrics.items())]
+    return [MetricValue(printable(name), printable(str(value)), is_eval) for name, value in sorted(metrics.items())]
 
 
 def _integer(fields: Mapping[str, Any], field: str) -> int | None:
@@ -173,7 +173,7 @@ _SHORT = 7
 """Characters of a value that is not shortened."""
 
 
-def by_interest(metrics: Iterable[Metric]) -> list[Metric]:
+def by_interest(metrics: Iterable[MetricValue]) -> list[MetricValue]:
     """The metrics by interest: a loss, an accuracy, others of these kinds, and the rest."""
     ranked = sorted(metrics, key=_rank)
     losses = [metric for metric in ranked if _kind(metric.name) == 0]
@@ -182,7 +182,7 @@ def by_interest(metrics: Iterable[Metric]) -> list[Metric]:
     return [*first, *(metric for metric in ranked if metric not in first)]
 
 
-def label(metric: Metric) -> str:
+def label(metric: MetricValue) -> str:
     """The metric's name, prefixed with `eval` unless the name says so."""
     if metric.is_eval and not _EVAL_PREFIX.match(metric.name):
         return f"eval {metric.name}"
@@ -213,7 +213,7 @@ def in_room(texts: Iterable[str], room: int | None) -> str:
     return shown
 
 
-def _rank(metric: Metric) -> tuple[int, bool]:
+def _rank(metric: MetricValue) -> tuple[int, bool]:
     kind = _kind(metric.name)
     return kind, metric.is_eval != (kind == 1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trainer.cli.console import duration, printable
-from trainer.cli.jobs.progress import Metric, by_interest, short_value
+from trainer.cli.jobs.progress import MetricValue, by_interest, short_value
 from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ def charts(series: Mapping[MetricId, Sequence[Sample]], width: int, *, ascii_onl
     lines: list[Text] = []
     for is_eval, title in ((False, "Training"), (True, "Evaluation")):
         metrics = [
-            Metric(each.name, samples[-1].value, is_eval) for each, samples in series.items() if each.is_eval == is_eval
+            MetricValue(each.name, samples[-1].value, is_eval)
+            for each, samples in series.items()
+            if each.is_eval == is_eval
         ]
         if not metrics:
             continue

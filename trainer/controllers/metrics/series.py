@@ -44,7 +44,7 @@ _FAILED_JOBS = "FailedJobs"
 """The most frequent reason: a Job of the JobSet has failed."""
 
 
-class Group(NamedTuple):
+class JobLabels(NamedTuple):
     """Labels of the series of TrainJobs."""
 
     namespace: str
@@ -59,7 +59,7 @@ class TrainJobSeries:
 
     def __init__(self, registry: CollectorRegistry, *, limit: int = LIMIT) -> None:
         def counter(name: str, text: str, *more: str) -> BoundedCounter:
-            labels = (*Group._fields, *more)
+            labels = (*JobLabels._fields, *more)
             metric = Counter(f"trainer_trainjobs_{name}_total", text, labels, registry=registry)
             return BoundedCounter(metric, (*_FOLDED, *(True for _ in more)), limit)
 
@@ -71,7 +71,7 @@ class TrainJobSeries:
             "trainer_trainjobs",
             "TrainJobs in the cache of this replica by state: that of their status; without one, Unknown, or External "
             "where spec.managedBy names somebody else.",
-            dict(zip((*Group._fields, "state"), (*_FOLDED, False), strict=True)),
+            dict(zip((*JobLabels._fields, "state"), (*_FOLDED, False), strict=True)),
             limit,
         )
         self.pending = ObservedGauge(
@@ -114,7 +114,7 @@ class TrainJobSeries:
         self._counters = (self.created, self.completed, self.failed)
         self._timed: set[str] = set()
 
-    def expect(self, group: Group) -> None:
+    def expect(self, group: JobLabels) -> None:
         """Expose the counters of this group with 0: otherwise `increase()` misses the first event."""
         self.created.labels(*group)
         self.completed.labels(*group)

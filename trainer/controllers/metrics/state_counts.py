@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trainer.api.trainingruntime import FRAMEWORK_LABEL
 from trainer.api.trainjob_status import State
 from trainer.controllers.metrics.milestones import Summary
-from trainer.controllers.metrics.series import Group
+from trainer.controllers.metrics.series import JobLabels
 from trainer.kube.metrics.cardinality import OTHER, BoundedValues, Shares
 
 if TYPE_CHECKING:
@@ -172,8 +172,8 @@ class StateCounts:
         self._recent.remove(obj.key)
         self._milestones.on_delete(obj.uid)
 
-    def _group(self, place: _Place) -> Group:
-        return Group(place.namespace, *self._frameworks.labels_of(place.runtime))
+    def _group(self, place: _Place) -> JobLabels:
+        return JobLabels(place.namespace, *self._frameworks.labels_of(place.runtime))
 
     def _put(self, key: ObjectKey, summary: Summary) -> None:
         old, place = self._places.get(key), _Place(key.namespace, summary.runtime, summary.state, summary.pending)

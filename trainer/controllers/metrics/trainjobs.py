@@ -9,7 +9,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
 from trainer.controllers.metrics.milestones import Milestones
-from trainer.controllers.metrics.series import Group, TrainJobSeries
+from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
 from trainer.controllers.metrics.state_counts import Frameworks, StateCounts
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.framework.status.conditions import Conditions
@@ -77,11 +77,11 @@ class TrainJobMetrics:
             steps += self._times(group.framework, life, before, status)
         return steps
 
-    def _group(self, train_job: TrainJob) -> Group:
+    def _group(self, train_job: TrainJob) -> JobLabels:
         _, key = runtime_place(train_job)
-        return Group(train_job.metadata.namespace or "", *self._frameworks.labels_of(str(key)))
+        return JobLabels(train_job.metadata.namespace or "", *self._frameworks.labels_of(str(key)))
 
-    def _counts(self, group: Group, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
+    def _counts(self, group: JobLabels, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
         if not before.conditions and not before.jobs_status:
             yield self._series.created.labels(*group).inc, 1
         if status.state is before.state:

@@ -34,7 +34,7 @@ class BuildError(Exception):
         super().__init__("; ".join(map(str, self.errors)))
 
 
-class InternalError(BuildError):
+class BuildDefectError(BuildError):
     """A plugin or the build itself has a defect; only its TrainJob is affected.
 
     The work queue retries, since the cause may go away.

@@ -24,7 +24,7 @@ LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """A request that was received."""
 
     method: str
@@ -35,7 +35,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Fault:
+class AnswerFault:
     """How some answers differ from what was asked for."""
 
     status: int | None = None
@@ -76,8 +76,8 @@ class RangeServer:
 
     def __init__(self, *, is_ranged: bool = True, tells_size: bool = True, port: int = 0, host: str = LOOPBACK) -> None:
         self.files: dict[str, bytes] = {}
-        self.faults: list[Fault] = []
-        self.requests: list[Request] = []
+        self.faults: list[AnswerFault] = []
+        self.requests: list[ReceivedRequest] = []
         self.tokens: set[str] = set()
         """Tokens that may read; all requests may where there are none."""
         self.is_ranged, self.tells_size = is_ranged, tells_size
@@ -118,7 +118,7 @@ class RangeServer:
         """What was read of a file, in the order of the requests."""
         return [request.range for request in self.requests if request.path == path and request.method == "GET"]
 
-    def take_fault(self, request: Request) -> Fault | None:
+    def take_fault(self, request: ReceivedRequest) -> AnswerFault | None:
         """Note the request, and choose how it fails."""
         with self._lock:
             self.requests.append(request)
@@ -167,12 +167,12 @@ class RangeHandler(BaseHTTPRequestHandler):
         else:
             self.send_file(self.owner.files[path], fault)
 
-    def begin(self) -> tuple[str, Fault | None]:
+    def begin(self) -> tuple[str, AnswerFault | None]:
         """The path of the request, which is noted, and how it fails."""
         found = _RANGE.fullmatch(self.headers.get("Range", ""))
         asked = (int(found[1]), int(found[2]) + 1 if found[2] else None) if found else None
         path = unquote(urlsplit(self.path).path)
-        request = Request(self.command, path, asked, self.headers.get("Authorization"))
+        request = ReceivedRequest(self.command, path, asked, self.headers.get("Authorization"))
         return path, self.owner.take_fault(request)
 
     def token(self) -> str | None:
@@ -190,9 +190,11 @@ class RangeHandler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def send_file(self, content: bytes, fault: Fault | None = None, headers: dict[str, str] | None = None) -> None:
+    def send_file(
+        self, content: bytes, fault: AnswerFault | None = None, headers: dict[str, str] | None = None
+    ) -> None:
         """Send a file, or the range of it that was asked for."""
-        fault = fault or Fault()
+        fault = fault or AnswerFault()
         start, end = 0, len(content)
         found = _RANGE.fullmatch(self.headers.get("Range", "")) if self.owner.is_ranged else None
         if found and content:
@@ -211,7 +213,7 @@ class RangeHandler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self._send_body(memoryview(content)[start:end], fault)
 
-    def _send_body(self, body: memoryview, fault: Fault) -> None:
+    def _send_body(self, body: memoryview, fault: AnswerFault) -> None:
         if fault.stalls:
             self.owner.wait_for_release()
         if fault.flips:

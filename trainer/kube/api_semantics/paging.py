@@ -47,7 +47,7 @@ class Page(Generic[_T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class ListPosition:
     """Where a list goes on."""
 
     revision: int
@@ -62,7 +62,7 @@ class Position:
         return base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
 
     @classmethod
-    def decode(cls, token: str) -> Position:
+    def decode(cls, token: str) -> ListPosition:
         """The position that a token stands for.
 
         Raises:
@@ -115,12 +115,14 @@ class Lists(Generic[_T]):
             BadRequestError: the token is malformed.
             GoneError: the token is too old; its Status has a token for an inconsistent rest.
         """
-        position = Position.decode(token)
+        position = ListPosition.decode(token)
         consistent = position.revision != _INCONSISTENT
         try:
             items = self._snapshot(position.revision if consistent else None)
         except CompactedError as error:
-            raise statuses.expired(_TOO_OLD, continue_token=Position(_INCONSISTENT, position.after).encode()) from error
+            raise statuses.expired(
+                _TOO_OLD, continue_token=ListPosition(_INCONSISTENT, position.after).encode()
+            ) from error
         rest = [item for item in items if self._key(item) > position.after]
         return self._page(rest, select, limit, position.revision if consistent else self._current())
 
@@ -129,5 +131,5 @@ class Lists(Generic[_T]):
         if not limit or len(selected) <= limit:
             return Page(selected, revision)
         kept = selected[:limit]
-        token = Position(revision, self._key(kept[-1])).encode()
+        token = ListPosition(revision, self._key(kept[-1])).encode()
         return Page(kept, revision, token, len(selected) - limit)

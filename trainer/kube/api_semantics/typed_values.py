@@ -36,7 +36,7 @@ class TypedValueError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class Comparison:
     """What is different between two objects."""
 
     added: FieldSet
@@ -57,11 +57,11 @@ def fields_of(value: Any, typing: Typing) -> FieldSet:
     return frozenset(collector.paths)
 
 
-def compare(old: Any, new: Any, typing: Typing) -> Changes:
+def compare(old: Any, new: Any, typing: Typing) -> Comparison:
     """The fields that are different; a container counts as added or removed only when it was not there at all."""
     comparison = _Comparison()
     comparison.visit(old, new, typing, ())
-    return Changes(frozenset(comparison.added), frozenset(comparison.modified), frozenset(comparison.removed))
+    return Comparison(frozenset(comparison.added), frozenset(comparison.modified), frozenset(comparison.removed))
 
 
 def merge(live: Any, applied: Any, typing: Typing) -> Any:

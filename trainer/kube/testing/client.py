@@ -28,11 +28,11 @@ from trainer.kube.pager import list_all
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.testing.container_logs import FakeLog, LogStream
-from trainer.kube.testing.endpoints import UNKNOWN, Endpoints
 from trainer.kube.testing.faults import Faults
 from trainer.kube.testing.recorded import RecordedRequest
+from trainer.kube.testing.server import UNKNOWN, FakeServer
 from trainer.kube.testing.storage import json_copy, list_page
-from trainer.kube.testing.watches import Watch
+from trainer.kube.testing.watches import FakeWatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -46,7 +46,7 @@ _BUILT_IN = tuple(value for value in vars(builtin).values() if isinstance(value,
 class FakeClient(Client):
     """Implements `Client` on objects in memory and records every request.
 
-    `trainer.kube.testing.endpoints` says what it does as a real server does, and what not; `faults` makes it misbehave.
+    `trainer.kube.testing.server` says what it does as a real server does, and what not; `faults` makes it misbehave.
     Its watches last until a fault or the client ends them, whatever their timeout.
 
         client = FakeClient({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}})
@@ -57,7 +57,7 @@ class FakeClient(Client):
         objects: what exists at the start, status included; apiVersion and kind must belong to a known resource.
         resources: served besides those of `trainer.kube.resource`; requests for others get `NotFoundError`.
         clock: for timestamps in metadata and of requests; default: that of the machine.
-        endpoints: the server, when it is that of another client; see `peer`.
+        server: the one to use, when it is that of another client; see `peer`.
     """
 
     def __init__(
@@ -65,33 +65,33 @@ class FakeClient(Client):
         *objects: Object,
         resources: Iterable[Resource] = (),
         clock: Clock | None = None,
-        endpoints: Endpoints | None = None,
+        fake_server: FakeServer | None = None,
     ) -> None:
-        self.endpoints = endpoints or Endpoints((*_BUILT_IN, *resources), clock or SystemClock())
+        self.fake_server = fake_server or FakeServer((*_BUILT_IN, *resources), clock or SystemClock())
         """The server behind this client."""
         self.requests: list[RecordedRequest] = []
         """All that this client has asked, failures included."""
-        self.faults = Faults(self.endpoints.storage, compact=self.endpoints.storage.compact)
+        self.faults = Faults(self.fake_server.storage, compact=self.fake_server.storage.compact)
         """What goes wrong between this client and the server."""
         for obj in objects:
             self.add(obj)
 
     def peer(self) -> FakeClient:
         """Another client of the same server, with requests and faults of its own, as another process would be."""
-        return FakeClient(endpoints=self.endpoints)
+        return FakeClient(fake_server=self.fake_server)
 
     @property
     def resource_version(self) -> str:
-        """That of the latest change."""
-        return str(self.endpoints.storage.version)
+        """The resource version of the latest change."""
+        return str(self.fake_server.storage.version)
 
     def serve(self, resource: Resource) -> None:
         """Serve one more resource, as when its definition is installed."""
-        self.endpoints.serve(resource)
+        self.fake_server.serve(resource)
 
     def withdraw(self, resource: Resource) -> None:
         """Serve a resource no more, as when its definition is deleted: its objects go, and then its watches end."""
-        self.endpoints.withdraw(resource)
+        self.fake_server.withdraw(resource)
 
     def add(self, obj: Object) -> Object:
         """Store or replace an object as somebody else would, status included, without recording a request.
@@ -99,7 +99,7 @@ class FakeClient(Client):
         Raises:
             ValueError: no known resource has this apiVersion and kind.
         """
-        return self.endpoints.add(json_copy(obj))
+        return self.fake_server.add(json_copy(obj))
 
     def remove(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Remove an object at once, whatever its finalizers, without recording a request.
@@ -107,23 +107,23 @@ class FakeClient(Client):
         Raises:
             NotFoundError: it does not exist.
         """
-        storage = self.endpoints.storage
+        storage = self.fake_server.storage
         storage.remove(resource, storage.get(resource, ObjectKey(namespace, name)).obj)
 
     def find(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
         """A stored object, as a copy, without recording a request."""
-        stored = self.endpoints.storage.find(resource, ObjectKey(namespace, name))
+        stored = self.fake_server.storage.find(resource, ObjectKey(namespace, name))
         return stored.copy() if stored is not None else None
 
     def objects(self, resource: Resource, selection: Selection = EVERYTHING) -> list[Object]:
         """All stored objects of a resource, by namespace and name, as copies, without recording a request."""
-        return [stored.copy() for stored in self.endpoints.storage.select(resource, selection)]
+        return [stored.copy() for stored in self.fake_server.storage.select(resource, selection)]
 
     def log(self, pod: str, namespace: str, container: str | None = None) -> FakeLog:
         """The log of a running container, which the test writes; None stands for all containers without their own."""
-        logs = self.endpoints.logs
+        logs = self.fake_server.logs
         if (namespace, pod, container) not in logs:
-            logs[namespace, pod, container] = FakeLog(self.endpoints.clock)
+            logs[namespace, pod, container] = FakeLog(self.fake_server.clock)
         return logs[namespace, pod, container]
 
     def requests_of(self, *verbs: str) -> list[RecordedRequest]:
@@ -132,12 +132,12 @@ class FakeClient(Client):
 
     def compact(self) -> None:
         """Forget the history: watches from an earlier resource version and older continue tokens get `GoneError`."""
-        self.endpoints.storage.compact()
+        self.fake_server.storage.compact()
 
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`.
 
-        As for most kinds, a status in a created object is dropped. `LISTS` of `trainer.kube.testing.endpoints` says how
+        As for most kinds, a status in a created object is dropped. `LISTS` of `trainer.kube.testing.server` says how
         lists merge. Nothing is garbage-collected, so an object with dependents in the foreground stays.
         """
         verb = request.verb
@@ -156,23 +156,23 @@ class FakeClient(Client):
         return await self._answer(recorded, lambda: self._act(request, key, sent))
 
     def _act(self, request: ObjectRequest, key: ObjectKey, sent: Any) -> Object | None:
-        endpoints, resource, subresource = self.endpoints, request.resource, request.subresource
+        fake_server, resource, subresource = self.fake_server, request.resource, request.subresource
         manager = request.field_manager or UNKNOWN
         match request.verb:
             case Verb.GET:
-                return endpoints.get(resource, key, subresource)
+                return fake_server.get(resource, key, subresource)
             case Verb.CREATE:
-                return endpoints.create(resource, key, sent, subresource, manager, dry_run=request.dry_run)
+                return fake_server.create(resource, key, sent, subresource, manager, dry_run=request.dry_run)
             case Verb.UPDATE:
-                return endpoints.update(resource, key, sent, subresource, manager)
+                return fake_server.update(resource, key, sent, subresource, manager)
             case Verb.PATCH:
-                return endpoints.patch(resource, key, sent, request.patch_type, subresource, manager=manager)
+                return fake_server.patch(resource, key, sent, request.patch_type, subresource, manager=manager)
             case Verb.APPLY:
-                return endpoints.apply(resource, key, sent, manager, subresource, force=request.force)
+                return fake_server.apply(resource, key, sent, manager, subresource, force=request.force)
             case Verb.DELETE:
-                return endpoints.delete(resource, key, request.options)
+                return fake_server.delete(resource, key, request.options)
             case Verb.DELETE_COLLECTION:
-                endpoints.delete_collection(resource, request.selection, request.options)
+                fake_server.delete_collection(resource, request.selection, request.options)
                 return None
 
     async def list_page(
@@ -180,7 +180,7 @@ class FakeClient(Client):
     ) -> ObjectList:
         """See `Client.list_page`."""
         request = self._request("list", resource, _all_in(selection), body=options, selection=selection)
-        return await self._answer(request, lambda: list_page(self.endpoints.storage, resource, selection, options))
+        return await self._answer(request, lambda: list_page(self.fake_server.storage, resource, selection, options))
 
     async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
         """See `Client.list`."""
@@ -220,7 +220,7 @@ class FakeClient(Client):
         field_manager: str | None = "",
         selection: Selection | None = None,
     ) -> RecordedRequest:
-        time = self.endpoints.clock.monotonic()
+        time = self.fake_server.clock.monotonic()
         return RecordedRequest(
             verb, resource, *key, subresource or "", body, field_manager or "", selection=selection, time=time
         )
@@ -230,23 +230,23 @@ class FakeClient(Client):
         await anyio.lowlevel.checkpoint()
         self.requests.append(request)
         await self.faults.before_request(request)
-        if not self.endpoints.storage.serves(request.resource):
+        if not self.fake_server.storage.serves(request.resource):
             raise statuses.no_such_resource()
         try:
             return act()
         finally:
             await self.faults.after_request(request)
 
-    def _open_watch(self, resource: Resource, selection: Selection, options: WatchOptions) -> Watch:
-        start = self.endpoints.start_watch(resource, selection, options, self.faults.streaming_lists)
-        return Watch(self.endpoints.storage.collection(resource), selection, start, self.faults.delivery)
+    def _open_watch(self, resource: Resource, selection: Selection, options: WatchOptions) -> FakeWatch:
+        start = self.fake_server.start_watch(resource, selection, options, self.faults.streaming_lists)
+        return FakeWatch(self.fake_server.storage.collection(resource), selection, start, self.faults.delivery)
 
     def _open_log(self, pod: ObjectKey, options: LogOptions) -> LogStream:
-        self.endpoints.storage.get(builtin.PODS, pod)
-        logs = self.endpoints.logs
+        self.fake_server.storage.get(builtin.PODS, pod)
+        logs = self.fake_server.logs
         log = logs.get((*pod, options.container)) or logs.get((*pod, None))
         if log is None:
-            log = FakeLog(self.endpoints.clock)
+            log = FakeLog(self.fake_server.clock)
             log.end()
         return log.open(options, self.faults.log_delivery, pod.name)
 

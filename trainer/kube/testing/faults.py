@@ -13,7 +13,7 @@ from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import TransportError
 from trainer.kube.testing.container_logs import Cut, LogDelivery, LogStream
 from trainer.kube.testing.recorded import WRITES
-from trainer.kube.testing.watches import Delivery, End, Mishap, StreamingLists, Watch, bookmark
+from trainer.kube.testing.watches import Delivery, End, FakeWatch, Mishap, StreamingLists, bookmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.kube.errors import KubeError
     from trainer.kube.resource import Resource
     from trainer.kube.testing.recorded import RecordedRequest
-    from trainer.kube.testing.storage import Storage
+    from trainer.kube.testing.storage import FakeStorage
 
 
 LOST_ANSWER = "lost answer"
@@ -137,7 +137,7 @@ class Faults:
         client.faults.release_watches(1)
     """
 
-    def __init__(self, storage: Storage, *, compact: Callable[[], None]) -> None:
+    def __init__(self, storage: FakeStorage, *, compact: Callable[[], None]) -> None:
         self.streaming_lists = StreamingLists.SERVED
         """How the server treats WatchList requests from now on. Default: as a server of today."""
         self.injected: Counter[str] = Counter()
@@ -145,7 +145,7 @@ class Faults:
         self._storage = storage
         self._compact = compact
         self._script: list[Fault] = []
-        self._streams: dict[Watch | LogStream, None] = {}
+        self._streams: dict[FakeWatch | LogStream, None] = {}
         self.delivery = Delivery(self._next_mishap)
         """How events come through at present."""
         self.log_delivery = LogDelivery()
@@ -337,7 +337,7 @@ class Faults:
             raise TransportError("connection reset before the answer")
 
     @contextmanager
-    def reaching(self, stream: Watch | LogStream) -> Iterator[None]:
+    def reaching(self, stream: FakeWatch | LogStream) -> Iterator[None]:
         """Have a watch or the stream of a log within reach of the script while it is open."""
         self._streams[stream] = stream.wakers[stream.wake] = None
         try:
@@ -346,8 +346,8 @@ class Faults:
             del self._streams[stream], stream.wakers[stream.wake]
 
     @property
-    def _watches(self) -> list[Watch]:
-        return [stream for stream in self._streams if isinstance(stream, Watch)]
+    def _watches(self) -> list[FakeWatch]:
+        return [stream for stream in self._streams if isinstance(stream, FakeWatch)]
 
     @property
     def _logs(self) -> list[LogStream]:

@@ -1,4 +1,4 @@
-"""What the endpoints of an API server do to the objects in its storage.
+"""The server behind `FakeClient`: what requests do to the objects in its storage.
 
 Built: optimistic locking, generateName, generations, the status, binding and token subresources, finalizers and the
 policies of deletion, field managers, all patch types, streaming lists. Left out, since it belongs to single kinds or to
@@ -23,7 +23,7 @@ from trainer.kube.clock import Clock, timestamp
 from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, resource_version_of, uid_of
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE
-from trainer.kube.testing.storage import Storage, Stored, parse_version
+from trainer.kube.testing.storage import FakeStorage, Stored, parse_version
 from trainer.kube.testing.watches import StreamingLists, WatchStart, bookmark
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ _SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "del
 _COLLECTOR_FINALIZERS = {Propagation.FOREGROUND: "foregroundDeletion", Propagation.ORPHAN: "orphan"}
 
 
-class Endpoints:
+class FakeServer:
     """One server: its storage, and what requests do to it.
 
     Objects that come in are kept, so callers hand over copies; objects that go out are copies.
@@ -103,7 +103,7 @@ class Endpoints:
     def __init__(self, resources: Iterable[Resource], clock: Clock) -> None:
         self._resources: dict[tuple[str, str], Resource] = {}
         self.clock = clock
-        self.storage = Storage()
+        self.storage = FakeStorage()
         self.logs: dict[tuple[str, str, str | None], FakeLog] = {}
         """By namespace, pod and container; None stands for all other containers."""
         self._numbers = itertools.count(1)

@@ -59,7 +59,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HistoryEntry:
     """One entry of the history."""
 
     version: int
@@ -76,7 +76,7 @@ class Collection:
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.objects: dict[ObjectKey, Stored] = {}
-        self.history: list[Change] = []
+        self.history: list[HistoryEntry] = []
         self.is_withdrawn = False
         """Whether it is no longer served, so that its watches end."""
         self.listeners: dict[Callable[[], None], None] = {}
@@ -96,7 +96,7 @@ class Collection:
                 objects[change.key] = change.before
         return objects
 
-    def add(self, change: Change) -> None:
+    def add(self, change: HistoryEntry) -> None:
         """Make the change and tell the listeners."""
         self.history.append(change)
         if change.after is None:
@@ -115,7 +115,7 @@ class Collection:
             listener()
 
 
-class Storage:
+class FakeStorage:
     """The collections of a server, with one count of resource versions for all."""
 
     def __init__(self) -> None:
@@ -172,14 +172,14 @@ class Storage:
         stored = self._next(obj)
         key = key_of(obj)
         before = self.find(resource, key)
-        self.collection(resource).add(Change(self.version, key, before, stored, stored))
+        self.collection(resource).add(HistoryEntry(self.version, key, before, stored, stored))
         return stored
 
     def remove(self, resource: Resource, obj: Object) -> Stored:
         """Remove an object; its last state, which watches send, carries the next resource version."""
         gone = self._next(obj)
         key = key_of(obj)
-        self.collection(resource).add(Change(self.version, key, self.find(resource, key), None, gone))
+        self.collection(resource).add(HistoryEntry(self.version, key, self.find(resource, key), None, gone))
         return gone
 
     def compact(self) -> None:
@@ -191,7 +191,7 @@ class Storage:
         return Stored(obj | {"metadata": metadata_of(obj) | {"resourceVersion": str(self.version)}})
 
 
-def list_page(storage: Storage, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
+def list_page(storage: FakeStorage, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
     """One page.
 
     Kubernetes documentation, "API Concepts": without a version a list is the newest, "0" takes any, another takes
@@ -220,7 +220,7 @@ def list_page(storage: Storage, resource: Resource, selection: Selection, option
     return ObjectList(raw, str(page.revision), page.continue_token)
 
 
-def _snapshot(storage: Storage, resource: Resource, version: int | None) -> list[Stored]:
+def _snapshot(storage: FakeStorage, resource: Resource, version: int | None) -> list[Stored]:
     if version is not None and version < storage.oldest:
         raise CompactedError(version, storage.oldest)
     collection = storage.collection(resource)

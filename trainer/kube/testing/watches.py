@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
-    from trainer.kube.testing.storage import Change, Collection
+    from trainer.kube.testing.storage import Collection, HistoryEntry
 
 
 class StreamingLists(StrEnum):
@@ -79,7 +79,7 @@ class Delivery:
         return len(collection.history)
 
 
-class Watch:
+class FakeWatch:
     """One open watch: what it has still to send, and how it ends."""
 
     def __init__(self, collection: Collection, selection: Selection, start: WatchStart, delivery: Delivery) -> None:
@@ -168,7 +168,7 @@ class Watch:
                 self.silence()
                 return ()
 
-    def _event(self, change: Change) -> WatchEvent | None:
+    def _event(self, change: HistoryEntry) -> WatchEvent | None:
         """How a change looks to this watch, whose selection the object may have entered or left."""
         before = change.before.obj if change.before is not None else None
         event = event_of(before, change.sent.obj, self._matcher.matches, is_deletion=change.after is None)

@@ -32,7 +32,7 @@ from trainer.plugins.jobset.events import (
 )
 from trainer.plugins.jobset.pod_index import wait_of
 from trainer.plugins.jobset.revision import is_decided
-from trainer.plugins.jobset.wait import Example, Named, Waiting, about, cannot_start
+from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def suspended_by_others(jobset: Object) -> Iterator[PodProblem]:
 
 def waits(index: PodIndex, train_job: TrainJob) -> list[PodProblem]:
     """One problem for each reason for which pods do not start."""
-    found: dict[str, Waiting] = {}
+    found: dict[str, WaitReason] = {}
     own, without_claims = _waits_of_pods(index)
     refused = (*_refused_jobs(index), *_refused_pods(index))
     for waiting in (*own, *refused, *_without_sandbox(index), *unscheduled(index, without_claims)):
@@ -80,9 +80,9 @@ def waits(index: PodIndex, train_job: TrainJob) -> list[PodProblem]:
     return [waiting.problem(train_job, index.jobset) for waiting in present]
 
 
-def _waits_of_pods(index: PodIndex) -> tuple[list[Waiting], set[ObjectKey]]:
+def _waits_of_pods(index: PodIndex) -> tuple[list[WaitReason], set[ObjectKey]]:
     """Problems from the statuses of pods, and pods that wait for a volume claim."""
-    found: dict[str, Waiting] = {}
+    found: dict[str, WaitReason] = {}
     without_claims: set[ObjectKey] = set()
     remaining = index.waiting()
     while remaining:
@@ -100,7 +100,7 @@ def _waits_of_pods(index: PodIndex) -> tuple[list[Waiting], set[ObjectKey]]:
     return list(found.values()), without_claims
 
 
-def _without_sandbox(index: PodIndex) -> Iterator[Waiting]:
+def _without_sandbox(index: PodIndex) -> Iterator[WaitReason]:
     """Pods that wait for a volume or their network, by events; pods are identified by their unique names."""
     starting = index.starting()
     for reason in REASONS[PODS.kind]:
@@ -176,7 +176,7 @@ def _example(reader: Reader, remade: set[ObjectKey], crashing: set[ObjectKey]) -
     return next((crash for pod in pods if (crash := last_crash(pod))), "")
 
 
-def _refused_jobs(index: PodIndex) -> Iterator[Waiting]:
+def _refused_jobs(index: PodIndex) -> Iterator[WaitReason]:
     reader, jobset = index.reader, index.jobset
     if not has_events(reader, JOBSETS, key_of(jobset)):
         return
@@ -185,10 +185,10 @@ def _refused_jobs(index: PodIndex) -> Iterator[Waiting]:
     event = latest_event(reader, JOBSETS, key_of(jobset), uid=uid_of(jobset))
     if event is None or len(jobs) >= wanted or _is_outdated(event, map(index.job, jobs)):
         return
-    yield Waiting(event.reason, "Jobs cannot be created", Example(JOBSETS.kind, name_of(jobset)), event.message)
+    yield WaitReason(event.reason, "Jobs cannot be created", Example(JOBSETS.kind, name_of(jobset)), event.message)
 
 
-def _refused_pods(index: PodIndex) -> Iterator[Waiting]:
+def _refused_pods(index: PodIndex) -> Iterator[WaitReason]:
     """One problem for each reason, since the Jobs of a JobSet usually share theirs."""
     missing: dict[str, int] = {}
     examples: dict[str, tuple[Object, ProblemEvent]] = {}
@@ -203,7 +203,7 @@ def _refused_pods(index: PodIndex) -> Iterator[Waiting]:
     for reason, (job, event) in examples.items():
         replicated_job = labels_of(job).get(REPLICATED_JOB, "")
         headline = f"{about(missing[reason])} cannot be created"
-        yield Waiting(reason, headline, Example(JOBS.kind, name_of(job)), event.message, replicated_job)
+        yield WaitReason(reason, headline, Example(JOBS.kind, name_of(job)), event.message, replicated_job)
 
 
 def _refused_by(index: PodIndex, key: ObjectKey, sizes: Mapping[str, int]) -> tuple[Object, ProblemEvent, int] | None:
@@ -246,7 +246,7 @@ _EXAMPLES = 8
 """Most pods whose own claims are read: a JobSet may have thousands of pods with a hundred volumes each."""
 
 
-def unscheduled(index: PodIndex, without_claims: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
+def unscheduled(index: PodIndex, without_claims: AbstractSet[ObjectKey]) -> Iterator[WaitReason]:
     """Claims that are not bound, and pods without a reaction of a scheduler.
 
     The scheduler of the pods `without_claims` says that they wait for a claim, but not for what the claim waits.
@@ -261,7 +261,7 @@ def unscheduled(index: PodIndex, without_claims: AbstractSet[ObjectKey]) -> Iter
         yield from _unseen(index, unseen)
 
 
-def _unseen(index: PodIndex, unseen: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
+def _unseen(index: PodIndex, unseen: AbstractSet[ObjectKey]) -> Iterator[WaitReason]:
     example = min(unseen)
     pod = index.reader.get(PODS, example)
     if pod is None:
@@ -272,16 +272,16 @@ def _unseen(index: PodIndex, unseen: AbstractSet[ObjectKey]) -> Iterator[Waiting
     yield cannot_start(ConditionReason.NO_SCHEDULER, unseen, pod, message, missing=missing, debounce=_DEBOUNCE)
 
 
-def _unbound_claims(index: PodIndex, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:
+def _unbound_claims(index: PodIndex, pods: AbstractSet[ObjectKey]) -> dict[str, WaitReason]:
     """By reason, the first claim with an event that it cannot be bound.
 
     Claims are known by their names, for the manager may not read them.
     """
-    found: dict[str, Waiting] = {}
+    found: dict[str, WaitReason] = {}
     for claim, event in _claim_events(index, pods):
         debounce = 0 if event.is_warning else _DEBOUNCE
         missing = Named("persistentvolumeclaim", claim)
-        waiting = Waiting(
+        waiting = WaitReason(
             event.reason,
             "a volume claim is not bound",
             Example(PERSISTENT_VOLUME_CLAIMS.kind, claim),

@@ -188,7 +188,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitReason:
     """A reason, with an example of the pods that it affects."""
 
     reason: str
@@ -234,11 +234,11 @@ class Waiting:
 def cannot_start(
     reason: str, pods: AbstractSet[ObjectKey], example: Object, message: str, *, missing: Named | None = None,
     debounce: float = 0,
-) -> Waiting:  # fmt: skip
-    """Pods that exist and do not start, of which one is the example; see `Waiting`."""
+) -> WaitReason:  # fmt: skip
+    """Pods that exist and do not start, of which one is the example; see `WaitReason`."""
     shown = Example(PODS.kind, name_of(example), is_one_of_many=len(pods) > 1)
     job = labels_of(example).get(REPLICATED_JOB, "")
-    return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, debounce)
+    return WaitReason(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, debounce)
 
 
 def pod_specs(jobset: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:

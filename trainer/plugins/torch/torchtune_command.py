@@ -16,7 +16,7 @@ from trainer.plugins.torch.torchtune_recipes import (
     MODELS,
     SINGLE_DEVICE_RECIPES,
     VARIANTS,
-    Devices,
+    DeviceScope,
     Method,
     find_variant,
     model_named,
@@ -134,7 +134,7 @@ def _stated(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, path: str) -
     if given.config is None:
         raise BuildError(required(path, f"names no configuration: write tune run {given.recipe} --config <config>"))
     devices = _devices(info, train_job)
-    if given.recipe in SINGLE_DEVICE_RECIPES and devices is not Devices.ONE:
+    if given.recipe in SINGLE_DEVICE_RECIPES and devices is not DeviceScope.ONE:
         remedy = "set numNodes and numProcPerNode to 1, or choose another recipe"
         rule = f"trains on one device, and there are {devices}: {remedy}"
         raise BuildError(invalid(path, given.recipe, rule))
@@ -169,26 +169,28 @@ def _is_true(value: str) -> bool:
     return value.strip().casefold() == "true"
 
 
-def _devices(info: RuntimeInfo, train_job: TrainJob) -> Devices:
+def _devices(info: RuntimeInfo, train_job: TrainJob) -> DeviceScope:
     if info.trainer.count > 1:
-        return Devices.NODES
+        return DeviceScope.NODES
     processes = processes_per_node(info, train_job)
     is_one = processes == "1" or (processes in {"auto", "gpu"} and info.devices_of(info.main_container).count == 1)
-    return Devices.ONE if is_one else Devices.SEVERAL
+    return DeviceScope.ONE if is_one else DeviceScope.SEVERAL
 
 
 def _refusals(info: RuntimeInfo, train_job: TrainJob, model: str, method: Method) -> Iterator[FieldError]:
     """The error for a missing variant, at the field that can change it."""
     devices, variants = _devices(info, train_job), VARIANTS[model]
-    if devices is Devices.NODES:
+    if devices is DeviceScope.NODES:
         yield invalid(nodes_field(info, train_job), info.trainer.count, _nodes_rule(model, method))
         return
-    elsewhere = [variant for variant in variants if variant.method is method and variant.devices is not Devices.NODES]
+    elsewhere = [
+        variant for variant in variants if variant.method is method and variant.devices is not DeviceScope.NODES
+    ]
     if not elsewhere:
         present = ", ".join(f"{variant.method} on {variant.devices}" for variant in variants)
         rule = f"{method} is not supported for {model}: torchtune has {present}"
         yield invalid("spec.runtimeRef.name", train_job.spec.runtime_ref.name, rule)
-    elif devices is Devices.SEVERAL:
+    elif devices is DeviceScope.SEVERAL:
         reason = f"for {model} with {method}, which torchtune has for one device only"
         yield _misfit(
             info, train_job, f"must be 1, or auto on a node with 1 GPU, {reason}", f"must have 1 GPU {reason}"
@@ -201,7 +203,7 @@ def _refusals(info: RuntimeInfo, train_job: TrainJob, model: str, method: Method
 def _nodes_rule(model: str, method: Method) -> str:
     if method is not Method.FULL:
         return f"must be 1: torchtune does not support {method} on several nodes"
-    able = [other for other in MODELS if find_variant(other, Method.FULL, Devices.NODES)]
+    able = [other for other in MODELS if find_variant(other, Method.FULL, DeviceScope.NODES)]
     return f"must be 1 for {model}: torchtune trains only {', '.join(able)} on several nodes"
 
 

@@ -18,7 +18,7 @@ class Method(StrEnum):
     QLORA = "QLoRA"
 
 
-class Devices(StrEnum):
+class DeviceScope(StrEnum):
     """The devices that a recipe runs on."""
 
     ONE = "one device"
@@ -31,7 +31,7 @@ class Variant:
     """A recipe with its configurations, one for each model that has it."""
 
     method: Method
-    devices: Devices
+    devices: DeviceScope
     recipe: str
     suffix: str
     """The end of the configurations' names, after the model."""
@@ -41,14 +41,14 @@ class Variant:
         return model + self.suffix
 
 
-_FULL_ONE = Variant(Method.FULL, Devices.ONE, "full_finetune_single_device", "_full_single_device")
-_LOW_MEMORY = Variant(Method.FULL, Devices.ONE, "full_finetune_single_device", "_full_low_memory")
-_FULL = Variant(Method.FULL, Devices.SEVERAL, "full_finetune_distributed", "_full")
-_FULL_NODES = Variant(Method.FULL, Devices.NODES, "full_finetune_distributed", "_full_multinode")
-_LORA_ONE = Variant(Method.LORA, Devices.ONE, "lora_finetune_single_device", "_lora_single_device")
-_LORA = Variant(Method.LORA, Devices.SEVERAL, "lora_finetune_distributed", "_lora")
-_QLORA_ONE = Variant(Method.QLORA, Devices.ONE, "lora_finetune_single_device", "_qlora_single_device")
-_QLORA = Variant(Method.QLORA, Devices.SEVERAL, "lora_finetune_distributed", "_qlora")
+_FULL_ONE = Variant(Method.FULL, DeviceScope.ONE, "full_finetune_single_device", "_full_single_device")
+_LOW_MEMORY = Variant(Method.FULL, DeviceScope.ONE, "full_finetune_single_device", "_full_low_memory")
+_FULL = Variant(Method.FULL, DeviceScope.SEVERAL, "full_finetune_distributed", "_full")
+_FULL_NODES = Variant(Method.FULL, DeviceScope.NODES, "full_finetune_distributed", "_full_multinode")
+_LORA_ONE = Variant(Method.LORA, DeviceScope.ONE, "lora_finetune_single_device", "_lora_single_device")
+_LORA = Variant(Method.LORA, DeviceScope.SEVERAL, "lora_finetune_distributed", "_lora")
+_QLORA_ONE = Variant(Method.QLORA, DeviceScope.ONE, "lora_finetune_single_device", "_qlora_single_device")
+_QLORA = Variant(Method.QLORA, DeviceScope.SEVERAL, "lora_finetune_distributed", "_qlora")
 
 VARIANTS = {
     "code_llama2/7B": (_LOW_MEMORY, _LORA_ONE, _QLORA_ONE),
@@ -105,7 +105,7 @@ SINGLE_DEVICE_RECIPES = frozenset(
 """Recipes that refuse torchrun's options; all other recipes require torchrun."""
 
 
-def find_variant(model: str, method: Method, devices: Devices) -> Variant | None:
+def find_variant(model: str, method: Method, devices: DeviceScope) -> Variant | None:
     """The variant for model, method and devices; None if torchtune has none."""
     return next((found for found in VARIANTS[model] if (found.method, found.devices) == (method, devices)), None)
 
