@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from trainer.api.v1alpha1.discovery import RawClient, find_served, watch_served
+from trainer.api.v1alpha1.discovery import find_served, watch_served
 from trainer.dashboard.cluster_gate import ClusterGate, Proxy, UserClients
 from trainer.dashboard.server import Dashboard, DashboardOptions
-from trainer.kube.client import Client
+from trainer.kube.client import Client, RawClient
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import KubeError
 from trainer.kube.manager.health import HealthChecks

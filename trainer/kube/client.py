@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -310,6 +310,14 @@ class Client(Protocol):
         await self.send(
             ObjectRequest(Verb.DELETE_COLLECTION, resource, namespace=namespace, selection=selection, options=options)
         )
+
+
+@runtime_checkable
+class RawClient(Protocol):
+    """A client that can send requests beyond the typed ones."""
+
+    async def request(self, method: str, path: str) -> Object:
+        """Send a request without a body and return the answer."""
 
 
 def _about(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 import structlog
@@ -14,9 +14,8 @@ from trainer.api.v1alpha1.status import FURTHER_CONDITIONS
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError
 
 if TYPE_CHECKING:
-    from trainer.kube.client import Client
+    from trainer.kube.client import Client, RawClient
     from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
 log = structlog.get_logger(__name__)
@@ -27,13 +26,6 @@ _GROUP: Final = f"/apis/{TRAIN_JOBS.group}"
 _SCHEMAS: Final = f"/openapi/v3/apis/{TRAIN_JOBS.group}/v1alpha1"
 _INTERVAL: Final = 60.0
 """Seconds between two looks at what is served."""
-
-
-class RawClient(Protocol):
-    """A client that can send requests beyond the typed ones."""
-
-    async def request(self, method: str, path: str) -> Object:
-        """Send a request without a body and return the answer."""
 
 
 class ServedVersionChangedError(ConfigurationError):

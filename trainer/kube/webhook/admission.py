@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from trainer.kube.webhook.refusal_texts import shown_errors
+from trainer.kube.webhook.texts import shown_errors
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

@@ -18,7 +18,7 @@ from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.json_patch import json_patch
 from trainer.kube.webhook.steps import Steps, at_once
-from trainer.kube.webhook.warning_texts import cut, shortened
+from trainer.kube.webhook.texts import cut, shortened
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.client import RawClient
 from trainer.kube.events.recorder import EventRecorder
 from trainer_devcluster.controllers import cluster_role_aggregation, namespace
 from trainer_devcluster.controllers.garbage_collector import monitor
@@ -12,7 +13,6 @@ from trainer_devcluster.controllers.job import cleanup
 from trainer_devcluster.controllers.job import controller as job
 from trainer_devcluster.controllers.jobset import controller as jobset
 from trainer_devcluster.controllers.options import ControllerOptions as ControllerOptions
-from trainer_devcluster.controllers.served_resources import RawClient
 
 if TYPE_CHECKING:
     from trainer.kube.manager.manager import Manager

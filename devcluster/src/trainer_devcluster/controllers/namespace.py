@@ -16,13 +16,13 @@ from trainer.kube.errors import MethodNotAllowedError, NotFoundError
 from trainer.kube.objects import find_condition, is_being_deleted, metadata_of
 from trainer.kube.resource import NAMESPACES, PODS
 from trainer.kube.selection import Selection
-from trainer_devcluster.controllers.served_resources import RawClient, served_resources
+from trainer_devcluster.controllers.served_resources import served_resources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
+    from trainer.kube.client import Client, RawClient
     from trainer.kube.clock import Clock
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from trainer.kube.errors import NotFoundError
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+    from trainer.kube.client import RawClient
 
 _NEEDED_VERBS = frozenset({"delete", "list", "watch"})
-
-
-@runtime_checkable
-class RawClient(Protocol):
-    """A client that can send requests beyond the typed ones."""
-
-    async def request(self, method: str, path: str) -> Object:
-        """Send a request without a body and return the answer."""
 
 
 async def served_resources(client: RawClient) -> list[Resource]:

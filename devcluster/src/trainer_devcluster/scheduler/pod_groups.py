@@ -1,4 +1,4 @@
-"""PodGroup controller: what exists of gangs, and their status, as the controller of scheduler-plugins and Volcano write it."""
+"""The gangs of PodGroups, and the status that the controllers of scheduler-plugins and Volcano write."""
 
 from __future__ import annotations
 

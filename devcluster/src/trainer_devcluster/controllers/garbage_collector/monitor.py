@@ -13,11 +13,12 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.selection import Selection
 from trainer_devcluster.controllers.garbage_collector.collector import GarbageCollector
-from trainer_devcluster.controllers.served_resources import RawClient, served_resources
+from trainer_devcluster.controllers.served_resources import served_resources
 
 if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.registration import Registration
+    from trainer.kube.client import RawClient
     from trainer.kube.manager.manager import Manager
     from trainer.kube.resource import Resource
     from trainer_devcluster.controllers.options import ControllerOptions

@@ -19,12 +19,11 @@ from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import Met
 
 if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
+    from trainer.kube.client import Client, RawClient
     from trainer.kube.events.recorder import EventKind
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
     from trainer_devcluster.controllers.options import ControllerOptions
-    from trainer_devcluster.controllers.served_resources import RawClient
 
 
 _SCALE = "scale"
