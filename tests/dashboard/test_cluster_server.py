@@ -16,9 +16,10 @@ from tests.dashboard.conftest import train_job
 from tests.dashboard.members import READS, TOKEN, ClusterClient
 from tests.kube.certificates import Authority
 from trainer.dashboard.cluster_gate import Proxy
-from trainer.dashboard.cluster_server import CERTIFICATE_TIMEOUT, ClusterServer, ClusterServerOptions
+from trainer.dashboard.cluster_server import ClusterServer, ClusterServerOptions
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
+from trainer.kube.serving.tls import CERTIFICATE_TIMEOUT
 from trainer.kube.testing import ManualClock
 
 if TYPE_CHECKING:

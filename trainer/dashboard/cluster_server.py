@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
 
-CERTIFICATE_TIMEOUT = 120.0
-"""Seconds until there must be a certificate, as for the servers of the manager."""
-
 
 class ClusterClient(Client, RawClient, UserClients, Protocol):
     """A client of the server's own account, which makes clients for its users."""
@@ -123,9 +120,7 @@ class ClusterServer:
         )
         tasks.start_soon(certificates.run, tls.install)
         tasks.start_soon(tls.follow_client_ca, self._clock)
-        await tls.require_certificate(
-            certificates, self._clock, CERTIFICATE_TIMEOUT, what="certificate for the dashboard"
-        )
+        await tls.require_certificate(certificates, self._clock, what="certificate for the dashboard")
 
     async def _check(self) -> None:
         if self._dashboard is None:

@@ -98,8 +98,6 @@ class StatusServerOptions:
     """Writes per second, and how many at once; None: no limit. Default: those of the released Trainer."""
     tls: TlsOptions = field(default_factory=TlsOptions)
     """TLS versions and cipher suites. Default: those of its class."""
-    certificate_timeout: float = 120.0
-    """Seconds until there must be a certificate, else the manager stops. Default: 120, as for webhooks."""
 
 
 class StatusServer:
@@ -164,11 +162,7 @@ class StatusServer:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._certificates.run, self._tls.install)
             await self._tls.require_certificate(
-                self._certificates,
-                self._clock,
-                self._options.certificate_timeout,
-                what="certificate for the status server",
-                with_authority=True,
+                self._certificates, self._clock, what="certificate for the status server", with_authority=True
             )
             await self._server.run(anyio.sleep_forever, grace=_FINISH)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def test_pauses() -> None:
     """The first restart is immediate, later ones wait 10 s, 20 s ... 5 min, until a run of ten minutes."""
-    backoff = RestartBackoff(DEFAULT_RESTART_BACKOFF, 600)
+    backoff = RestartBackoff(DEFAULT_RESTART_BACKOFF)
     assert [backoff.next_pause(1) for _ in range(8)] == [0, 10, 20, 40, 80, 160, 300, 300]
     assert [backoff.next_pause(600), backoff.next_pause(1)] == [0, 10]
 

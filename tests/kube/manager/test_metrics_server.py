@@ -334,7 +334,6 @@ async def test_tls_options() -> None:
     [
         pytest.param({"port": -1}, "port must be from 0 to 65535, got -1", id="port"),
         pytest.param({"max_concurrent": 0}, "max_concurrent must be more than 0, got 0", id="concurrency"),
-        pytest.param({"certificate_timeout": 0}, "certificate_timeout must be more than 0", id="timeout"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:

@@ -58,7 +58,6 @@ async def test_certificate_of_the_moment_is_shown(name: str | None) -> None:
     for lifetime in (timedelta(hours=1), timedelta(hours=2)):
         pair = AUTHORITY.issue("w", "webhook.system.svc", lifetime=lifetime)
         await tls.install(certificate_of(pair))
-        await tls.wait_for_certificate()
         client = handshake(tls.context, name)
         assert client.getpeercert(binary_form=True) == ssl.PEM_cert_to_DER_cert(pair.chain.decode())
         assert client.selected_alpn_protocol() == "http/1.1"

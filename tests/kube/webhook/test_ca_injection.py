@@ -16,11 +16,7 @@ from tests.kube.webhook.serving import OPTIONS, PATH, review_of
 from trainer.kube import Manager, ManagerOptions
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-)
+from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.serving.certificates import CertificateSource
 from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.testing import FakeClient, eventually, settle, statuses
@@ -35,11 +31,7 @@ if TYPE_CHECKING:
     from trainer.kube.serving.certificates import Use
     from trainer.kube.testing import ManualClock
 
-VALIDATING, MUTATING, CRDS = (
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-)
+VALIDATING, MUTATING = VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS
 
 
 class Source(CertificateSource):
@@ -109,7 +101,7 @@ async def test_bundle_gets_into_every_webhook(client: FakeClient, clock: ManualC
     client.add(configuration(MUTATING, None))
     client.add(configuration(VALIDATING, None, name="theirs"))
     injector = start(client, clock, background, Source(), validating=["w"], mutating=["w"])
-    await injector.wait_for_injection()
+    await settle()
     assert bundles(client) == [b"ours"] * 3
     assert bundles(client, MUTATING) == [b"ours"]
     assert bundles(client, VALIDATING, "theirs") == [b""]
@@ -129,7 +121,9 @@ async def test_nothing_is_written_without_need(client: FakeClient, clock: Manual
     """A configuration that has the bundle is left alone, also when something else in it changes."""
     client.add(configuration(VALIDATING, b"ours"))
     source = Source()
-    await start(client, clock, background, source).wait_for_injection()
+    injector = start(client, clock, background, source)
+    await settle()
+    await injector.check()
     client.add(configuration(VALIDATING, b"ours", changed="yes"))
     await settle()
     assert client.requests_of("patch") == []
@@ -139,7 +133,8 @@ async def test_nothing_is_written_without_need(client: FakeClient, clock: Manual
 async def test_bundle_is_kept_there(client: FakeClient, clock: ManualClock, background: Background) -> None:
     """Somebody who applies the configuration anew, without a bundle, finds it back at once."""
     client.add(configuration(VALIDATING, None))
-    await start(client, clock, background, Source()).wait_for_injection()
+    start(client, clock, background, Source())
+    await eventually(lambda: bundles(client) == [b"ours"], clock=clock, within=2)
     client.add(configuration(VALIDATING, None, None, applied="again"))
     await eventually(lambda: bundles(client) == [b"ours", b"ours"], clock=clock, within=2)
 
@@ -168,7 +163,9 @@ async def test_bundle_of_another_replica_is_not_undone(
     client.add(configuration(VALIDATING, b"newer"))
     source = Source()
     source.newer = b"newer"
-    await start(client, clock, background, source).wait_for_injection()
+    injector = start(client, clock, background, source)
+    await settle()
+    await injector.check()
     assert (source.refreshed, client.requests_of("patch")) == (1, [])
     assert bundles(client) == [b"newer"]
 
@@ -274,28 +271,6 @@ async def test_two_replicas_agree(client: FakeClient, clock: ManualClock, backgr
     assert sorted(len(peer.requests_of("patch")) for peer in peers) == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("conversion", "expected"),
-    [
-        pytest.param({"strategy": "None"}, None, id="none"),
-        pytest.param({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://w"}}}, b"ours", id="webhook"),
-    ],
-)
-async def test_definitions_with_conversion(
-    client: FakeClient, clock: ManualClock, background: Background, conversion: Object, expected: bytes | None
-) -> None:
-    """A CustomResourceDefinition has one webhook, or none."""
-    metadata = {"name": "widgets.example.com"}
-    spec = {"conversion": conversion}
-    client.add({"apiVersion": CRDS.api_version, "kind": CRDS.kind, "metadata": metadata, "spec": spec})
-    injector = start(client, clock, background, Source(), definitions=["widgets.example.com"])
-    await injector.wait_for_injection()
-    found = client.find(CRDS, "widgets.example.com")
-    assert found is not None
-    written = found["spec"]["conversion"].get("webhook", {}).get("clientConfig", {}).get("caBundle")
-    assert written == (None if expected is None else encoded(expected))
-
-
 async def test_whole_chain(client: FakeClient) -> None:
     """What an API server knows from the configuration is enough to trust the server by the name of its Service."""
 
@@ -309,11 +284,11 @@ async def test_whole_chain(client: FakeClient) -> None:
     )
     server = WebhookServer(manager, certificates=certificates, options=OPTIONS)
     server.register(PATH, "w0.example.com", handler)
-    injector = CaInjector(manager, certificates, validating=["w"])
+    CaInjector(manager, certificates, validating=["w"])
     running = asyncio.create_task(manager.run())
     with anyio.fail_after(20):
         await server.wait_for_start()
-        await injector.wait_for_injection()
+        await eventually(lambda: bundles(client) != [b""])
     [bundle] = bundles(client)
     context = ssl.create_default_context(cadata=bundle.decode())
     context.verify_flags |= ssl.VERIFY_X509_STRICT

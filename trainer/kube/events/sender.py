@@ -43,20 +43,19 @@ _OUTAGE = (TransportError, TooManyRequestsError, ServiceUnavailableError, Server
 """Errors that say nothing about the event."""
 
 
+_ATTEMPTS = 12
+"""How often a write is tried while the API server does not answer, as in client-go."""
 _PAUSE = Backoff(initial=10, maximum=10, jitter=0.25)
+"""10 to 12.5 s between attempts, so that clients do not return together, as in client-go."""
 _LIMITS = CorrelationLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class SenderOptions:
-    """How much an event sender keeps, and how long it tries."""
+    """How much an event sender keeps."""
 
     queue_size: int = 1000
     """Events that may wait; beyond that the namespace with most loses its latest. Default: 1000, as in client-go."""
-    attempts: int = 12
-    """How often a write is tried while the API server does not answer. Default: 12, as in client-go."""
-    pause: Backoff = _PAUSE
-    """Seconds between attempts. Default: 10 to 12.5, so that clients do not return together, as in client-go."""
     correlation: CorrelationLimits = _LIMITS
     """Aggregation and limits. Default: those of client-go."""
 
@@ -149,7 +148,7 @@ class EventSender:
                 await self._write(event)
             except _OUTAGE as error:
                 failures += 1
-                if self._stopping.is_set() or failures >= self._options.attempts:
+                if self._stopping.is_set() or failures >= _ATTEMPTS:
                     self._drop(event, "unreachable", error)
                     break
                 log.debug("could not write event, will retry", error=str(error), **_names(event))
@@ -162,7 +161,7 @@ class EventSender:
                 return
             else:
                 return
-            async with move_on_after(self._clock, self._options.pause.pause(failures - 1)):
+            async with move_on_after(self._clock, _PAUSE.pause(failures - 1)):
                 await self._stopping.wait()
         if self._stopping.is_set():
             self._abandon()

@@ -62,8 +62,6 @@ class MetricsServerOptions:
     """What connections may cost. Default: those of its class."""
     max_concurrent: int = 4
     """Answers that are made at a time; others wait. Default: 4, more would not be made faster."""
-    certificate_timeout: float = 120.0
-    """Seconds until there must be a certificate, else the manager stops. Default: 120, as for webhooks."""
 
     def __post_init__(self) -> None:
         """Refuse what no server could work with.
@@ -73,9 +71,8 @@ class MetricsServerOptions:
         """
         if not 0 <= self.port <= 65535:
             raise ValueError(f"port must be from 0 to 65535, got {self.port}")
-        for name in ("max_concurrent", "certificate_timeout"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be more than 0, got {getattr(self, name)}")
+        if self.max_concurrent < 1:
+            raise ValueError(f"max_concurrent must be more than 0, got {self.max_concurrent}")
 
 
 class MetricsServer:
@@ -132,9 +129,7 @@ class MetricsServer:
         async with anyio.create_task_group() as tasks:
             if self._tls is not None:
                 tasks.start_soon(self._certificates.run, self._tls.install)
-                await self._tls.require_certificate(
-                    self._certificates, self._clock, self._options.certificate_timeout, what="certificate for metrics"
-                )
+                await self._tls.require_certificate(self._certificates, self._clock, what="certificate for metrics")
             await self._server.run(anyio.sleep_forever, grace=_FINISH)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:

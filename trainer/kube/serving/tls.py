@@ -34,6 +34,9 @@ log = structlog.get_logger(__name__)
 POLL_SECONDS = 10.0
 """Pause between two looks at the file with the authorities of clients, as for the server's own certificate."""
 
+CERTIFICATE_TIMEOUT = 120.0
+"""Seconds until a server must have a certificate, else the manager stops; as long as for the first lists."""
+
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 CIPHER_SUITES = {
@@ -126,32 +129,27 @@ class ServingTls:
             authorities = await anyio.to_thread.run_sync(self._read_authorities)
             await self._use(certificate, authorities)
 
-    async def wait_for_certificate(self) -> None:
-        """Wait until there is one."""
-        await self._installed.wait()
-
     async def require_certificate(
-        self, source: CertificateSource, clock: Clock, timeout: float, *, what: str, with_authority: bool = False
+        self, source: CertificateSource, clock: Clock, *, what: str, with_authority: bool = False
     ) -> None:
-        """Wait until there is one, for so many seconds.
+        """Wait until a certificate is installed, for at most `CERTIFICATE_TIMEOUT`.
 
         Args:
-            source: which gives it to this server.
-            clock: of the server.
-            timeout: seconds.
+            source: the source that gives the certificate to this server.
+            clock: the clock of the server.
             what: the certificate, as the error calls it.
             with_authority: whether clients need the CA bundle of the source as well. Default: no.
 
         Raises:
-            ConfigurationError: there was none in time; says why.
+            ConfigurationError: there was none in time; the text says why.
         """
-        async with move_on_after(clock, timeout) as limit:
-            await self.wait_for_certificate()
+        async with move_on_after(clock, CERTIFICATE_TIMEOUT) as limit:
+            await self._installed.wait()
             if with_authority:
                 await source.ca.other_than(b"")
         if limit.cancelled_caught:
             problem = source.problem or "there is no ca.crt beside tls.crt, by which clients could verify it"
-            raise ConfigurationError(f"no {what} within {timeout:g} s: {problem}")
+            raise ConfigurationError(f"no {what} within {CERTIFICATE_TIMEOUT:g} s: {problem}")
 
     async def follow_client_ca(self, clock: Clock) -> None:
         """Read the authorities of clients again when their file changes, until cancelled.

@@ -5,8 +5,7 @@ an apply has removed is back at once. All replicas inject, without leadership, a
 A replica that sees a difference refreshes its source first, since the bundle of another replica may be newer; if it
 cannot, it only adds missing bundles. Replicas that disagree wait longer after each write.
 
-The caBundle of *all* webhooks in a configuration is written, as they are all taken to lead to this server, and of a
-CustomResourceDefinition that of its conversion webhook.
+The caBundle of *all* webhooks in a configuration is written, as they are all taken to lead to this server.
 """
 
 from __future__ import annotations
@@ -24,15 +23,11 @@ from trainer.kube.client import PatchType
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, KubeError
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.objects import ObjectKey, resource_version_of
-from trainer.kube.resource import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-)
+from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
@@ -53,15 +48,13 @@ _BACKOFF = Backoff(initial=1, maximum=60, jitter=0.5)
 class CaInjector:
     """Writes the bundle of a source into configurations, and keeps it there.
 
-    It adds itself to the manager, in the group of webhooks: caches may need a conversion webhook to be able to list. A
-    configuration that does not exist is waited for.
+    It adds itself to the manager, in the group of webhooks. A configuration that does not exist is waited for.
 
     Args:
         manager: runs it; its clock, metrics and `api_reader` are used.
         certificates: the source, which a `WebhookServer` runs.
         validating: names of ValidatingWebhookConfigurations.
         mutating: names of MutatingWebhookConfigurations.
-        definitions: names of CustomResourceDefinitions with a conversion webhook.
     """
 
     def __init__(
@@ -71,7 +64,6 @@ class CaInjector:
         *,
         validating: Sequence[str] = (),
         mutating: Sequence[str] = (),
-        definitions: Sequence[str] = (),
     ) -> None:
         self._certificates = certificates
         # Not that of the manager, which starts later.
@@ -79,7 +71,6 @@ class CaInjector:
         named = (
             (VALIDATING_WEBHOOK_CONFIGURATIONS, validating),
             (MUTATING_WEBHOOK_CONFIGURATIONS, mutating),
-            (CUSTOM_RESOURCE_DEFINITIONS, definitions),
         )
         self._injections = [
             Injection(
@@ -100,11 +91,6 @@ class CaInjector:
             tasks.start_soon(self._cache.run)
             for injection in self._injections:
                 tasks.start_soon(injection.run)
-
-    async def wait_for_injection(self) -> None:
-        """Wait until every configuration has had the bundle at some time; one that does not exist is waited for."""
-        for injection in self._injections:
-            await injection.done.wait()
 
     async def check(self) -> None:
         """A check for `Manager.add_ready_check`, where pods shall not be ready before API servers trust them.
@@ -131,8 +117,6 @@ class Injection:
     def __init__(
         self, informer: Informer, name: str, certificates: CertificateSource, *, client: Client, clock: Clock
     ) -> None:
-        self.done = anyio.Event()
-        """The configuration has had the bundle at some time."""
         self._informer = informer
         self._name = name
         self._subject = f"{informer.resource.kind} {name}"
@@ -214,7 +198,6 @@ class Injection:
             if unknown and len(operations) < len(_operations(stored, self._certificates.ca.pem)):
                 raise KubeError(f"its CA bundle may be newer than ours, which could not be renewed: {unknown}")
         self._problem = ""
-        self.done.set()
         return bool(operations)
 
     async def _write(self, stored: Object, operations: Sequence[Object]) -> None:
@@ -246,20 +229,11 @@ class Injection:
 
 
 def _operations(obj: Object, bundle: bytes, *, only_missing: bool = False) -> list[Object]:
-    """JSON patch that gives every webhook in a configuration, or those without any, this bundle."""
+    """JSON patch that gives this bundle to every webhook of a configuration, or to those without a bundle."""
     encoded = base64.b64encode(bundle).decode()
+    present = [(webhook.get("clientConfig") or {}).get("caBundle") for webhook in obj.get("webhooks") or []]
     return [
-        {"op": "add", "path": f"{pointer}/caBundle", "value": encoded}
-        for pointer, client in _client_configurations(obj)
-        if client.get("caBundle") != encoded and not (only_missing and client.get("caBundle"))
+        {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": encoded}
+        for index, written in enumerate(present)
+        if written != encoded and not (only_missing and written)
     ]
-
-
-def _client_configurations(obj: Object) -> Iterator[tuple[str, Object]]:
-    """What tells an API server where a webhook is, with the JSON pointer to it."""
-    for index, webhook in enumerate(obj.get("webhooks") or []):
-        yield f"/webhooks/{index}/clientConfig", webhook.get("clientConfig") or {}
-    conversion = (obj.get("spec") or {}).get("conversion") or {}
-    if conversion.get("strategy") == "Webhook":
-        client = (conversion.get("webhook") or {}).get("clientConfig") or {}
-        yield "/spec/conversion/webhook/clientConfig", client

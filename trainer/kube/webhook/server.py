@@ -31,9 +31,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+READ_TIMEOUT = 10.0
+"""Seconds that a body may take to arrive; the API server sends it at once."""
+REQUEST_TIMEOUT = 10.0
+"""Seconds for the answer to a request that names no timeout, as timeoutSeconds of a webhook."""
+
 _POSITIVE = (
-    "max_body_bytes", "max_buffered_bytes", "max_decoded_bytes", "max_concurrent", "max_connections",
-    "read_timeout", "request_timeout", "idle_timeout", "certificate_timeout",
+    "max_body_bytes", "max_buffered_bytes", "max_decoded_bytes", "max_concurrent", "max_connections", "idle_timeout"
 )  # fmt: skip
 
 
@@ -48,8 +52,6 @@ class WebhookServerOptions:
     max_body_bytes: int = 7 * 1024 * 1024
     """Size of the largest request. Default: 7 MiB, as in controller-runtime: the object and the old object, each of up
     to 3 MiB, which is what an API server accepts, and what is around them."""
-    read_timeout: float = 10.0
-    """Seconds that a body may take to arrive. Default: 10; the API server sends it at once."""
     max_buffered_bytes: int = 64 * 1024 * 1024
     """Size of all bodies that are read or answered at a time, except for those of up to 64 KiB; others wait before they
     are read. Default: 64 MiB, nine of the largest."""
@@ -58,8 +60,6 @@ class WebhookServerOptions:
     the smallest in front, and one that weighs more is refused. Of those that weigh more than 1 MiB one is answered at a
     time. Default: 64 MiB, which are decoded within a tenth of a second; JSON that people write weighs about ten times
     its size, so that an object and an old object of 3 MiB each have room."""
-    request_timeout: float = 10.0
-    """Seconds for an answer, if the request does not say. Default: 10, as timeoutSeconds of a webhook."""
     idle_timeout: float = 120.0
     """Seconds after which an unused connection is closed. Default: 120; the API server closes its own after 90, and one
     that the server closes in the moment of its use costs a refusal."""
@@ -76,8 +76,6 @@ class WebhookServerOptions:
     client_names: frozenset[str] = frozenset()
     """Common names, one of which the client's certificate must have; for authorities that sign others as well. Default:
     none, every certificate will do."""
-    certificate_timeout: float = 120.0
-    """Seconds until there must be a certificate, else the manager stops. Default: 120, as for the first lists."""
 
     def __post_init__(self) -> None:
         """Refuse what no server could work with.
@@ -121,10 +119,10 @@ class WebhookServer:
             self._clock,
             max_bytes=self._options.max_body_bytes,
             max_buffered_bytes=self._options.max_buffered_bytes,
-            timeout=self._options.read_timeout,
+            timeout=READ_TIMEOUT,
         )
         concurrency, memory = Budget(self._options.max_concurrent), Budget(self._options.max_decoded_bytes, light=LIGHT)
-        self._limits = Limits(reader, concurrency, memory, self._options.request_timeout)
+        self._limits = Limits(reader, concurrency, memory, REQUEST_TIMEOUT)
         expires = manager.metrics.series(ExpirySeries).of("webhooks")
         self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
         self._refused_clients = SparseLog("refused client certificate", clock=self._clock)
@@ -192,9 +190,7 @@ class WebhookServer:
             tasks.start_soon(self._certificates.run, self._tls.install)
             tasks.start_soon(self._tls.follow_client_ca, self._clock)
             with self._preparing:
-                await self._tls.require_certificate(
-                    self._certificates, self._clock, self._options.certificate_timeout, what="serving certificate"
-                )
+                await self._tls.require_certificate(self._certificates, self._clock, what="serving certificate")
             if not self._stopping.is_set():
                 await self._server.run(self._stopping.wait)
             tasks.cancel_scope.cancel()

@@ -34,5 +34,5 @@ def register_all(manager: Manager, options: ControllerOptions | None = None) -> 
     jobset.register(manager, EventRecorder(manager.events, "jobset"), options)
     monitor.register(manager, client, options)
     namespace.register(manager, client, options)
-    horizontal_pod_autoscaler.register(manager, client, options)
+    horizontal_pod_autoscaler.register(manager, client)
     cluster_role_aggregation.register(manager)

@@ -30,8 +30,6 @@ class ControllerOptions:
     """Concurrent reconciles of each controller; a laptop has few cores."""
     namespace_poll: float = 0.2
     """Seconds between two looks at a namespace that is being emptied; pods need their grace period."""
-    autoscaler_period: float = 15.0
-    """Seconds between two looks of the autoscaler at its metrics; 15 as in Kubernetes."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
     """What the controllers do beyond the usual. Default: what the gates themselves have as default."""
 

@@ -149,7 +149,7 @@ class ProgramBuilder:
         mounts = await anyio.to_thread.run_sync(volume_mounts, container, pod.volumes, variables)
         if pod.host.network.isolated:
             mounts += await anyio.to_thread.run_sync(image_mounts, pod.directory.empty)
-        inherited = inherited_environment(pod.host.options, os.environ) | {"HOSTNAME": pod.names.hostname}
+        inherited = inherited_environment(os.environ) | {"HOSTNAME": pod.names.hostname}
         return Program(
             command,
             inherited | variables,

@@ -58,8 +58,7 @@ class ContainerSupervisor:
         self._record = record
         self._turn = turn
         self._programs = ProgramBuilder(running, container)
-        options = running.host.options
-        self._backoff = RestartBackoff(options.restart_backoff, options.restart_backoff_reset)
+        self._backoff = RestartBackoff(running.host.options.restart_backoff)
         self._next_run = record.restart_count if record.last is None else record.restart_count + 1
 
     async def supervise(self) -> None:
@@ -160,17 +159,20 @@ class ContainerSupervisor:
         self._pod.announce(kind, reason, message, container=self._record.name)
 
 
+_RESET_AFTER = 600.0
+"""Seconds of running after which the pauses start over, as in Kubernetes."""
+
+
 class RestartBackoff:
     """Pauses of one container: none before the first restart, then growing; they start over after a long run."""
 
-    def __init__(self, backoff: Backoff, reset_after: float) -> None:
+    def __init__(self, backoff: Backoff) -> None:
         self._backoff = backoff
-        self._reset_after = reset_after
         self._restarts = 0
 
     def next_pause(self, ran_for: float) -> float:
         """Seconds to wait after a run of so many seconds."""
-        if ran_for >= self._reset_after:
+        if ran_for >= _RESET_AFTER:
             self._restarts = 0
         self._restarts += 1
         return 0.0 if self._restarts == 1 else self._backoff.pause(self._restarts - 2)

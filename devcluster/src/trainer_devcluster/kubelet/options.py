@@ -32,11 +32,6 @@ DEFAULT_RESTART_BACKOFF = Backoff(initial=10.0, maximum=300.0)
 DEFAULT_RETRY_BACKOFF = Backoff(initial=0.5, maximum=20.0)
 
 
-def _interpreter_directory() -> Path:
-    # Not resolved: in a virtual environment the interpreter is a symbolic link, and its neighbours are what matters.
-    return Path(sys.executable).parent
-
-
 @dataclass(frozen=True, slots=True)
 class KubeletOptions:
     """How a kubelet runs."""
@@ -52,32 +47,31 @@ class KubeletOptions:
     so are GPUs that the machine does not have. Default: none, CPUs, memory, disk and GPUs are those of the machine."""
     pod_network: PodNetworkMode = PodNetworkMode.AUTO
     """Default: auto, what the probe at the start finds."""
-    executables: Path | None = None
-    """First directory on the PATH of containers. Default: that of the running interpreter, so that `python` and what is
-    installed beside it are those of the dev cluster."""
     restart_backoff: Backoff = DEFAULT_RESTART_BACKOFF
     """Pause before a container is started again; the first restart is immediate. Default: 10 s to 5 min, as in
     Kubernetes."""
-    restart_backoff_reset: float = 600.0
-    """Seconds of running after which the pauses start over. Default: 10 min, as in Kubernetes."""
     log_limits: LogLimits = DEFAULT_LOG_LIMITS
     """How much is kept of what one run of a container prints. Default: 5 files of 10 Mi, as in Kubernetes."""
     retry_backoff: Backoff = DEFAULT_RETRY_BACKOFF
     """Pause before looking again for a missing ConfigMap, Secret or claim. Default: 0.5 s to 20 s."""
 
-    @property
-    def path_directory(self) -> Path:
-        """`executables`, or its default."""
-        return self.executables or _interpreter_directory()
-
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def inherited_environment(options: KubeletOptions, host: Mapping[str, str]) -> dict[str, str]:
+def inherited_environment(host: Mapping[str, str]) -> dict[str, str]:
     """What a container sees of the machine's environment: PATH, HOME and LANG, and nothing else."""
     return {
-        "PATH": f"{options.path_directory}:{SYSTEM_PATH}",
+        "PATH": f"{_interpreter_directory()}:{SYSTEM_PATH}",
         "HOME": host.get("HOME", "/"),
         "LANG": host.get("LANG", "C.UTF-8"),
     }
+
+
+def _interpreter_directory() -> Path:
+    """The directory of the running interpreter, which comes first on the PATH of containers.
+
+    So `python` and what is installed beside it are those of the dev cluster.
+    """
+    # Not resolved: in a virtual environment the interpreter is a symbolic link, and its neighbours are what matters.
+    return Path(sys.executable).parent

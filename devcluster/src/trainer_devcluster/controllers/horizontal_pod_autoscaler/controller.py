@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from trainer.kube.events.recorder import EventKind
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
-    from trainer_devcluster.controllers.options import ControllerOptions
-
 
 _SCALE = "scale"
+_PERIOD = 15.0
+"""Seconds between two evaluations of the metrics, as in Kubernetes."""
 
 
 class ScaleTargets:
@@ -92,11 +92,10 @@ class HorizontalPodAutoscalerReconciler:
     What it remembers of recommendations and changes is lost with the process, as with Kubernetes.
     """
 
-    def __init__(self, manager: Manager, targets: ScaleTargets, options: ControllerOptions) -> None:
+    def __init__(self, manager: Manager, targets: ScaleTargets) -> None:
         self._client = manager.client
         self._clock = manager.clock
         self._targets = targets
-        self._period = options.autoscaler_period
         self._autoscalers = manager.informer(HORIZONTAL_POD_AUTOSCALERS).lister
         self._pods = manager.informer(PODS).lister
         self._recorder = EventRecorder(manager.events, "horizontal-pod-autoscaler")
@@ -122,7 +121,7 @@ class HorizontalPodAutoscalerReconciler:
                 )
             except NotFoundError:
                 return None
-        return Result(requeue_after=self._period)
+        return Result(requeue_after=_PERIOD)
 
     async def _scale(self, autoscaler: Object, draft: AutoscalerStatus) -> None:
         spec, namespace = autoscaler["spec"], namespace_of(autoscaler)
@@ -224,9 +223,9 @@ class HorizontalPodAutoscalerReconciler:
         self._recorder.record(autoscaler, type=kind, reason=reason, message=message)
 
 
-def register(manager: Manager, raw_client: RawClient, options: ControllerOptions) -> None:
+def register(manager: Manager, raw_client: RawClient) -> None:
     """Have the manager run the autoscaler."""
-    reconciler = HorizontalPodAutoscalerReconciler(manager, ScaleTargets(manager.client, raw_client), options)
+    reconciler = HorizontalPodAutoscalerReconciler(manager, ScaleTargets(manager.client, raw_client))
     controller = Controller("horizontal-pod-autoscaler", manager, reconciler.reconcile)
     controller.reconciles(HORIZONTAL_POD_AUTOSCALERS, predicate=_wants_something_else)
 
