@@ -25,14 +25,14 @@ LONGEST_WORD: Final = 128 * 1024
 It counts bytes, and one of zero behind them, which `trainer.api.container` checks."""
 _WORDS: Final = ("command", "args")
 _MOST_CONTAINERS: Final = 64
-"""Of a pod; a runtime of 1.5 MiB could have forty thousand, each of which costs more than any other entry."""
+"""Limit of the containers of a pod: a runtime of 1.5 MiB could have 40,000, the most costly entries of all."""
 _CONTAINERS: Final = ("containers", "initContainers")
 _MOST_ITEMS: Final = 1024
-"""Of all other lists."""
+"""Limit of the items of all other lists."""
 _MOST_ENTRIES: Final = 1024
-"""Of maps such as labels and annotations."""
+"""Limit of the entries of maps such as labels and annotations."""
 _MOST_RESOURCES: Final = 128
-"""Of maps from resources to amounts."""
+"""Limit of the entries of maps from resources to amounts."""
 _LONGEST_TEXT: Final = 4096
 """Characters of names, paths and the like; a path is no longer in Linux (PATH_MAX)."""
 _LONGEST_ENTRY: Final = 256 * 1024

@@ -30,7 +30,7 @@ class Age(NamedTuple):
     restart_attempt: int
     """Restarts of the JobSet before the pod was created; it orders pods that were created in the same second."""
     creation_timestamp: str
-    """By the clock of the API server."""
+    """The creation time, by the clock of the API server."""
 
 
 def place_of(pod: Mapping[str, Any]) -> Place:

@@ -15,7 +15,7 @@ ANY_QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
     r"([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
-"""As the schemas of Kubernetes have it, with exponents of any size."""
+"""The pattern of quantities in the schemas of Kubernetes, with exponents of any size."""
 QUANTITY: Final = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$"
 """What is as large as exponents of two digits allow is refused where amounts are read."""
 NUMBER_OF_PROCESSES: Final = "^(auto|cpu|gpu|[1-9][0-9]*)$"

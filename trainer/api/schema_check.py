@@ -125,7 +125,7 @@ class SchemaNode:
     """JSON type; `int-or-string`; or "" for any type."""
     properties: dict[str, SchemaNode] = field(default_factory=dict)
     values: SchemaNode | None = None
-    """Of a map."""
+    """The schema of the values, if it is a map."""
     items: SchemaNode | None = None
     is_open: bool = False
     """Whether unknown fields are allowed."""

@@ -63,7 +63,7 @@ def printable(text: str) -> str:
 
 
 def escaped(line: str) -> str:
-    """The same for a line whose blanks matter, such as one of a log."""
+    """Like `printable`, for a line whose blanks matter, such as one of a log."""
     return line if line.isprintable() else "".join(map(_visible, line.expandtabs()))
 
 

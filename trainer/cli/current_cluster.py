@@ -60,7 +60,7 @@ class ConnectedCluster:
     client: Client
     """Its users see TrainJobs and runtimes in the form of the model, whichever version the cluster serves."""
     namespace: str
-    """That of the context."""
+    """The namespace of the context."""
     served: Served
     """The version that the cluster serves."""
     server: str = ""

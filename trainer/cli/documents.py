@@ -62,9 +62,9 @@ class Document:
     """One object."""
 
     resource: Resource
-    """Of the model, also for an object of v1alpha1."""
+    """The resource of the model, also for an object of v1alpha1."""
     obj: Object
-    """As its author wrote it."""
+    """The object as its author wrote it."""
     place: str = ""
     """Where it was read, such as `job.yaml, document 2`."""
 

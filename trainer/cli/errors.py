@@ -14,11 +14,11 @@ class ExitCode(IntEnum):
     BAD_INPUT = 2
     """Arguments or files are wrong: running the same command again fails again."""
     WAITING = 3
-    """Of `trainer explain`: something holds the job."""
+    """`trainer explain`: the job waits for something."""
     JOB_FAILED = 4
-    """Of `trainer explain`: the job has failed."""
+    """`trainer explain`: the job has failed."""
     TIMEOUT = 124
-    """As timeout(1)."""
+    """The time is up; the exit code of timeout(1)."""
 
 
 class CommandError(Exception):

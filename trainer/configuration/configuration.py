@@ -106,7 +106,7 @@ class Configuration(ApiModel):
         return self.controller.ignored
 
     def without_servers(self) -> Configuration:
-        """The same for a manager that listens nowhere: no webhooks, no metrics, no probes, no posts of progress."""
+        """A copy for a manager that listens nowhere: no webhooks, no metrics, no probes, no posts of progress."""
         return self.model_copy(
             update={
                 "feature_gates": self.feature_gates | {TRAIN_JOB_STATUS.name: False},
@@ -117,7 +117,7 @@ class Configuration(ApiModel):
         )
 
     def effective(self) -> Configuration:
-        """The same, with every feature gate named."""
+        """A copy that names every feature gate."""
         return self.model_copy(update={"feature_gates": self.gates.effective()})
 
     def semantic_errors(self) -> Iterator[FieldError]:

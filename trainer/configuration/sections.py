@@ -260,7 +260,7 @@ class ClientConnectionConfiguration(ApiModel):
 
 
 _ALWAYS_OFFERED: Final = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-"""Those of TLS 1.3."""
+"""Cipher suites of TLS 1.3."""
 
 
 class TlsConfiguration(ApiModel):

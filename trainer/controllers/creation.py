@@ -85,7 +85,7 @@ class _Plan:
     runtime: FoundRuntime | None = None
     """To be kept as a snapshot; None if there is one already."""
     runtime_digest: str = ""
-    """Of the runtime that they were built on. Defaults to an unknown one."""
+    """Digest of the runtime that the objects were built on. Defaults to an unknown one."""
     is_whole: bool = True
     """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
     is_missing: bool = False

@@ -59,7 +59,7 @@ class Unread:
     """What could not be read, so that the answer may lack a cause."""
 
     what: str
-    """Such as `nodes`."""
+    """The kind of objects, such as `nodes`."""
     why: str
     """The answer of the API server."""
 

@@ -67,7 +67,7 @@ def crashes(snapshot: Snapshot) -> Iterator[Crash]:
 
 
 def present_crashes(snapshot: Snapshot) -> Iterator[tuple[str, Crash]]:
-    """Those that hold the training, each with its reason: a container that runs again may be well again."""
+    """The crashes that hold the training, each with its reason; a container that runs again may have recovered."""
     for crash in crashes(snapshot):
         if crash.end.get("reason") == _OUT_OF_MEMORY and (crash.is_waiting or _is_recent(snapshot, crash)):
             yield _OUT_OF_MEMORY, crash

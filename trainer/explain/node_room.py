@@ -38,7 +38,7 @@ class Misfit:
     """Why no node takes a pod, even if it were empty."""
 
     text: str
-    """As a part of a sentence."""
+    """The reason, as a part of a sentence."""
     remedy: str
 
 

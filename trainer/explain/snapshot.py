@@ -53,7 +53,7 @@ class Snapshot:
     logs: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """The last lines of logs, by pod and container."""
     position: QueuePosition | None = None
-    """That of the Workload."""
+    """The position of the Workload in its queue."""
     unread: tuple[Unread, ...] = ()
 
     @cached_property
@@ -77,12 +77,12 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """That of the TrainJob."""
+        """The name of the TrainJob."""
         return name_of(self.train_job)
 
     @property
     def namespace(self) -> str:
-        """That of the TrainJob and all its objects."""
+        """The namespace of the TrainJob and of all its objects."""
         return namespace_of(self.train_job)
 
     @property

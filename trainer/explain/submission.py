@@ -30,7 +30,7 @@ class PodPlan:
     replicated_job: str
     count: int
     spec: Object
-    """Of each pod."""
+    """The spec of each pod."""
     metadata: Object = field(default_factory=dict)
     """Labels and annotations of each pod. Default: none."""
 
@@ -51,9 +51,9 @@ class Inventory:
     quotas: Sequence[Object] = ()
     limit_ranges: Sequence[Object] = ()
     runtime_classes: Mapping[str, Object] | None = None
-    """By name, those that pods ask for."""
+    """The RuntimeClasses that pods ask for, by name."""
     refusals: Sequence[DryRunRefusal] = ()
-    """Of dry runs."""
+    """What the API server refused in dry runs."""
     missing: Sequence[tuple[Subject, str]] = ()
     """Objects that pods name and that are not there, each with the field that names it."""
     unread: tuple[Unread, ...] = ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORKLOADS = tuple(Resource("kueue.x-k8s.io", version, "workloads", "Workload") for version in ("v1beta2", "v1beta1"))
 """Kueue's, newest version first."""
 LOCAL_QUEUES = Resource("visibility.kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
-"""Of Kueue's visibility API, whose subresource `pendingworkloads` has positions."""
+"""LocalQueues of Kueue's visibility API, whose subresource `pendingworkloads` has positions."""
 QUEUE = "kueue.x-k8s.io/queue-name"
 """Kueue's label of a queued job."""
 JOB_UID = "kueue.x-k8s.io/job-uid"

@@ -39,7 +39,7 @@ class Keyring:
     """Everything that a server needs to be recognised, now and when its certificate has been renewed."""
 
     authorities: tuple[x509.Certificate, ...]
-    """Those that are trusted; the first one signs, the others have signed what may still be shown."""
+    """The trusted authorities; the first one signs, the others have signed certificates that may still be in use."""
     authority_key: PrivateKey = field(repr=False)
     """Key of the first authority."""
     certificate: x509.Certificate
@@ -87,7 +87,7 @@ class Keyring:
         return next((authority for authority in self.authorities if _has_signed(authority, self.certificate)), None)
 
     def with_certificate(self, names: Iterable[str], lifetime: timedelta, now: datetime) -> Keyring:
-        """The same with a new certificate, signed by the first authority; not valid for longer than that."""
+        """A copy with a new certificate, signed by the first authority and valid no longer than it."""
         key = ec.generate_private_key(ec.SECP256R1())
         authority = self.authorities[0]
         certificate = (
@@ -103,12 +103,12 @@ class Keyring:
         return replace(self, certificate=certificate, key=key)
 
     def with_authority(self, name: str, lifetime: timedelta, now: datetime) -> Keyring:
-        """The same with one more authority, which signs from now on; what is there is trusted further on."""
+        """A copy with a new authority that signs from now on; the present authorities stay trusted."""
         authority, key = new_authority(name, lifetime, now)
         return replace(self, authorities=(authority, *self.authorities), authority_key=key)
 
     def without_old_authorities(self) -> Keyring:
-        """The same with the first authority alone."""
+        """A copy with the first authority alone."""
         return replace(self, authorities=self.authorities[:1])
 
 

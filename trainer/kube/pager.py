@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.kube.selection import Selection
 
 PAGE_SIZE = 500
-"""As client-go: large enough for throughput."""
+"""Objects per page, as in client-go."""
 
 PAGE_BYTES = 4 << 20
 """Pages of larger objects shrink to about so much, so that none is slow to send, to hold or to decode."""

@@ -40,7 +40,7 @@ class Speaker(IntEnum):
     NONE = 0
     FIRST_NODE = 1
     LAUNCHER = 2
-    """Of an MPI training, whose nodes only run an SSH server."""
+    """The launcher of an MPI training, whose nodes only run an SSH server."""
 
 
 def speaker_of(pod: Object, training_job: str) -> Speaker:

@@ -60,7 +60,7 @@ class Series:
     """The last samples of one metric, the oldest first."""
 
     name: str
-    """As the training calls it."""
+    """The name that the training uses."""
     kind: SeriesKind
     samples: tuple[Sample, ...]
     """Never empty."""

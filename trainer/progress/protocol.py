@@ -80,7 +80,7 @@ class Message:
     train_metrics: Mapping[str, str] | None = None
     """Numbers by name, with the digits as they were printed."""
     eval_metrics: Mapping[str, str] | None = None
-    """As `train_metrics`, measured on the evaluation data."""
+    """Like `train_metrics`, measured on the evaluation data."""
     dropped: tuple[FieldError, ...] = ()
     """Errors of the values that break a rule, at most `DROPPED_LIMIT`; each has at most a few hundred characters, all
     printable."""

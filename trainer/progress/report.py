@@ -77,7 +77,7 @@ _RETRY_SECONDS = 1.0
 """Seconds for which a write to a full, non-blocking stdout is retried."""
 _WARNINGS_LIMIT = 20
 _METRIC_LIMIT = 10 ** (_TEXT_LIMIT - 1)
-"""Of integers, so that they with their sign have few enough characters; no float has so many."""
+"""Limit of integers, whose text with its sign must not be too long; no float has so many characters."""
 
 _log = logging.getLogger("trainer.report")
 _warned: set[str] = set()

@@ -40,7 +40,7 @@ class MetricSamples:
     """Collects samples from a log, line by line."""
 
     series: dict[MetricId, list[Sample]] = field(default_factory=dict)
-    """By metric, in the order of the log."""
+    """The samples by metric, in the order of the log."""
     messages: int = 0
     """Number of messages, those without metrics included."""
     rejected: int = 0

@@ -142,7 +142,7 @@ class _Watched:
     last: Message = field(default_factory=Message)
     """The newest value of each field."""
     time: Instant | None = None
-    """Of the message with the last progress."""
+    """The time of the message with the last progress."""
 
     def remaining(self, now: float) -> float:
         """Seconds until the training counts as stalled."""

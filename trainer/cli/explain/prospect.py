@@ -65,7 +65,7 @@ class Prospect:
 
     @property
     def namespace(self) -> str:
-        """That of the TrainJob."""
+        """The namespace of the TrainJob."""
         return namespace_of(self.document.obj)
 
     @property

@@ -28,7 +28,7 @@ _LABEL = 13
 _NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
 """The status at which a condition of ours matters; others matter when they are True."""
 _RESUMED_BY_OTHERS = ("Suspended", "False")
-"""Of a TrainJob whose spec.suspend is true: its pods run nevertheless."""
+"""Shown for a TrainJob whose spec.suspend is true although its pods run."""
 _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 

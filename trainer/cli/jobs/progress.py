@@ -40,7 +40,7 @@ class TrainingProgress:
     remaining_seconds: int | None = None
     """Until the end of the training."""
     remaining: str = ""
-    """The same for people, such as `about 45 minutes`; empty when unknown."""
+    """The remaining time for people, such as `about 45 minutes`; empty when unknown."""
     step: int | None = None
     total_steps: int | None = None
     epoch: int | None = None
@@ -203,7 +203,7 @@ def short_value(text: str) -> str:
 
 
 def in_room(texts: Iterable[str], room: int | None) -> str:
-    """As many whole texts as fit into `room` cells; None: all."""
+    """Join as many whole texts as fit into `room` cells; None: all."""
     shown = ""
     for text in texts:
         longer = f"{shown}  {text}" if shown else text

@@ -31,7 +31,7 @@ class RuntimeLine:
     kind: str
     """ClusterTrainingRuntime, which a runtimeRef without kind means, or TrainingRuntime."""
     framework: str
-    """By its label; empty if it has none."""
+    """The framework that its label names; empty without one."""
     nodes: int
     """The default of a TrainJob."""
     support: str
@@ -85,7 +85,7 @@ def runtimes(
 
 
 async def list_runtimes(client: Client, namespace: str, now: datetime) -> list[RuntimeLine]:
-    """Those of the cluster and then those of the namespace, each by name."""
+    """List the ClusterTrainingRuntimes and then the TrainingRuntimes of the namespace, each sorted by name."""
     found: list[RuntimeLine] = []
     for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
         objects = await list_served(client, resource, where)

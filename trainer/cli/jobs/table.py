@@ -32,7 +32,7 @@ class JobTable:
     """Lays out TrainJobs in columns, which never become narrower, so that later lines fit below earlier ones."""
 
     width: int | None = None
-    """Of the terminal, which limits the metrics. None: no limit."""
+    """Width of the terminal, which limits the metrics; None: no limit."""
     with_namespace: bool = False
     """Whether the first column is the namespace."""
     is_wide: bool = False

@@ -93,7 +93,7 @@ def _rank(ranked: tuple[JobState, Object]) -> tuple[object, ...]:
 
 
 def _summary(states: Sequence[JobState]) -> Text:
-    """Such as `7 TrainJobs: 4 Running, 2 Pending, 1 Failed`."""
+    """The line above the table, such as `7 TrainJobs: 4 Running, 2 Pending, 1 Failed`."""
     text = Text(f"{len(states)} TrainJob{'' if len(states) == 1 else 's'}", style="bold")
     counts = Counter(state.word for state in states)
     for number, (word, count) in enumerate(counts.items()):

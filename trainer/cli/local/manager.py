@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 _HOST: Final = "127.0.0.1"
 _IMAGE: Final = "trainer-operator"
-"""Of the manager; the dev cluster pulls none, and its containers have this package."""
+"""Image of the manager; the dev cluster pulls no images, and its containers have this package."""
 _TRUSTED_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 ACCOUNT: Final = "trainer-controller-manager"
 NAMESPACE: Final = "trainer-system"
-"""Of its ServiceAccount, its lease and its certificates, as with config/default."""
+"""Namespace of the manager's ServiceAccount, lease and certificates, as in config/default."""
 _TOKEN_SECONDS: Final = 365 * 24 * 3600
 """Every start of the manager makes a new token; on a laptop it does not run for a year."""
 _RBAC: Final = "rbac.authorization.k8s.io"

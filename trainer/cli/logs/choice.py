@@ -95,7 +95,7 @@ class LogChoice:
 
 
 def newest_runs(containers: Sequence[StartedContainer], pods: Sequence[Object]) -> list[StartedContainer]:
-    """Of containers of the same name on the same node the one in the newest pod."""
+    """Of the containers of one name on one node, keep the one in the newest pod."""
     recency = {uid_of(pod): recency_of(pod) for pod in pods}
     newest: dict[str, StartedContainer] = {}
     for container in containers:

@@ -44,7 +44,7 @@ class Finding:
     """One error or warning about a document."""
 
     place: str
-    """Such as `job.yaml, document 2`."""
+    """Where the document stands, such as `job.yaml, document 2`."""
     subject: str
     """The object, such as `TrainJob demo`; "" if unknown."""
     severity: Severity

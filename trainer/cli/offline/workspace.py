@@ -52,7 +52,7 @@ DEFAULT_NAMESPACE = "default"
 """Namespace of objects that name none, without a cluster."""
 
 _SUFFIX = "xxxxx"
-"""As long as the suffix that a server adds to `metadata.generateName`."""
+"""Length of the suffix that a server adds to `metadata.generateName`."""
 
 
 class Workspace:

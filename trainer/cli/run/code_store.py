@@ -42,7 +42,7 @@ class CodeStore:
     uri: str
     """Without a slash at its end."""
     secret: str | None = None
-    """With which nodes read a bucket. Default: none, they have an identity."""
+    """The Secret with which nodes read a bucket. Default: none, they use the identity of their service account."""
 
     @property
     def claim(self) -> str:
@@ -75,7 +75,7 @@ class StoredCode:
 
     @property
     def options(self) -> list[str]:
-        """Those of start.py."""
+        """The options of start.py that name the archive."""
         if not self.store.claim:
             return ["--fetch", self.uri, self.digest]
         path = PurePosixPath(_CLAIM_MOUNT, unquote(urlsplit(self.uri).path).lstrip("/"), ARCHIVE)
@@ -90,7 +90,7 @@ class StoredCode:
 
     @property
     def mount(self) -> Object:
-        """Of the volume; nodes only read."""
+        """The read-only mount of the volume."""
         path = _CLAIM_MOUNT if self.store.claim else _SECRET_MOUNT
         return {"name": _VOLUME, "mountPath": path, "readOnly": True}
 

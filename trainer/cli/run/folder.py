@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PROJECT = "pyproject.toml"
 MOST_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024
-"""Of all files before they are compressed: what is larger never fits afterwards, and is not read."""
+"""Limit of the bytes of all files before compression; a larger folder would not fit afterwards, and is not read."""
 _LARGEST = 5
 """Files that the error about a folder that is too large names."""
 _SECRETS = frozenset({".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials", "kubeconfig"})

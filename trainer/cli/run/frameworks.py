@@ -58,7 +58,7 @@ class ChosenRuntime:
     obj: Object
     kind: str
     framework: str
-    """By its label; empty if it has none."""
+    """The framework that its label names; empty without one."""
 
     @property
     def name(self) -> str:

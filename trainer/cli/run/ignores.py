@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IGNORE_FILE = ".trainerignore"
-"""As .gitignore, in any folder; what it says counts before what git ignores."""
+"""Name of the ignore file, in the format of .gitignore, in any folder; it takes precedence over git's."""
 _FILES = (IGNORE_FILE, ".gitignore")
 _MADE_BY_TOOLS = frozenset(
     {

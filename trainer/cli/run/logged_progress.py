@@ -87,7 +87,7 @@ class LoggedSteps:
 
     @property
     def steps(self) -> tuple[StepProgress, ...]:
-        """Those that have started, in the order in which they run."""
+        """The steps that have started, in the order in which they run."""
         started = [(name, state) for name in STEP_FIELDS if (state := self._states.get(name)) and state.started]
         return tuple(StepProgress(name, _word(state), self._progress_of(name)) for name, state in started)
 

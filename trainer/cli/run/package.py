@@ -48,7 +48,7 @@ class CodePackage:
 
     @property
     def digest(self) -> str:
-        """Of the content, so that other code has another name."""
+        """Digest of the content, so that other code has another name."""
         digest = hashlib.sha256()
         for key, value in sorted({**self.binary, **{key: text.encode() for key, text in self.data.items()}}.items()):
             digest.update(f"{key} {len(value)} ".encode())
@@ -68,7 +68,7 @@ class CodePackage:
         }
 
     def config_map_name(self, train_job: str) -> str:
-        """Of `config_map`."""
+        """The name of `config_map`."""
         return f"{train_job}-code-{self.digest}"
 
 

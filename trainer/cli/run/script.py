@@ -47,9 +47,9 @@ class ScriptOptions:
     code_from: str | None = None
     """A repository that nodes fetch the code from: `git+https://HOST/REPOSITORY@REVISION`."""
     code_store: str | None = None
-    """Where code goes that does not fit a ConfigMap."""
+    """A bucket or claim for code that does not fit a ConfigMap."""
     code_secret: str | None = None
-    """With which the nodes read it."""
+    """The Secret with which nodes read it."""
     runtime: str | None = None
     name: str | None = None
     nodes: int | None = None

@@ -31,7 +31,7 @@ _AUTHOR: Final = f"{TRAIN_JOBS.group}/run"
 _LONGEST_STEM = 40
 _LONGEST_NAME = 63
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Those of names that a server generates."""
+"""The letters of names that a server generates."""
 
 
 @dataclass(frozen=True, slots=True)

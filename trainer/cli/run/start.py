@@ -171,7 +171,7 @@ def clone(url: str, commit: str) -> None:
 
 
 def git_environment() -> dict[str, str]:
-    """That of this process; git asks nobody for a password."""
+    """The environment of this process, with password prompts of git switched off."""
     return {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
 
 

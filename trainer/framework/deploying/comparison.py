@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     be as long as all fields below it together."""
 
 _LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topologyKey")
-"""By which server-side apply tells apart the items of lists in the kinds that we build."""
+"""The keys by which server-side apply identifies the items of lists in the kinds that we build."""
 
 _DEEPEST = 64
 """Depth to which objects are compared; no field of a Kubernetes object is as deep."""

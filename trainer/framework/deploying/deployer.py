@@ -98,7 +98,7 @@ class Deployer:
         self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
 
     def missing(self, components: Iterable[Component]) -> list[Component]:
-        """Those that are not in the cache: they were never created, have been deleted, or are too new."""
+        """The components whose objects are not in the cache: never created, deleted, or too new."""
         missing: list[Component] = []
         for component in components:
             if component.generated is not None:
@@ -359,7 +359,7 @@ class Deployer:
 
 
 def workload_of(components: Iterable[Component]) -> list[Component]:
-    """Those that run pods; all of them where none says so."""
+    """The components that run pods; all of them where none says so."""
     components = list(components)
     return [component for component in components if component.runs_pods] or components
 

@@ -84,7 +84,7 @@ class Component:
     plugin: str = ""
     """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""
     runtime_digest: str = ""
-    """Of what runs pods: the runtime that it was built on; the controller fills it in. Defaults to nothing new."""
+    """Digest of the runtime that a component with pods was built on; the controller sets it. Defaults to none."""
 
     def __post_init__(self) -> None:
         resource, obj = self.resource, self.object

@@ -40,7 +40,7 @@ class Conventions:
 
     @classmethod
     def of(cls, train_job: TrainJob) -> Conventions:
-        """Those of the version that the cluster serves."""
+        """The conventions of the API version that the cluster serves."""
         return V1ALPHA1 if train_job.api_version.endswith("/v1alpha1") else V2ALPHA1
 
 

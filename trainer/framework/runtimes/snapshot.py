@@ -165,7 +165,7 @@ class KeptSnapshots:
         self._size = 0
 
     def metadata(self, train_job: TrainJob) -> CachedObject | None:
-        """That of the snapshot of the TrainJob; None if the cache shows none that belongs to it."""
+        """The metadata of the TrainJob's snapshot; None if the cache has none that belongs to it."""
         snapshot = self._lister.peek(snapshot_key(train_job))
         owner = snapshot.controller if snapshot is not None else None
         return snapshot if owner is not None and owner.uid == train_job.metadata.uid else None

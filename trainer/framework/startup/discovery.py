@@ -70,13 +70,13 @@ class AvailablePlugin:
     """A plugin that could be enabled; its code is not imported yet."""
 
     name: str
-    """That of its entry point."""
+    """The name of its entry point."""
     load: Callable[[], object]
     """Imports its code and returns its factory; raises whatever the import raises."""
     package: str = ""
     """The distribution package that it comes from. Defaults to this one."""
     version: str = ""
-    """Of the package."""
+    """The version of its package."""
 
     @property
     def origin(self) -> str:

@@ -48,7 +48,7 @@ class Creation:
     is_whole: bool = True
     """Whether the cluster has everything that the TrainJob asks for; people are warned otherwise. Defaults to yes."""
     runtime_digest: str = ""
-    """Of the runtime that they are built on (`framework.snapshot.digest_of`). Defaults to nothing new."""
+    """Digest of the runtime that the objects are built on (`framework.snapshot.digest_of`). Defaults to none."""
     is_resumed: bool = False
     """Whether they run although the TrainJob is suspended, since somebody else has resumed them. Defaults to no."""
 
@@ -74,7 +74,7 @@ class Observation:
     log: tuple[str, ...] = ()
     """The last lines of the log of the container that failed. Defaults to none."""
     errors: tuple[Exception, ...] = ()
-    """Of plugins; the condition Created shows them as well. Defaults to none."""
+    """Errors of plugins; the condition Created shows them as well. Defaults to none."""
     requeue_after: float | None = None
     """Seconds after which the TrainJob is reconciled again. Defaults to waiting for a change."""
 
@@ -86,7 +86,7 @@ def is_finished(train_job: TrainJob) -> bool:
 
 
 def has_ended(train_job: Mapping[str, Any]) -> bool:
-    """The same of a TrainJob as JSON."""
+    """Whether a TrainJob, as JSON, is complete or failed."""
     return is_condition_true(train_job, ConditionType.COMPLETE) or is_condition_true(train_job, ConditionType.FAILED)
 
 

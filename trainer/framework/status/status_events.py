@@ -96,7 +96,7 @@ def _is_partly_applied(condition: Condition, seen: Observation) -> bool:
 
 
 def _tail(log: Sequence[str]) -> list[str]:
-    """As many whole lines from the end as an event has room for, at least the last one."""
+    """The last whole lines that fit into an event, at least one."""
     kept: list[str] = []
     for line in reversed(log):
         if kept and len("\n".join([line, *kept]).encode()) > _LOG_LIMIT:

@@ -25,7 +25,7 @@ class ServedDirectories:
     port: int
     """0 for a free one."""
     directories: Mapping[str, Path]
-    """By the name of the repository or bucket."""
+    """The served directories, by the name of the repository or bucket."""
 
 
 def parse_directories(

@@ -12,7 +12,7 @@ class ListType(StrEnum):
     """How two versions of a list are merged (`x-kubernetes-list-type`)."""
 
     ATOMIC = "atomic"
-    """As one value."""
+    """The list is one value."""
     SET = "set"
     """Scalars, each once."""
     MAP = "map"

@@ -235,7 +235,7 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
 
 
 def _share(meta: ObjectMeta) -> ObjectMeta:
-    """The same metadata, whose strings that thousands of objects have in common exist once."""
+    """A copy of the metadata that shares the strings which thousands of objects have in common."""
     labels, owners = meta.labels, meta.owner_references
     return ObjectMeta(
         meta.name,

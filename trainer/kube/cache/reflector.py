@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 RETRY = Backoff(initial=0.8, maximum=30.0, jitter=1.0)
-"""As client-go: at the ceiling one client asks a failing server about once in 45 s."""
+"""The backoff of client-go's reflector: at its maximum a client asks a failing server about once in 45 s."""
 
 RETRY_RESET = 120.0
 """Seconds without a failure after which the next pause is the shortest again."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 CACHE_SYNC_TIMEOUT = 120.0
-"""As controller-runtime: long enough for large lists, short enough for somebody to see why nothing happens."""
+"""Seconds until the caches must have synced, as in controller-runtime; long enough for large lists."""
 
 
 class Controller:

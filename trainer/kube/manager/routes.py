@@ -28,7 +28,7 @@ class HttpRequest:
     """What somebody asks for."""
 
     path: str
-    """As it was sent, without the query."""
+    """The path as it was sent, without the query."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """What stands for the placeholders of the path, decoded. Default: none."""
     query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

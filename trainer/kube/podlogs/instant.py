@@ -17,7 +17,7 @@ class Instant(NamedTuple):
     seconds: int
     """Since 1970-01-01T00:00:00Z."""
     nanoseconds: int = 0
-    """Of the second: 0 to 999,999,999. Default: 0, a whole second."""
+    """Nanoseconds within the second, 0 to 999,999,999. Default: 0."""
 
     @classmethod
     def parse(cls, text: str) -> Instant | None:

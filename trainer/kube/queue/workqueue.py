@@ -37,7 +37,7 @@ LOW_PRIORITY = -100
 """For keys of the initial list and of objects that have not changed, so that fresh changes pass their backlog."""
 
 RETRY = Backoff(initial=0.005, maximum=1000.0)
-"""As controller-runtime: a glitch is over at once, a lasting failure costs one request in a quarter of an hour."""
+"""The backoff of controller-runtime's work queue: 5 ms, doubling to about a quarter of an hour."""
 
 _TURN = 0.001
 """Seconds for which getters that never have to wait may keep the event loop, before other tasks get a turn."""

@@ -43,7 +43,7 @@ _KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 15), (socket.TCP
 """HTTP/1.1 has no ping: this finds a dead peer of an idle watch within 90 s."""
 
 _HEADER = struct.Struct("!BxxH")
-"""Of a TLS record (RFC 8446, section 5.1): its kind and, after its version, its length."""
+"""The header of a TLS record (RFC 8446, section 5.1): its type and, after its version, its length."""
 _KINDS = range(20, 25)
 
 _BUFFER_SIZE = READ_SIZE + _HEADER.size + _LONGEST_RECORD

@@ -54,7 +54,7 @@ class CaBundle:
 
     @property
     def pem(self) -> bytes:
-        """Those of the moment."""
+        """The certificates of the moment."""
         return self._pem
 
     def set(self, pem: bytes) -> None:

@@ -70,7 +70,7 @@ class HttpServerOptions:
     port: int
     """0 takes a free one, see `HttpServer.address`."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """Of time and size. Default: those of its class."""
+    """Limits of time and size. Default: those of its class."""
     tls: ssl.SSLContext | None = None
     """For HTTPS. Default: None, plain HTTP."""
 

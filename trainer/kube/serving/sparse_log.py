@@ -65,6 +65,6 @@ class PeerLog(logging.LoggerAdapter[logging.Logger]):
         self.complain(f"{str(msg) % args}: {exc_info}")
 
     def debug(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
-        """The same, where aiohttp takes it for usual; it is silent about all else."""
+        """A request that could not be read, which aiohttp logs at level DEBUG; its other messages are dropped."""
         if exc_info is not None:
             self.exception(msg, *args, exc_info=exc_info)

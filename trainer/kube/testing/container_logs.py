@@ -33,7 +33,7 @@ class _Line:
 
     @property
     def stamp(self) -> bytes:
-        """As a kubelet writes it: always with nine digits."""
+        """The timestamp as a kubelet writes it, always with nine digits."""
         if self.instant is None:
             return b""
         return f"{self.instant.second[:-1]}.{self.instant.nanoseconds:09}Z ".encode()
@@ -143,7 +143,7 @@ class LogDelivery:
     """How the logs of one client come through."""
 
     cuts: deque[Cut] = field(default_factory=deque)
-    """Of the streams to come, in the order in which they are opened."""
+    """Where the next streams end, in the order in which they are opened."""
     fragmenting: Random | None = None
 
     def fragments(self, text: bytes) -> Iterator[bytes]:

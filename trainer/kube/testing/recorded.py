@@ -28,7 +28,7 @@ class RecordedRequest:
     """Object or patch as it was sent; the options of a list, watch, deletion or log."""
     field_manager: str = ""
     selection: Selection | None = None
-    """Of a list, a watch or a deletion of many; None for all others."""
+    """The selection of a list, a watch or a deletion of a collection; None for all others."""
     time: float = 0.0
     """When it arrived, by the monotonic time of the fake's clock."""
 

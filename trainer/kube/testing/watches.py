@@ -70,7 +70,7 @@ class Delivery:
     next_mishap: Callable[[], Mishap | None]
     """What happens to the next event; None lets it through."""
     horizons: dict[Collection, int] = field(default_factory=dict)
-    """Of held collections: the last resource version that watches may send."""
+    """The last resource version that watches may send, by held collection."""
 
     def end(self, collection: Collection) -> int:
         """Index behind the last change that may be sent."""

@@ -31,12 +31,12 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
     """What the API server sends (admission.k8s.io/v1 AdmissionRequest)."""
 
     uid: str
-    """Of this one call of this webhook, not of the object; log events carry it as `request_id`."""
+    """UID of this one call of this webhook, not of the object; log events carry it as `request_id`."""
     operation: Operation
     resource: Resource
     """Group, version, plural and kind of what the object was converted to for this webhook."""
     subresource: str
-    """Such as `status`; "" is the object itself."""
+    """The subresource, such as `status`; "" is the object itself."""
     name: str
     """"" when the server makes the name from `metadata.generateName` after mutating admission."""
     namespace: str
@@ -61,7 +61,7 @@ class AdmissionResponse(msgspec.Struct, frozen=True):
     status_code: int = 200
     """HTTP status for the client of the API server when it is not allowed. Default: 200."""
     reason: str = ""
-    """Such as `Invalid` (metav1.StatusReason). Default: none."""
+    """A metav1.StatusReason, such as `Invalid`. Default: none."""
     message: str = ""
     """The client sees it after `admission webhook "NAME" denied the request: `. Default: none."""
     causes: tuple[FieldError, ...] = ()

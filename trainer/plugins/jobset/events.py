@@ -148,7 +148,7 @@ def has_events(reader: Reader, resource: Resource, key: ObjectKey, reason: str =
 
 
 def with_events(reader: Reader, resource: Resource, keys: Collection[ObjectKey], reason: str = "") -> set[ObjectKey]:
-    """Those of the objects, all of one namespace, that have an event; constant time when their namespace has none."""
+    """The objects, all of one namespace, that have an event; takes constant time when the namespace has none."""
     anything = ObjectKey(next((key.namespace for key in keys), ""), "")
     if not keys or not has_events(reader, resource, anything, reason):
         return set()

@@ -43,8 +43,8 @@ _FIELDS: dict[str, frozenset[tuple[str, str]]] = {
     "runtimeclass": frozenset({("", "runtimeClassName")}),
     "scheduler": frozenset({("", "schedulerName")}),
 }
-"""By kind, the fields that name an object, each with the member that contains it, "" for any (Kubernetes API
-reference, "Pod")."""
+"""The fields that name an object, by kind, each with the member that contains it, "" for any (Kubernetes API reference,
+"Pod")."""
 
 
 class Named(NamedTuple):

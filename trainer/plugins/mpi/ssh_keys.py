@@ -48,15 +48,15 @@ class KeyStyle:
     is_ecdsa: bool = False
     """Whether the key is one of ECDSA in OpenSSL's format, and not of Ed25519 in that of OpenSSH."""
     default_mode: int = _PRIVATE_MODE
-    """Of files that no mode is given for, which are none."""
+    """Mode of files without a mode of their own; there are none."""
     group_mode: int = _PRIVATE_MODE
-    """Of the private key where a group may read it, see `private_mode_in`."""
+    """Mode of the private key where a group may read it, see `private_mode_in`."""
     read_only: bool = True
     """Whether mounts are read-only."""
 
     @classmethod
     def of(cls, conventions: Conventions) -> KeyStyle:
-        """That of the version that the cluster serves."""
+        """The key style of the API version that the cluster serves."""
         return _OWN if conventions.has_extras else _RELEASED
 
     def private_mode_in(self, pod: Object, *, names_port: bool) -> int:
