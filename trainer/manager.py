@@ -240,7 +240,7 @@ def _status_server_access(configuration: Configuration, namespace: str, authorit
 def certificates_of(
     manager: Manager, configuration: Configuration, namespace: str
 ) -> FileCertificates | CertificateRotator | None:
-    """Where the certificate of all servers comes from.
+    """The source of the certificate of all servers.
 
     None without webhooks, status server and files: then no CA bundle is injected, and that of the metrics server is
     generated in memory.

@@ -18,7 +18,7 @@ BUILT_IN: Final = "x-built-in"
 """Keyword in the JSON schema of a model that stands for the schema of a built-in type."""
 
 _PACKED: Final = resources.files(__package__).joinpath("builtin_schemas.json.gz").read_bytes()
-"""Read here, because the first user may be on an event loop, which no file may keep waiting."""
+"""Read at import, because the first caller may run on an event loop, which must not block on a file."""
 
 
 def built_in(name: str) -> dict[str, Any]:

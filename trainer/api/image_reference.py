@@ -65,5 +65,5 @@ def _problem(image: str) -> str | None:
 
 
 def _is_host(part: str) -> bool:
-    """Whether what stands before the first slash names a registry, and not a part of the path on the usual one."""
+    """Whether the text before the first slash names a registry, and not a part of the path in the default registry."""
     return "." in part or ":" in part or part == "localhost" or part != part.lower()

@@ -65,9 +65,9 @@ def age_of(pod: Mapping[str, Any]) -> Age:
 
 
 def recency_of(pod: Mapping[str, Any]) -> tuple[Age, bool, str]:
-    """What decides between pods of the same place: the greatest is the present one.
+    """Sort key of pods of the same place: the pod with the greatest key is the present one.
 
-    Of two that were made in the same second it is that which goes on.
+    Of two pods that were created in the same second, a pod that goes on is greater than one that ends or has ended.
     """
     is_over = is_being_deleted(pod) or (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
     return age_of(pod), not is_over, name_of(pod)

@@ -39,7 +39,7 @@ def status_path(namespace: str, name: str) -> str:
 
 
 def status_audience(namespace: str, name: str) -> str:
-    """For whom the tokens must be made with which the pods of a TrainJob post their progress."""
+    """The audience of the tokens with which the pods of a TrainJob post their progress."""
     return f"trainer.kubeflow.org/v1alpha1/namespaces/{namespace}/trainjobs/{name}/status"
 
 

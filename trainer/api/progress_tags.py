@@ -10,11 +10,11 @@ import re
 from typing import Final
 
 TAG: Final = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
-"""What a line with a message begins with; version v2alpha1 of the TrainJob."""
+"""The tag at the beginning of a message, for version v2alpha1 of the TrainJob."""
 TAGS: Final = (TAG, "[trainer.kubeflow.org/v1alpha1/trainjob/trainerStatus]")
 """All tags that are understood; their messages are the same."""
 TAG_END: Final = b"/trainjob/trainerStatus]"
-"""What all tags share: searched for once instead of once per tag."""
+"""The common end of all tags, searched for once instead of once per tag."""
 
 _TAGS = tuple(tag.encode() for tag in TAGS)
 _TAG_LENGTH = len(_TAGS[0])
@@ -23,7 +23,7 @@ _NOTHING_SHOWN = re.compile(rb"(?:[ \t\v\f\r]|\x1b\[[0-9;?]*[A-Za-z])*")
 
 
 def payload_of(text: bytes) -> bytes | None:
-    """What follows the first tag of a line that counts; None if the line is no message."""
+    """The message of a line: what follows its first tag; None if the line is no message."""
     at = _find_tag(text, 0)
     if at < 0:
         return None
@@ -36,7 +36,7 @@ def payload_of(text: bytes) -> bytes | None:
 
 
 def without_message(text: bytes) -> bytes | None:
-    """What people read of a line: all of it, or the progress bar before a message; None if it is only a message."""
+    """A line without its message: all of it, or the progress bar before the message; None if it is only a message."""
     payload = payload_of(text)
     if payload is None:
         return text

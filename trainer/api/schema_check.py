@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _LONGEST_SHOWN: Final = 80
 _NO_FIELD: Final = "there is no such field here"
 _SUGGESTIONS: Final = 5
-"""Unknown fields that are compared with all that are known, which costs more than the rest of the check."""
+"""Limit of the unknown fields that get a suggestion: comparing one with all known fields costs more than the rest of
+the check."""
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
@@ -59,7 +60,7 @@ def text_of(path: Path) -> str:
 
 
 class EnoughFoundError(Exception):
-    """The limit of findings is reached, which ends the check."""
+    """Ends the check, because the limit of findings is reached."""
 
 
 class Findings:
@@ -260,7 +261,7 @@ class SchemaNode:
 
 
 def _accept(_value: Any, _path: Path, _errors: Findings) -> None:
-    """The check of what may be anything."""
+    """The check of a schema that accepts any value."""
 
 
 def compile_schema(schema: Mapping[str, Any]) -> SchemaNode:

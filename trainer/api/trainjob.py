@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 TRAIN_JOBS = Resource("trainer.kubeflow.org", "v2alpha1", "trainjobs", "TrainJob")
 
 TRAIN_JOB_CONTROLLER = "kubeflow.org/trainjob-controller"
-"""The value of `spec.managedBy` that is ours."""
+"""The value of `spec.managedBy` that names this controller."""
 
 
 def is_managed_here(train_job: Mapping[str, Any]) -> bool:
-    """Whether a TrainJob, as JSON, is ours to look after (`spec.managedBy`)."""
+    """Whether this controller manages a TrainJob, given as JSON (`spec.managedBy`)."""
     return ((train_job.get("spec") or {}).get("managedBy") or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
 
 

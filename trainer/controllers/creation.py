@@ -83,17 +83,17 @@ Created: TypeAlias = Stale | Deferred | Built | Failed
 class _Plan:
     components: list[Component]
     runtime: FoundRuntime | None = None
-    """To be kept as a snapshot; None if there is one already."""
+    """The runtime to store as a snapshot; None if there is a snapshot already."""
     runtime_digest: str = ""
     """Digest of the runtime that the objects were built on. Defaults to an unknown one."""
     is_whole: bool = True
-    """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
+    """Whether the plan has all objects of the TrainJob, so that other children are left over from an earlier build."""
     is_missing: bool = False
     """Whether the cache lacks one of them."""
     has_workload: bool = True
-    """Whether those that run pods exist, so that the training goes on even if the others cannot be applied."""
+    """Whether the objects that run pods exist, so that the training goes on even if the others cannot be applied."""
     note: str = ""
-    """For the message of the condition Created."""
+    """A note for the message of the condition Created."""
 
 
 class Creator:

@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 TIME_LIMIT = 2.0
 """Seconds for finding the container, and again for reading its log."""
 LINES = 10
-"""Lines that are kept; the end of a traceback says most."""
+"""Number of lines that are kept, enough for the end of a traceback."""
 _FACTOR = 16
 """The number of requested lines grows by this factor while too few of them are shown."""
 SIZE_LIMIT = 2048

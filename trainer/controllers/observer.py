@@ -44,7 +44,7 @@ class Observer:
         outcome: Outcome | None = None,
         errors: Sequence[BuildError] = (),
     ) -> Observation:
-        """What the status is derived from."""
+        """Observe what the status is derived from."""
         types = self._pipeline.condition_types
         report, report_errors = self._pipeline.status(train_job)
         errors = (*errors, *report_errors)
@@ -77,10 +77,12 @@ def _last_restart(train_job: TrainJob) -> str:
 
 
 SECONDS = 1.0
-"""Long enough for the other pods of a large job to get into the same trouble, short enough for people who wait."""
+"""Seconds that a problem must last: enough for the other pods of a large job to report the same, and short for people
+who wait."""
 
 _REMEMBERED = 4096
-"""TrainJobs with problems that are held back; the oldest goes first, and is reported later."""
+"""Limit of the TrainJobs whose problems are held back; the oldest is dropped first, and its problem is reported later.
+"""
 
 
 class Debounce:

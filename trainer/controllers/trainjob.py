@@ -217,7 +217,7 @@ def _stall_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
 
 
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:
-    """Snapshots never change, and this controller creates them."""
+    """Whether a snapshot was deleted; this controller makes all other changes of snapshots itself."""
     return new is None
 
 

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     _P = TypeVar("_P", bound=Plugin)
 
 _BUILD = PluginCall("the build failed, please report it")
-"""Lets only BuildErrors out of a build, so that a defect shows in its TrainJob and holds up no other."""
+"""Turns every error of a build into a BuildError, so that a defect is reported in its TrainJob alone."""
 
 
 class Pipeline:
@@ -211,7 +211,7 @@ class Pipeline:
     def _enforce(
         self, info: RuntimeInfo, train_job: TrainJob, step: Step = unobserved, guard: Guard | None = None
     ) -> None:
-        """What plugins and the environment of the TrainJob change, in the order of the phases."""
+        """Apply the changes of the plugins and of the TrainJob's environment, in the order of the phases."""
         for ml_policy, call in self._ml_policies:
             with guard(call) if guard else call:
                 ml_policy.enforce_ml_policy(info, train_job)
@@ -335,7 +335,7 @@ def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> Iterator[St
 
 
 def _check_child(component: Component, train_job: TrainJob, others: Mapping[tuple[Resource, ObjectKey], str]) -> None:
-    """Refuse what cannot be a child of the TrainJob, which has no name in a trial."""
+    """Refuse an object that cannot be a child of the TrainJob, which has no name in a trial."""
     kind, name = component.resource.kind, name_of(component.object)
     namespace = train_job.metadata.namespace or ""
     if not name and train_job.metadata.name:

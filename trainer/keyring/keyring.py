@@ -43,7 +43,7 @@ class Keyring:
     authority_key: PrivateKey = field(repr=False)
     """Key of the first authority."""
     certificate: x509.Certificate
-    """What the server shows."""
+    """The certificate that the server shows."""
     key: PrivateKey = field(repr=False)
     """Key of the certificate."""
 

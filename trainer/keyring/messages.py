@@ -1,4 +1,4 @@
-"""What the process that makes keys is asked, and what it answers."""
+"""Question to the process that makes keys, and its answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY = "ca.crt", "ca.key", "tls.crt", "tls.
 
 @dataclass(frozen=True, slots=True)
 class KeyringQuestion:
-    """What is due?"""
+    """The question which keys and certificates have to be made."""
 
     stored: Mapping[str, bytes] = field(repr=False)
     """Contents of the Secret; empty if there is none."""
@@ -25,15 +25,15 @@ class KeyringQuestion:
 
 @dataclass(frozen=True, slots=True)
 class KeyringAnswer:
-    """What the Secret is to hold, and when to ask again."""
+    """The contents of the Secret, and when to ask again."""
 
     data: Mapping[str, bytes] | None = field(repr=False)
     """Contents of the Secret; None as long as it may stay as it is."""
     reasons: tuple[str, ...]
-    """What was done, step by step, for the log."""
+    """The steps that were done, for the log."""
     unusable: str
     """Why the contents that were stored cannot be used; "" if they can, or there are none."""
     next_step: datetime
-    """Until then nothing else is due, if the Secret holds this and the names are the same."""
+    """The time of the next renewal, if the Secret holds this data and the names stay the same."""
     expiry: datetime
     """When the certificate expires."""

@@ -45,11 +45,11 @@ class Renewal:
 
     keyring: Keyring
     reasons: tuple[str, ...]
-    """What was done, step by step, for the log."""
+    """The steps that were done, for the log."""
 
 
 def answer(question: KeyringQuestion) -> KeyringAnswer:
-    """What is due by what a Secret holds."""
+    """The answer to what has to be renewed, by the contents of a Secret."""
     present, unusable = None, ""
     if question.stored:
         try:

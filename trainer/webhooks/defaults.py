@@ -49,7 +49,7 @@ class PresentRuntimes(Protocol):
     """Finds runtimes without a TrainJob."""
 
     async def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        """The runtime of today; None where there is none.
+        """The live runtime; None where there is none.
 
         Raises:
             BuildError: it cannot be read.

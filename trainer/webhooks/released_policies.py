@@ -1,4 +1,4 @@
-"""What the released Trainer refuses of a TrainJob because of the policies of its runtime."""
+"""Errors for which the released Trainer refuses a TrainJob because of the policies of its runtime."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-crit
 
 
 def policy_errors(spec: Object, runtime: Runtime, devices_of: DevicesOf) -> Iterator[FieldError]:
-    """What does not fit the policies of the runtime.
+    """The errors of a TrainJob that does not fit the policies of the runtime.
 
     Args:
         spec: of a TrainJob, which may be wrong in any way.
@@ -179,7 +179,7 @@ def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob], devices_of: 
 
 
 def _resources(trainer: Object, jobs: dict[str, ReplicatedJob]) -> tuple[Object, Object]:
-    """What a node has, and the spec of its pod: the resources of the runtime, with those of the TrainJob."""
+    """The resources of a node, those of the runtime merged with those of the TrainJob, and the spec of its pod."""
     nodes = [job for job in jobs.values() if job.name == NODE or _ancestor(job) == Ancestor.TRAINER]
     node = next((job for job in nodes if NODE in containers_of(job)), None)
     own = mapping_at(containers_of(node)[NODE], "resources") if node else {}

@@ -75,7 +75,7 @@ def _on_trial(runtime: Runtime, pipeline: Pipeline) -> Review:
 
 
 def _of_runtime(error: FieldError) -> Iterator[FieldError | AdmissionWarning]:
-    """What an error on trial means for the runtime: nothing if a TrainJob can avoid it, such as a missing image."""
+    """The error of the runtime that an error on trial shows; None if a TrainJob can avoid it, as a missing image."""
     if error.code == CLUSTER_LACKS:
         yield AdmissionWarning(error.path, f"{error.detail}; no TrainJob can run on this runtime until then")
     elif error.origin or error.reason == INTERNAL:

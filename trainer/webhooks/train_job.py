@@ -168,7 +168,7 @@ def _ignored_operator(path: str, command: list[str] | None) -> Iterator[Admissio
 
 
 def quantity_warnings(obj: Object) -> Iterator[str]:
-    """What to write instead of a quantity such as 200MB.
+    """Warnings that say what to write instead of a quantity such as 200MB.
 
     The API server checks the schema before it calls the validating webhook, and says only which pattern does not match;
     the warnings of the mutating webhook are shown with that.

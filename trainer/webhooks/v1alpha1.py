@@ -194,7 +194,7 @@ def _trial_warnings(obj: Object, model: Object, runtime: Runtime, pipeline: Pipe
 
 
 def _fit_errors(obj: Object, runtime: Runtime, pipeline: Pipeline) -> Iterator[FieldError]:
-    """What does not fit the runtime."""
+    """The errors of a TrainJob that does not fit the runtime."""
     spec = mapping_at(obj, "spec")
     jobs = {job.name: job for job in runtime.spec.template.spec.replicated_jobs or []}
     devices_of = partial(pipeline.devices.devices_of, namespace=namespace_of(obj), as_released=True)
@@ -217,7 +217,7 @@ def _initializer_errors(ref: Any, step: str, member: str, job: ReplicatedJob | N
 
 
 def _ancestor_errors(runtime: Object) -> Iterator[FieldError]:
-    """What is wrong with the replicated Jobs of a runtime that a TrainJob changes."""
+    """The errors of the replicated Jobs of a runtime that a TrainJob changes."""
     template = mapping_at(runtime, "spec", "template", "spec")
     for index, job in enumerate(objects_in(template.get("replicatedJobs"))):
         job_template = mapping_at(job, "template")
@@ -236,7 +236,7 @@ def _ancestor_errors(runtime: Object) -> Iterator[FieldError]:
 
 
 def _sdk_warnings(runtime: Object) -> Iterator[AdmissionWarning]:
-    """What keeps the SDK from listing any runtime; it leaves out those that have no label for their framework."""
+    """Warnings of a label that keeps the SDK from listing runtimes; it leaves out those without a framework label."""
     if FRAMEWORK_LABEL not in labels_of(runtime):
         return
     consequence = "list_runtimes() of the SDK fails for all runtimes because of this one"

@@ -1,4 +1,4 @@
-"""What Kubernetes' workloads are: JobSets, what a pod requests, how its containers run and end."""
+"""Kubernetes' workloads: JobSets, the requests of a pod, and how its containers run and end."""
 
 from __future__ import annotations
 

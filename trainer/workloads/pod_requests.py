@@ -1,4 +1,4 @@
-"""What one pod requests of the node that it runs on, as the scheduler will see it.
+"""The resources that one pod requests of its node, as the scheduler will see them.
 
 A pod template says less than the pods that are made of it: the API server fills in requests from limits, the admission
 plugin LimitRanger those that a LimitRange of the namespace has for containers, and the admission plugin RuntimeClass
@@ -71,7 +71,7 @@ def _of_containers(spec: Object, defaults: Amounts) -> Amounts:
 
 
 def _of_container(container: Object, defaults: Amounts) -> Amounts:
-    """What is limited but not requested is requested as limited, before defaults of the namespace are looked at."""
+    """The requests of a container; a limit without a request counts as one, before the defaults of the namespace."""
     resources = container.get("resources") or {}
     return defaults | _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
 

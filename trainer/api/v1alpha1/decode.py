@@ -39,9 +39,10 @@ class Decoded:
     """An object of v1alpha1 in the shape of the model."""
 
     object: Object
-    """Shares members with the object that it was decoded from."""
+    """The object; it shares members with the object that it was decoded from."""
     losses: tuple[FieldError, ...] = ()
-    """Members without a counterpart, with their paths in v1alpha1; they had an effect, or might be expected to."""
+    """Members without a counterpart, with their paths in v1alpha1; only members that had an effect, or seem to have
+    one."""
 
 
 def is_decodable(obj: Any) -> bool:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _GROUP: Final = TRAIN_JOBS.group
 _CONTROLLER: Final = f"{_GROUP}/trainjob-controller"
 _MANAGER: Final = f"{_GROUP}/convert"
-"""Author of patches that have none."""
+"""The manager of patches that name none."""
 _OTHER_FIELDS: Final = {"env", "volumeMounts", "securityContext", "name"}
-"""What a patch may say of a container."""
+"""The other fields of a container that a patch may set."""
 _ENV_ELSEWHERE: Final = {
     NODE: "spec.trainer.env",
     "dataset-initializer": "spec.initializer.dataset.env",
@@ -37,7 +37,7 @@ class Encoded:
     """An object of v2alpha1 in the shape of v1alpha1."""
 
     object: Object
-    """Shares members with the object that it was encoded from."""
+    """The object; it shares members with the object that it was encoded from."""
     losses: tuple[FieldError, ...] = ()
     """Members without a counterpart, with their paths in v2alpha1."""
 
@@ -134,7 +134,7 @@ def _patches(spec: Object, losses: Losses) -> list[Object]:
 
 
 def _manager(author: Object, taken: list[str]) -> str:
-    """Who makes a patch: with a domain, and unlike all others."""
+    """The manager of a patch: a name with a domain, unique among the patches."""
     name = str(author.get("manager") or _MANAGER)
     name = name if "/" in name else f"{_GROUP}/{name}"
     number = next(number for number in range(1, len(taken) + 2) if _numbered(name, number) not in taken)

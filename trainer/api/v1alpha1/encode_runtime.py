@@ -93,7 +93,7 @@ def _pod_labels(job: Object) -> Object:
 
 
 def _trainer(jobs: list[Object], *, is_mpi: bool) -> Object | None:
-    """What trains: the Job with the label, else that of one of the usual names; never an MPI launcher."""
+    """The Job that trains: the labelled one, else the one with a usual name; never an MPI launcher."""
     own = [job for job in jobs if not (is_mpi and str(job.get("name")).lower() == _LAUNCHER)]
     labelled = (job for job in own if _step(job) == "trainer")
     named = (job for job in own if str(job.get("name")).lower() in {NODE, "trainer-node"})
@@ -148,7 +148,7 @@ def _lower_names(template: Object) -> None:
 
 
 def _mark(job: Object, step: str | None) -> None:
-    """Set the label of a Job template, which is the only place where v1alpha1 looks for it."""
+    """Set the ancestor label on a Job template, the only place where v1alpha1 reads it."""
     template = job.setdefault("template", {})
     _pod_labels(job).pop(ANCESTOR_LABEL, None)
     if step is not None:

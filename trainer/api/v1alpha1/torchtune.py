@@ -49,7 +49,7 @@ def model_of(runtime: str) -> str:
 
 
 def method_of(args: Sequence[str]) -> Method:
-    """How arguments choose to train; a quantized DoRA is a kind of LoRA."""
+    """The method that the arguments select; a quantized DoRA is a kind of LoRA."""
     if _enables(args, "model.quantize_base") and not _enables(args, "model.use_dora"):
         return Method.QLORA
     return Method.LORA if has_adapters(args) else Method.FULL
@@ -71,7 +71,7 @@ def recipe_of(method: Method, *, nodes: int, is_one_device: bool) -> Recipe:
 
 
 def key_of(word: str) -> str:
-    """What a word sets: `output_dir` for `output_dir=/tmp`."""
+    """The key of an override: `output_dir` for `output_dir=/tmp`."""
     return word.partition("=")[0]
 
 

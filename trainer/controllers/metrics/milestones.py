@@ -41,18 +41,18 @@ class Life:
     created: float
     is_suspended: bool
     awaits_jobset_since: float | None
-    """Since its creation or resumption; None while it awaits none."""
+    """When it was created or resumed and began to wait for its JobSet; None while it does not wait."""
     running_since: float | None = None
     """When it was Running for the first time. Defaults to never."""
     made: float | None = None
     """When the JobSet that it awaits was created, which the status does not show yet. Defaults to never."""
 
     def got_jobset(self, _: float = 0) -> None:
-        """Its JobSet exists, and the status shows it."""
+        """Record that its JobSet exists and the status shows it."""
         self.awaits_jobset_since = self.made = None
 
     def ran(self, at: float) -> None:
-        """It is Running."""
+        """Record that it is Running."""
         if self.running_since is None:
             self.running_since = at
 
@@ -69,7 +69,7 @@ class Milestones:
         return self._lives.get(uid)
 
     def on_add(self, obj: CachedObject, summary: Summary, *, initial: bool) -> None:
-        """It was added to the cache; `initial` if the first list had it."""
+        """Handle a TrainJob that was added to the cache; `initial` if the first list had it."""
         if summary.state in _ENDS:
             return
         now = self._clock.monotonic()
@@ -93,7 +93,7 @@ class Milestones:
             life.ran(now - self._age(ran))
 
     def on_update(self, uid: str, summary: Summary) -> None:
-        """It was changed."""
+        """Handle a changed TrainJob."""
         life = self._lives.get(uid)
         if life is None:
             return
@@ -109,7 +109,7 @@ class Milestones:
             life.ran(self._clock.monotonic())
 
     def on_delete(self, uid: str) -> None:
-        """It was deleted."""
+        """Handle a deleted TrainJob."""
         self._lives.pop(uid, None)
 
     def _age(self, moment: datetime | None) -> float:

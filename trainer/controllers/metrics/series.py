@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 _TO_JOBSET = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, _MINUTE, 5 * _MINUTE, _HOUR)
-"""Milliseconds normally, minutes if something must be fixed first."""
+"""Buckets for the time to the JobSet: milliseconds normally, minutes if something must be fixed first."""
 
 _IN_QUEUE = (
     1, 2, 5, 10, 30, _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 30 * _MINUTE,

@@ -53,17 +53,17 @@ class Frameworks:
         return runtime, self._values.of(framework) if framework else NONE
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - a handler is called so
-        """A runtime was added."""
+        """Handle an added runtime."""
         framework = self._by_runtime[str(obj.key)] = obj.labels.get(FRAMEWORK_LABEL) or ""
         if framework and not obj.key.namespace:
             self._values.add(framework)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002 - a handler is called so
-        """A runtime was changed."""
+        """Handle a changed runtime."""
         self.on_add(new, initial=False)
 
     def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - a handler is called so
-        """A runtime was deleted."""
+        """Handle a deleted runtime."""
         self._by_runtime.pop(str(obj.key), None)
 
 
@@ -75,7 +75,7 @@ class RecentChanges:
         self._ended: dict[str, dict[ObjectKey, None]] = {}
 
     def put(self, key: ObjectKey, *, has_ended: bool) -> None:
-        """The state of a TrainJob has changed."""
+        """Record that the state of a TrainJob has changed."""
         self.remove(key)
         namespaces = self._ended if has_ended else self._going_on
         namespaces.setdefault(key.namespace, {})[key] = None
@@ -108,7 +108,7 @@ class _Place(NamedTuple):
     runtime: str
     state: str
     pending: str
-    """Why pods wait; "" where none does."""
+    """The reason why pods wait; "" if none waits."""
 
 
 class StateCounts:
@@ -153,13 +153,13 @@ class StateCounts:
         return groups
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:
-        """A TrainJob was added."""
+        """Handle an added TrainJob."""
         summary = Summary.of(obj)
         self._put(obj.key, summary)
         self._milestones.on_add(obj, summary, initial=initial)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:
-        """A TrainJob was changed."""
+        """Handle a changed TrainJob."""
         if old is new:  # a resync
             return
         summary = Summary.of(new)

@@ -49,7 +49,7 @@ class TrainJobMetrics:
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
 
     def made(self, train_job: TrainJob) -> None:
-        """Its JobSet was just created; its status is written later."""
+        """Record that its JobSet was created; the status is written later."""
         life = self._milestones.of(train_job.metadata.uid or "")
         if life is not None and life.made is None:
             life.made = self._clock.monotonic()

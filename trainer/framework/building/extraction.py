@@ -58,7 +58,7 @@ _STORAGE_CONTAINERS = {
 
 
 def subject_of(runtime: Runtime) -> str:
-    """Kind and name of a runtime, with which the paths of its errors begin."""
+    """Kind and name of a runtime, the prefix of the paths of its errors."""
     return f"{runtime.kind}/{runtime.metadata.name}"
 
 
@@ -74,7 +74,7 @@ def extract(
     is_checked: bool = False,
     devices: DeviceTable = USUAL_DEVICES,
 ) -> RuntimeInfo:
-    """What the runtime says, with the settings of the TrainJob that every kind of training has."""
+    """Make the RuntimeInfo of a runtime, with the settings of the TrainJob that every kind of training has."""
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime, is_checked=is_checked)
     info.device_table = devices
@@ -102,7 +102,7 @@ def extract(
 
 
 def rules_of(info: RuntimeInfo) -> TrainerRules:
-    """How `spec.trainer` is read."""
+    """The rules by which `spec.trainer` is read."""
     return released_step.RULES if info.conventions.trains_by_label else _RULES
 
 
@@ -167,11 +167,11 @@ def _container(container: Object) -> Container:
 
 
 _MOST: Final = 3 * 1024 * 1024
-"""Bytes of a request that an API server reads; what it stores is smaller still."""
+"""Limit of the bytes of a request that an API server reads; it stores less."""
 
 
 def check_growth(train_job: TrainJob, replicated_jobs: int) -> None:
-    """Refuse settings that become more than an API server reads.
+    """Refuse settings whose objects would be larger than an API server reads.
 
     Labels, annotations and overrides are written once and stand in every Job and pod template that they are for, so
     that 256 KiB can become 50 MiB.

@@ -81,7 +81,7 @@ def _launcher(info: RuntimeInfo) -> PodSet | None:
 
 
 def _chief(info: RuntimeInfo) -> PodSet | None:
-    """The pod whose end is that of a training with TensorFlow; nodes and parameter servers need not end."""
+    """The pod set whose end is the end of a TensorFlow training; nodes and parameter servers need not end."""
     return next((pod_set for pod_set in info.peers if pod_set.name == TENSORFLOW_ROLES[0]), None)
 
 

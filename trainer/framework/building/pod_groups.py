@@ -186,5 +186,5 @@ def _running(jobset: CachedObject) -> Iterable[str]:
 
 
 def _is_ours(pod_group: CachedObject) -> bool:
-    """Other workloads have PodGroups, too."""
+    """Whether a PodGroup belongs to a TrainJob; other workloads have PodGroups, too."""
     return pod_group.controller is not None and pod_group.controller.kind == "TrainJob"

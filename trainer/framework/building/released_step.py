@@ -30,7 +30,7 @@ _BOTH_FIRST = frozenset({"mpi", "jax"})
 
 
 def mark(info: RuntimeInfo) -> None:
-    """Find what trains; a Job with a step has one replica, and each that trains has `mlPolicy.numNodes` pods."""
+    """Mark the pod sets that train, each with `mlPolicy.numNodes` pods; a Job with a step has one replica."""
     for pod_set in info.pod_sets:
         pod_set.ancestor = _label(info, pod_set)
         if pod_set.ancestor in set(Ancestor):
@@ -46,7 +46,7 @@ def mark(info: RuntimeInfo) -> None:
 
 
 def apply(info: RuntimeInfo, train_job: TrainJob) -> None:
-    """Put image, command, args, resources and number of nodes into what trains."""
+    """Put image, command, args, resources and number of nodes into the pod sets that train."""
     trainer = train_job.spec.trainer
     if trainer is None:
         return
@@ -68,7 +68,7 @@ def apply(info: RuntimeInfo, train_job: TrainJob) -> None:
 
 
 def apply_env(info: RuntimeInfo, train_job: TrainJob) -> None:
-    """Merge `spec.trainer.env` into what trains: it wins over the runtime and over plugins."""
+    """Merge `spec.trainer.env` into the pod sets that train: it takes precedence over the runtime and the plugins."""
     variables = trainer_env(train_job)
     for container in _containers(_with_nodes(info)):
         container.set_env(variables)
@@ -102,7 +102,7 @@ def _labelled(info: RuntimeInfo) -> Iterator[PodSet]:
 
 
 def _with_nodes(info: RuntimeInfo) -> Iterator[PodSet]:
-    """What is labelled, and the nodes of an MPI training whose launcher is one of them."""
+    """The labelled pod sets, and the nodes of an MPI training whose launcher is one of them."""
     mpi = info.ml_policy.mpi
     for pod_set in info.pod_sets:
         is_node = mpi is not None and mpi.run_launcher_as_node and pod_set.name == NODE

@@ -29,7 +29,7 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def normalised_once(template: JobSetSpec, runtime: str) -> JobSetSpec:
-    """A private copy of what `normalised` gives, which is made once for all TrainJobs that share the runtime."""
+    """A private copy of the template in the form of `normalised`, computed once per runtime."""
     key = id(template)
     form = _forms.get(key)
     if form is None:
@@ -101,7 +101,7 @@ def _normalise_container(container: Object, path: str) -> None:
 
 
 def _lower_references(template: JobSetSpec) -> None:
-    """Other parts of the template speak of replicated Jobs by name."""
+    """Write the names of replicated Jobs in lower case wherever the template refers to them."""
     for job in template.replicated_jobs or []:
         for dependency in job.depends_on or []:
             dependency.name = dependency.name.lower()
@@ -114,9 +114,9 @@ def _lower_references(template: JobSetSpec) -> None:
 
 
 _SPACE: Final = " \t\r\n"
-"""What separates words."""
+"""The characters that separate words."""
 _END: Final = "\0"
-"""Stands between two words while quotes are removed."""
+"""Separator of words while quotes are removed."""
 _QUOTED: Final = re.compile(
     r"""[ \t\r\n]++\Z|(?P<space>[ \t\r\n]+)|\\(?P<escaped>.)|'(?P<single>[^']*)'"""
     r"""|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|(?P<open>['"\\])""",
@@ -127,11 +127,11 @@ _UNQUOTED: Final = re.compile(
     r"""\\.|'[^']*'|"[^"\\]*(?:\\.[^"\\]*)*"|(?P<operator>[();<>|&]+)|(?P<open>['"\\])""", re.DOTALL
 )
 _OPERATORS: Final = frozenset("|&;<>")
-"""What pipes, lists and redirections of a shell consist of."""
+"""The characters of which a shell's pipes, lists and redirections consist."""
 
 
 def split_words(line: str) -> list[str]:
-    """What `shlex.split` gives.
+    """Split a text into words as `shlex.split` does.
 
     Raises:
         ValueError: a quote is not closed, nothing follows a backslash, or there is a NUL character.

@@ -30,14 +30,14 @@ PROCESSES = "spec.trainer.numProcPerNode"
 
 
 class TrainerRules(NamedTuple):
-    """How a version of the API reads `spec.trainer`."""
+    """How an API version interprets `spec.trainer`."""
 
     mark: Callable[[RuntimeInfo], None]
-    """Finds what trains, and how many nodes there are."""
+    """Marks the pod sets that train, and sets the number of nodes."""
     apply: Callable[[RuntimeInfo, TrainJob], None]
-    """Puts the settings of the TrainJob into it."""
+    """Puts the settings of the TrainJob into those pod sets."""
     apply_env: Callable[[RuntimeInfo, TrainJob], None]
-    """Merges the environment of the TrainJob into it, after the plugins."""
+    """Merges the environment of the TrainJob into those pod sets, after the plugins."""
 
 
 def stated_ancestor(job: ReplicatedJob) -> str | None:
@@ -137,7 +137,7 @@ def nodes_field(info: RuntimeInfo, train_job: TrainJob) -> str:
 
 
 def stated_processes(train_job: TrainJob) -> int | str | None:
-    """What the TrainJob says about processes on a node: a number, auto, cpu or gpu; None for nothing."""
+    """The processes on a node that the TrainJob asks for: a number, auto, cpu or gpu; None if it says nothing."""
     trainer = train_job.spec.trainer
     stated = trainer.num_proc_per_node if trainer else None
     return int(stated) if isinstance(stated, str) and stated.isdigit() else stated

@@ -19,7 +19,7 @@ _LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topolo
 """The keys by which server-side apply identifies the items of lists in the kinds that we build."""
 
 _DEEPEST = 64
-"""Depth to which objects are compared; no field of a Kubernetes object is as deep."""
+"""Depth to which objects are compared; the fields of Kubernetes objects are less deep."""
 
 _AMOUNT = re.compile(r"\.((requests|limits)\.[^\[\]]+|sizeLimit|divisor)$")
 """What follows the last bracket in the path of an amount (`resource.Quantity`) in the kinds that we build."""

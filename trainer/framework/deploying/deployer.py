@@ -51,13 +51,13 @@ APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 """Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be removed."""
 
 LIVES_ON = "trainer.kubeflow.org/lives-on"
-"""Annotation, of value false, of what is deleted when the TrainJob has ended."""
+"""Annotation with the value false on objects that are deleted when the TrainJob has ended."""
 
 RETRY_AFTER = 300.0
 """Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
 
 _REMEMBERED = 1024
-"""Rejected changes, and generated objects of which a loss is remembered."""
+"""Limit of the rejected changes, and of the lost generated objects, that are remembered."""
 
 _OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED_DIGEST})
 
@@ -76,12 +76,12 @@ class ForeignObjectError(KubeError):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What the cluster has not taken of a TrainJob although everything exists."""
+    """The parts of a TrainJob that the cluster has not accepted although all its objects exist."""
 
     too_late: tuple[str, ...] = ()
     """Fields that can no longer change, as `<kind> <field path>`."""
     rejected: tuple[str, ...] = ()
-    """Changes that this cluster rejects and others accept: its answers, each with the remedy."""
+    """The cluster's answers to changes that it rejects and other clusters accept, each with the remedy."""
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
 
@@ -174,7 +174,7 @@ class Deployer:
                 await self._delete(resource, child)
 
     async def delete(self, owner: Object, components: Iterable[Component]) -> None:
-        """Delete what is there of these objects."""
+        """Delete those of these objects that exist."""
         for component in components:
             existing = self._existing(component)
             if existing is not None and is_controlled_by(existing, owner):
@@ -190,7 +190,7 @@ class Deployer:
         log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
 
     async def _recreate(self, resource: Resource, obj: Object) -> None:
-        """Delete an object that has made nothing yet; its deletion triggers the reconcile that creates it again.
+        """Delete an object that has created nothing yet; its deletion triggers the reconcile that creates it again.
 
         What it owns goes first, because controllers find the children of an object by its name. One that has changed
         since the cache has shown it may have begun to run, and stays.
@@ -202,7 +202,7 @@ class Deployer:
             log.info("deleted object to create it again", kind=resource.kind, object=str(key_of(obj)))
 
     async def end(self, owner: Object) -> None:
-        """Delete what is useless once the TrainJob has ended."""
+        """Delete the objects that are of no use once the TrainJob has ended."""
         for resource, child in self._deployed(owner):
             if LIVES_ON in annotations_of(child):
                 await self._delete(resource, child)
@@ -222,7 +222,7 @@ class Deployer:
             self._losses.put(name, seen)
 
     async def _generate(self, owner: Object, component: Component) -> None:
-        """Create an object that is never read: one of its name is from an earlier attempt."""
+        """Create an object that is never read; an existing object of its name is from an earlier attempt."""
         assert component.generated is not None
         with self._series.call(component.plugin, "build"):
             # In a thread, since making keys takes time, and loading what makes them.
@@ -295,7 +295,7 @@ class Deployer:
         return await self._revise(owner, component, existing, revision)
 
     async def _adopt(self, component: Component, existing: Object) -> None:
-        """Record the runtime of what another manager has made, and change nothing else of it."""
+        """Record the runtime on an object that another manager has created, and change nothing else."""
         if component.runtime_digest:
             body = {"metadata": {"uid": uid_of(existing), "annotations": {ADOPTED_DIGEST: component.runtime_digest}}}
             await self._client.patch(

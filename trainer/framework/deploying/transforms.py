@@ -1,4 +1,4 @@
-"""What is dropped of objects before a cache stores them, because it is never read.
+"""Transforms that drop the parts of objects that are never read, before a cache stores them.
 
 People decide how large the objects are that they write, also those with the labels by which we watch. So what is stored
 of an object whose metadata alone is cached is bounded.
@@ -54,7 +54,7 @@ _JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
 
 def bounded_metadata(obj: Object) -> Object:
-    """An object with only metadata, without what makes that large; any other as it is."""
+    """An object with only metadata, without its large parts; any other object as it is."""
     if _is_whole(obj) or len(msgspec.json.encode(metadata_of(obj))) <= METADATA_LIMIT:
         return obj
     ours = sorted(name for name in labels_of(obj) if name.partition("/")[0] == _OUR_DOMAIN)
@@ -132,4 +132,4 @@ EVENTS_LIMIT = 1000
 with more may miss why one of its own TrainJobs waits."""
 
 NAMESPACE_LIMITS: Mapping[Resource, int] = {EVENTS: EVENTS_LIMIT}
-"""How many objects of a namespace are cached, by kind."""
+"""Limits of the cached objects of a namespace, by kind."""

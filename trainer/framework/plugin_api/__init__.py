@@ -1,1 +1,1 @@
-"""What a plugin is written with: extension points, RuntimeInfo, components, errors and warnings, the test reader."""
+"""The plugin API: extension points, RuntimeInfo, components, errors and warnings, and a reader for tests."""

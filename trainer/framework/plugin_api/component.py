@@ -22,7 +22,7 @@ _DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What to apply to an object that exists."""
+    """The object to apply in place of an existing one."""
 
     object: Object
     refused: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Revision:
     """What to apply instead where the API server rejects `object`, because not every cluster allows as much. Defaults
     to nothing: it is an error."""
     starts_pods: bool = False
-    """Whether it starts pods, so that what they need must exist. Defaults to false."""
+    """Whether it starts pods, so that the objects which they need must exist. Defaults to false."""
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, since somebody else has resumed the object. Defaults to
     false."""
@@ -44,11 +44,11 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How to find out that a generated object, which is never read, is gone."""
+    """How to detect that a generated object, which is never read, is gone."""
 
     seen: Callable[[], str]
-    """What shows that pods miss the object: empty if nothing does, another text when more does. It is called whenever
-    the TrainJob is built, and must be cheap."""
+    """Returns the evidence that pods miss the object: empty if there is none, and another text when there is more. It
+    is called whenever the TrainJob is built, and must be cheap."""
     may_replace: Callable[[], bool]
     """Whether no pod still uses the lost object, so that all agree on a new one. It is called when `seen` is new."""
 
@@ -82,7 +82,7 @@ class Component:
     The object is then applied when its metadata or what the TrainJob asks for has changed; what others do to the rest
     of it is not seen and stays. Defaults to false."""
     plugin: str = ""
-    """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""
+    """Name of the plugin that builds it, for later error messages; set by the pipeline."""
     runtime_digest: str = ""
     """Digest of the runtime that a component with pods was built on; the controller sets it. Defaults to none."""
 

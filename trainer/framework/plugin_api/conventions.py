@@ -1,4 +1,4 @@
-"""Conventions: what differs among the versions of the API in the objects that a TrainJob becomes."""
+"""Conventions: the differences between the API versions in the objects that a TrainJob becomes."""
 
 from __future__ import annotations
 

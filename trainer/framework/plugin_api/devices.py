@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 RESOURCE_CLAIM_TEMPLATES: Final = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
-"""What the claims of pods are made of (Kubernetes 1.34 and newer)."""
+"""The templates of which the claims of pods are made (Kubernetes 1.34 and newer)."""
 
 _MOST_CLAIMED: Final = 32
 """Devices that one claim can be given (AllocationResultsMaxSize of resource.k8s.io/v1)."""
 
 
 class Unit(StrEnum):
-    """What the amount of a resource counts."""
+    """The unit of the amounts of a resource."""
 
     DEVICE = "device"
     """Devices, or slices that look like devices to the container."""
@@ -109,7 +109,7 @@ KINDS: Final = (
     ),
     DeviceKind(f"cores of {_ASCEND}", r"huawei\.com/npu-core", unit=Unit.SHARE, seen_by_torchrun=False),
 )
-"""What is a device. The first row of which a container has any decides."""
+"""The known kinds of devices; the first that a container has any of decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class DeviceTable:
 
     @property
     def reads_claims(self) -> bool:
-        """Whether ResourceClaimTemplates are to be cached; they cannot change."""
+        """Whether ResourceClaimTemplates, which are immutable, have to be cached."""
         return self._reader is not None
 
     def is_device(self, resource: str) -> bool:

@@ -1,4 +1,4 @@
-"""Why a TrainJob cannot become Jobs, and what its author should know although it can."""
+"""Errors for which a TrainJob cannot become Jobs, and warnings for its author."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class BuildDefectError(BuildError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class AdmissionWarning:
-    """What the author of an accepted object should know; kubectl prints it after `Warning: `."""
+    """A warning for the author of an accepted object; kubectl prints it after `Warning: `."""
 
     field: str
-    """Path of the field that it is about; "" is the object itself."""
+    """Path of the field; "" is the object itself."""
     message: str
     origin: str = _field(default="", compare=False)
     """See `FieldError.origin`."""
@@ -70,7 +70,7 @@ _MOST_ERRORS: Final = 1000
 
 
 Finding: TypeAlias = FieldError | AdmissionWarning
-"""What CustomValidation says about a TrainJob."""
+"""A finding of CustomValidation about a TrainJob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Review:
     """The findings about one object, each list sorted and without repetitions."""
 
     errors: tuple[FieldError, ...] = ()
-    """Why it is refused; empty when it is accepted."""
+    """The errors for which it is refused; empty when it is accepted."""
     warnings: tuple[AdmissionWarning, ...] = ()
 
     @classmethod

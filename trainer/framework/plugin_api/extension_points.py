@@ -97,9 +97,10 @@ class Outcome:
     reason: str
     """One CamelCase word, that of the child Jobs."""
     message: str
-    """What the child Jobs say about it."""
+    """The message of the child Jobs."""
     culprit: FailedContainer | None = None
-    """What caused the failure; the message of the condition names it, with the end of its log. Defaults to unknown."""
+    """The container that caused the failure; the message of the condition names it, with the end of its log. Defaults
+    to unknown."""
     jobs: Selection | None = None
     """Labels of the child Jobs and their pods, which are listed to find a culprit if the caches, which may lag behind,
     show none. Defaults to no search."""
@@ -198,7 +199,7 @@ def _check_condition(condition_type: str, reason: str, message: str, *types: Con
 
 
 class Plugin(Protocol):
-    """What all plugins have."""
+    """The name, which all plugins have."""
 
     @property
     def name(self) -> str:
@@ -355,4 +356,4 @@ EXTENSION_POINTS: tuple[type, ...] = (
     TerminalCondition,
     TrainJobStatus,
 )
-"""All of them, in the order in which a TrainJob meets them."""
+"""All extension points, in the order in which they are called for a TrainJob."""

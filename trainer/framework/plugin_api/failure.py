@@ -1,4 +1,4 @@
-"""Which container broke a training, found in what its pods and Jobs say."""
+"""Finds the container that failed first in the statuses of pods and Jobs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _UNKNOWN_TIME = "unknown"
 """Sorts after all timestamps."""
 _MESSAGE_LIMIT = 300
-"""Characters of what a container runtime says about an end."""
+"""Limit of the characters of a container runtime's message about an end."""
 _LINE_LIMIT = 1024
-"""Characters of what a program says about its end, such as an initializer, whose remedy comes last."""
+"""Limit of the characters of a program's termination message, such as an initializer's, whose remedy comes last."""
 _NAMED = re.compile(r"\bpod ([a-z0-9][a-z0-9.-]{0,252})(?:: container ([a-z0-9-]{1,63}) exited| failed)")
 
 
@@ -30,7 +30,7 @@ class FailedContainer:
     """A container that failed, or a pod that failed as a whole."""
 
     text: str
-    """What happened, such as `pod x: container trainer exited with code 3`."""
+    """The failure, such as `pod x: container trainer exited with code 3`."""
     pod: str
     """Name of the pod."""
     container: str = ""
@@ -38,14 +38,14 @@ class FailedContainer:
 
 
 def first_failure(pods: Iterable[Object]) -> FailedContainer | None:
-    """What failed first; None when no failed pod is left."""
+    """The container that failed first; None when no failed pod is left."""
     # By age: when one node dies, the others soon fail as well, or are ended.
     failures = [(is_being_deleted(pod), time, failed.text, failed) for pod in pods for time, failed in _failures(pod)]
     return min(failures, key=itemgetter(0, 1, 2))[3] if failures else None
 
 
 def named_in(message: str) -> FailedContainer | None:
-    """The container or pod that a message names as what failed, in the words of `FailedContainer.text`."""
+    """The failed container or pod that a message names in the words of `FailedContainer.text`."""
     facts, *_ = message.splitlines() or [""]
     found = _NAMED.search(facts)
     return FailedContainer(found[0], found[1], found[2] or "") if found else None
@@ -62,7 +62,7 @@ def last_crash(pod: Object) -> str:
 
 
 def failed_jobs(jobs: Iterable[Object]) -> list[str]:
-    """What is left to say when all failed pods are gone: why Jobs failed, the first one first."""
+    """Why Jobs failed, the first one first, for the case that all failed pods are gone."""
     failed = []
     for job in jobs:
         condition = find_condition(job, "Failed")

@@ -1,4 +1,4 @@
-"""What the constructor of a plugin gets: read access to the caches of the cluster, and its configuration."""
+"""The argument of a plugin's constructor: read access to the caches of the cluster, and its configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PluginContext:
-    """What a plugin may use: the cluster as cached, and its own configuration.
+    """The cached cluster and the plugin's own configuration.
 
     Args:
         reader: answers only about resources that the plugin watches, and only once the manager runs; it is for hooks,
@@ -63,7 +63,7 @@ class PluginContext:
 
 
 class Reader(Protocol):
-    """Reads the cluster; what this process has written itself shows at once."""
+    """Reads the cached cluster; own writes of this process are visible at once."""
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """One object, or None when the cache does not have it (yet)."""

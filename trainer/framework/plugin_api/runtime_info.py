@@ -38,7 +38,7 @@ class Endpoints(Sequence[str]):
     """The names of the pods of one replicated Job, in the order of Jobs and then of pods."""
 
     prefix: str
-    """What all names begin with: `<JobSet>-<replicated Job>`."""
+    """The common prefix of the names: `<JobSet>-<replicated Job>`."""
     domain: str
     """Subdomain of the pods, perhaps with the domain of namespace and cluster."""
     replicas: int
@@ -66,7 +66,7 @@ class Endpoints(Sequence[str]):
 
 
 class Ancestor(StrEnum):
-    """What a replicated Job does for the TrainJob: values of `ANCESTOR_LABEL`."""
+    """The step that a replicated Job is in a TrainJob: the values of `ANCESTOR_LABEL`."""
 
     TRAINER = "trainer"
     DATASET_INITIALIZER = "dataset-initializer"
@@ -114,7 +114,7 @@ class PodSet:
     name: str
     """Name of the replicated Job, in lower case."""
     ancestor: str | None = None
-    """What the pods do, such as `trainer`; None when the runtime does not say."""
+    """The step of the pods, such as `trainer`; None when the runtime does not say."""
     count: int = 1
     """Pods of each Job."""
     replicas: int = 1
@@ -137,7 +137,7 @@ class PodSet:
 
     @property
     def most(self) -> int:
-        """The most pods that each Job may have in its life."""
+        """The greatest number of pods that each Job may ever have."""
         return max(self.count, self.elastic.most) if self.elastic else self.count
 
     @property
@@ -156,12 +156,12 @@ class RuntimeInfo:
     runtime: str
     """The runtime in words, such as `ClusterTrainingRuntime/torch-distributed`; the start of error messages."""
     pod_domain: str = ""
-    """What follows the subdomain in the DNS names of pods, such as `.team-a.svc.cluster.local`. Defaults to nothing:
+    """The end of the pods' DNS names, behind the subdomain, such as `.team-a.svc.cluster.local`. Defaults to nothing:
     short names resolve within their namespace, whatever the domain of the cluster."""
     conventions: Conventions = V2ALPHA1
-    """Those of the version of the API that the cluster serves. Defaults to those of v2alpha1."""
+    """The conventions of the API version that the cluster serves. Defaults to those of v2alpha1."""
     namespace: str = ""
-    """That of the TrainJob."""
+    """The namespace of the TrainJob."""
     device_table: DeviceTable = USUAL_DEVICES
     """Says which resources are devices. Defaults to the usual ones."""
     template: JobSetSpec = field(default_factory=JobSetSpec)

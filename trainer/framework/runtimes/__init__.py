@@ -1,1 +1,1 @@
-"""Which runtime a TrainJob builds on: the live one, or the snapshot that was kept of it."""
+"""The runtime that a TrainJob builds on: the live one, or its snapshot."""

@@ -47,10 +47,10 @@ _LARGEST_READ = 64 * 1024
 
 
 class RuntimeSource(Protocol):
-    """Where admission gets runtimes from: a cluster, or files."""
+    """Where admission reads runtimes: from a cluster, or from files."""
 
     async def of(self, train_job: TrainJob) -> Runtime:
-        """What the TrainJob builds on.
+        """Find the runtime that the TrainJob builds on.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
@@ -98,14 +98,15 @@ def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
 
 @dataclass(frozen=True, slots=True)
 class FoundRuntime:
-    """What a TrainJob builds on."""
+    """The runtime that a TrainJob builds on."""
 
     runtime: Runtime
     resource: Resource
     object: Object
     """The runtime as it is stored; it is shared, as `runtime` is, so nobody may change it."""
     is_snapshot: bool
-    """Whether the TrainJob has a snapshot of it; otherwise it is the runtime of today, of which none is kept yet."""
+    """Whether the TrainJob has a snapshot of it; otherwise it is the live runtime, of which there is no snapshot yet.
+    """
     digest: str = ""
     """See `digest_of`. Defaults to none."""
     outdated_snapshot: CachedObject | None = None
@@ -132,7 +133,7 @@ class Runtimes:
         self._read: Recent[tuple[str, str], tuple[Object, Runtime]] = Recent(_READ)
 
     async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
-        """What the TrainJob was built on, or the runtime of today if it has not been built or kept no snapshot.
+        """The runtime that the TrainJob was built on, or the live one if it was not built or has no snapshot.
 
         Args:
             train_job: the TrainJob.
@@ -167,7 +168,7 @@ class Runtimes:
         return FoundRuntime(runtime, resource, obj, is_kept, digest, outdated)
 
     def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        """The runtime of today; None where the cache has none.
+        """The live runtime; None where the cache has none.
 
         Raises:
             BuildError: it cannot be read.
@@ -212,7 +213,7 @@ class Runtimes:
 def _found(
     kept: tuple[Resource, Object], referred: tuple[Resource, str], digest: str, *, is_released: bool = False
 ) -> FoundRuntime:
-    """What a snapshot holds; `referred` is what `spec.runtimeRef` names today."""
+    """The runtime in a snapshot; `referred` is the one that `spec.runtimeRef` names now."""
     is_former = (kept[0], name_of(kept[1])) != referred
     runtime = read_runtime(*kept)
     return FoundRuntime(runtime, *kept, not is_released, digest, is_former=is_former, is_released=is_released)
@@ -247,7 +248,7 @@ _LISTED_CHARACTERS: Final = 320
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """What a TrainJob can name instead. The texts are bounded, whatever the cluster holds."""
+    """The runtimes that a TrainJob can name instead; the texts have bounded length."""
 
     other_kind: str = ""
     """The kind under which there is a runtime of this name; "" when there is none."""

@@ -1,4 +1,4 @@
-"""Runtime snapshots: what a TrainJob was first built on, kept so that a later change of the runtime never reaches it.
+"""Runtime snapshots: copies of the runtimes that TrainJobs were first built on, so that later changes never reach them.
 
 The ConfigMap `<job>-runtime-snapshot` is immutable and belongs to the TrainJob. It is taken when the TrainJob is built
 for the first time with success; from then on the TrainJob is built on it alone (reference: KEP-2599 of Kubeflow

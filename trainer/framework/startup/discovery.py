@@ -1,4 +1,4 @@
-"""Which plugins there are, which of them are enabled, and how they are made.
+"""Finds plugins, and makes those that are enabled.
 
 Plugins of other packages come with pip: a package registers them in the entry-point group `trainer.plugins`, each under
 the plugin's name. An entry point is a class or a function that takes a `PluginContext` and returns the plugin. The code

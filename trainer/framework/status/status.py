@@ -46,7 +46,8 @@ class Creation:
     reason: ConditionReason
     message: str
     is_whole: bool = True
-    """Whether the cluster has everything that the TrainJob asks for; people are warned otherwise. Defaults to yes."""
+    """Whether the cluster has accepted everything that the TrainJob asks for; else an event warns of it. Defaults to
+    yes."""
     runtime_digest: str = ""
     """Digest of the runtime that the objects are built on (`framework.snapshot.digest_of`). Defaults to none."""
     is_resumed: bool = False
@@ -66,11 +67,11 @@ class Observation:
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; None for every other, and when it is unknown."""
     pod_problems: Sequence[PodProblem] = ()
-    """What keeps pods from running. Defaults to nothing."""
+    """The problems that keep pods from running. Defaults to none."""
     conditions: Sequence[StatusCondition] = ()
-    """What plugins report. Defaults to nothing."""
+    """The conditions that plugins report. Defaults to none."""
     plugin_types: AbstractSet[str] = frozenset()
-    """Types of all conditions that plugins may report, which are ours. Defaults to none."""
+    """Types of all conditions that plugins may report and this controller therefore owns. Defaults to none."""
     log: tuple[str, ...] = ()
     """The last lines of the log of the container that failed. Defaults to none."""
     errors: tuple[Exception, ...] = ()
@@ -151,7 +152,7 @@ def _end_state(conditions: list[Condition]) -> State | None:
 
 
 def _start(train_job: TrainJob, previous: TrainJobStatus, conditions: Conditions, now: str) -> str:
-    """When a TrainJob that is let run was so for the first time; another manager may have started it earlier."""
+    """When a TrainJob was first allowed to run; another manager may have started it earlier."""
     if previous.state is not None or not previous.jobs_status:
         return now
     suspended = conditions.get(ConditionType.SUSPENDED)
@@ -165,7 +166,7 @@ def _stopped(jobs: list[JobStatus] | None) -> list[JobStatus] | None:
 
 
 def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozenset()) -> Object:
-    """What we own of a status, as JSON that is equal for equal states."""
+    """The fields of a status that this controller owns, as JSON that is equal for equal states."""
     owned = TrainJobStatus(
         conditions=_ours(status, plugin_types),
         jobs_status=sorted(status.jobs_status or [], key=lambda job: job.name) or None,
@@ -188,7 +189,7 @@ def _is_let_run(conditions: Conditions) -> bool:
 
 
 def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -> None:
-    """A TrainJob that was never suspended has no such condition."""
+    """Set the condition Suspended; a TrainJob that was never suspended has none."""
     if suspend and is_resumed:
         message = "TrainJob is suspended, but somebody else has resumed its Jobs; resume and suspend it to stop them"
         conditions.set(ConditionType.SUSPENDED, holds=False, reason=ConditionReason.RESUMED, message=message)
@@ -203,7 +204,7 @@ def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -
 
 
 def _set_pod_problems(conditions: Conditions, train_job: TrainJob, seen: Observation) -> None:
-    """What has ended or is suspended is neither pending nor restarting."""
+    """Set Pending and Restarting; a TrainJob that has ended or is suspended is neither."""
     goes_on = seen.outcome is None and not train_job.spec.suspend
     present = seen.pod_problems if goes_on else ()
     pending = [problem for problem in present if problem.type is ConditionType.PENDING]
@@ -222,7 +223,7 @@ def _set_problems(
     *,
     lasts: bool = False,
 ) -> None:
-    """A TrainJob that never had problems has no such condition; afterwards its message still says what they were."""
+    """Set one of both; a TrainJob that never had problems has none, and afterwards its message still names them."""
     previous = conditions.get(condition_type)
     was_true = conditions.is_true(condition_type)
     if present:
@@ -237,7 +238,7 @@ def _set_problems(
 
 
 def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:
-    """The first line is whole in itself, for where only one is shown."""
+    """The end of the message; its first line is complete, for clients that show only one."""
     facts = "; ".join([outcome.message, *([outcome.culprit.text] if outcome.culprit else [])])
     return "\n".join([facts, LOG_HEADING, *log]) if log else facts
 

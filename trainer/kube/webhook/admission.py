@@ -65,7 +65,7 @@ class AdmissionResponse(msgspec.Struct, frozen=True):
     message: str = ""
     """The client sees it after `admission webhook "NAME" denied the request: `. Default: none."""
     causes: tuple[FieldError, ...] = ()
-    """What is wrong, field by field; kubectl lists it. Default: nothing."""
+    """The errors, field by field; kubectl lists them. Default: none."""
     warnings: tuple[str, ...] = ()
     """For the client, whether allowed or not; 120 characters or less are shown whole everywhere. Default: none."""
     object: Object | None = None

@@ -31,7 +31,7 @@ START: Final = ["/bin/bash", f"{DIRECTORY}/{_START}"]
 
 _MODE = 0o755
 _BODIES: Final = {name: resources.files(__package__).joinpath(name).read_text("utf-8") for name in (_INSTALL, _START)}
-"""Read here, because the first user may be on an event loop, which no file may keep waiting."""
+"""Read at import, because the first caller may run on an event loop, which must not block on a file."""
 
 _BROKER: Final = """\
 [access]
