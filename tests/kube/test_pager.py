@@ -62,10 +62,10 @@ async def test_objects_that_are_not_admitted(client: FakeClient) -> None:
     """They are dropped as they come, so that no list is longer than what is kept of it."""
     seen: list[str] = []
 
-    def admission() -> Callable[[Object], bool]:
+    def new_filter() -> Callable[[Object], bool]:
         return lambda obj: seen.append(name_of(obj)) or len(seen) <= 2  # type: ignore[func-returns-value]
 
-    collected = await collect(client, PODS, Selection(), decode, admission=admission)
+    collected = await collect(client, PODS, Selection(), decode, new_filter=new_filter)
     assert [name_of(obj) for obj in collected.items] == ["p0000", "p0001"]
     assert len(seen) == 2 * PAGE_SIZE + 1
 

@@ -26,13 +26,13 @@ class TransferProgress:
         self._started = clock()
 
     def start(self, total: int, *, is_known: bool = True) -> None:
-        """So many bytes are to be transferred; `is_known` is False where a server does not tell all sizes."""
+        """Set the number of bytes to transfer; `is_known` is False where the server does not tell all sizes."""
         with self._lock:
             self._total, self._done, self._is_known, self._started = total, 0, is_known, self._clock()
             self._report()
 
     def add(self, count: int) -> None:
-        """So many bytes more are transferred."""
+        """Add to the number of transferred bytes."""
         with self._lock:
             self._done += count
             self._report()

@@ -49,7 +49,7 @@ class Refusal:
     status: HTTPStatus
     text: str
     challenge: str = ""
-    """For the header WWW-Authenticate (RFC 6750). Default: none."""
+    """Value of the header WWW-Authenticate (RFC 6750). Default: none."""
 
 
 _NO_TOKEN = Refusal(HTTPStatus.UNAUTHORIZED, "send a bearer token in the header Authorization", "Bearer")

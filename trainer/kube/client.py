@@ -41,7 +41,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What a deletion does with the dependents of the object (Kubernetes documentation, "Garbage Collection")."""
+    """How a deletion treats the dependents of the object (Kubernetes documentation, "Garbage Collection")."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -84,7 +84,7 @@ class ObjectList:
     """JSON of each object as the server sent it; items of built-in kinds lack `apiVersion` and `kind`."""
     resource_version: str
     continue_token: str = ""
-    """Not empty when more pages follow."""
+    """Token of the next page; empty on the last one."""
     api_version: str = ""
     kind: str = ""
 
@@ -97,7 +97,7 @@ class ObjectList:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What part of a container's log to read (pods/log query parameters)."""
+    """The part of a container's log to read (query parameters of pods/log)."""
 
     container: str | None = None
     follow: bool = False
@@ -167,7 +167,7 @@ DEFAULT_WATCH = WatchOptions()
 
 
 class Verb(StrEnum):
-    """What an `ObjectRequest` asks for."""
+    """The verb of an `ObjectRequest`."""
 
     GET = "get"
     CREATE = "create"

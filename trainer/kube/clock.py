@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """What the machinery asks of time."""
+    """The time as the machinery reads it, which tests replace."""
 
     def now(self) -> datetime:
         """Wall-clock time with time zone UTC, for timestamps in objects."""

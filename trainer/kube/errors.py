@@ -45,7 +45,7 @@ class KubeError(Exception):
 
 
 class ConfigurationError(KubeError):
-    """What the connection is made from cannot be used; the message names the file or field and the remedy."""
+    """The configuration of the connection cannot be used; the message names the file or field and the remedy."""
 
 
 class TerminalError(KubeError):
@@ -215,7 +215,7 @@ _BY_REASON |= {"AlreadyExists": AlreadyExistsError, "Expired": GoneError, "Serve
 
 
 def causes_of(error: BaseException) -> tuple[BaseException, ...]:
-    """What went wrong: the error itself, or the failures that task groups have bundled in it."""
+    """The causes of a failure: the error itself, or the exceptions that task groups have bundled in it."""
     if not isinstance(error, BaseExceptionGroup):
         return (error,)
     return tuple(cause for part in error.exceptions for cause in causes_of(part))

@@ -33,7 +33,7 @@ OMITTED: Final = object()
 
 @dataclass(frozen=True, slots=True, order=True)
 class FieldError:
-    """What is wrong with one field of an object or request, for the person who wrote it."""
+    """An error in one field of an object or request, worded for the person who wrote it."""
 
     field: str
     """Path such as `spec.parts[0].name`; "" is the object itself."""

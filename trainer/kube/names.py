@@ -28,12 +28,12 @@ _LABEL_VALUE_TEXT: Final = (
 
 
 def subdomain_problems(text: str) -> list[str]:
-    """What keeps a text from being an RFC 1123 subdomain; empty when nothing does."""
+    """The rules of an RFC 1123 subdomain that a text breaks; empty if it is one."""
     return matching(text, _SUBDOMAIN, 253, _SUBDOMAIN_TEXT)
 
 
 def qualified_name_problems(text: str) -> list[str]:
-    """What is wrong with a label, annotation or finalizer name (`prefix/name` or `name`); empty when nothing is."""
+    """The rules that a label, annotation or finalizer name (`prefix/name` or `name`) breaks; empty if it is valid."""
     prefix, slash, name = text.rpartition("/")
     problems: list[str] = []
     if "/" in prefix:
@@ -53,12 +53,12 @@ def qualified_name_problems(text: str) -> list[str]:
 
 
 def label_value_problems(text: str) -> list[str]:
-    """What is wrong with the value of a label; empty when nothing is."""
+    """The rules that the value of a label breaks; empty if it is valid."""
     return matching(text, _LABEL_VALUE, 63, _LABEL_VALUE_TEXT)
 
 
 def matching(text: str, pattern: re.Pattern[str], length: int, explanation: str) -> list[str]:
-    """What keeps a text from being as long as this at most and of this form; empty when nothing does."""
+    """The rules of length and form that a text breaks; empty if it breaks none."""
     problems = [] if len(text) <= length else [f"must be no more than {length} bytes"]
     if not pattern.fullmatch(text):
         problems.append(explanation)

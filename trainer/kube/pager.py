@@ -29,8 +29,8 @@ SLICE = 0.005
 
 _T = TypeVar("_T")
 
-Admission: TypeAlias = "Callable[[], Callable[[_T], bool]]"
-"""Begins a list: tells of each object in turn whether it is kept."""
+FilterFactory: TypeAlias = "Callable[[], Callable[[_T], bool]]"
+"""Makes the filter for one list; it decides about each object in turn whether it is kept."""
 
 
 class PageSource(Protocol):
@@ -47,7 +47,7 @@ class Collected(Generic[_T]):
     items: list[_T]
     resource_version: str
     pages: int = 1
-    """In how many answers it came."""
+    """The number of pages."""
 
 
 async def in_slices(items: Iterable[_T]) -> AsyncIterator[_T]:
@@ -69,19 +69,19 @@ async def collect(
     *,
     resource_version: str = "",
     always_in_pages: bool = False,
-    admission: Admission[_T] | None = None,
+    new_filter: FilterFactory[_T] | None = None,
 ) -> Collected[_T]:
     """Read all pages; `convert` has dealt with each object before the next page is fetched, which keeps memory low.
 
     Pages are asked for when the list may be the newest or any; others only with `always_in_pages`.
-    What `admission` does not admit is dropped at once.
+    Objects that the filter of `new_filter` rejects are dropped at once.
     A continue token that expires on the way (410) leads to one unpaged request, since the rest of the snapshot is gone.
 
     Raises:
         GoneError: the resource version itself is too old.
     """
     items: list[_T] = []
-    admits = _everything if admission is None else admission()
+    keeps = _everything if new_filter is None else new_filter()
     # The limit would make the server read an exact version, which may be compacted, from its storage (API Concepts).
     limit = PAGE_SIZE if always_in_pages or resource_version in {"", "0"} else 0
     pages = 0
@@ -94,11 +94,11 @@ async def collect(
                 raise
             page = await source.list_page(resource, selection, ListOptions(resource_version=resource_version))
             items = []
-            admits = _everything if admission is None else admission()
+            keeps = _everything if new_filter is None else new_filter()
         pages += 1
         async for raw in in_slices(page.raw_items):
             item = convert(raw)
-            if admits(item):
+            if keeps(item):
                 items.append(item)
         if not page.continue_token:
             return Collected(items, page.resource_version, pages)

@@ -60,7 +60,7 @@ def quantity_problem(value: Any) -> str | None:
 
 
 def quantity_advice(text: str) -> str:
-    """What to write instead of a number of bytes such as 200MB; empty for all else."""
+    """Advice for a malformed number of bytes such as 200MB; empty for all other texts."""
     found = _BYTES.fullmatch(text) if len(text) <= LONGEST_QUANTITY else None
     if found is None:
         return ""

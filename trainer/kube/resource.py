@@ -6,7 +6,7 @@ import msgspec
 
 
 class Resource(msgspec.Struct, frozen=True, cache_hash=True):
-    """One version of a resource: enough to build its URLs and to recognise its objects."""
+    """A group, version and plural with its kind: enough to build URLs and to recognise objects."""
 
     group: str
     """API group; "" is the core group."""

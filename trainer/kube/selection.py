@@ -12,7 +12,7 @@ from trainer.kube.selectors import FieldSelector, LabelSelector
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a resource a list or watch is about."""
+    """The objects of a resource that a list or watch selects."""
 
     namespace: str | None = None
     """None selects all namespaces."""
@@ -22,7 +22,7 @@ class Selection:
     """Ask for apiVersion, kind and metadata alone (PartialObjectMetadata). Default: whole objects."""
 
     def __str__(self) -> str:
-        """What is selected, in the notation of kubectl's flags; empty for everything."""
+        """The selection in the notation of kubectl's flags; empty for everything."""
         parts = {
             "namespace": self.namespace,
             "labels": self.label_selector,

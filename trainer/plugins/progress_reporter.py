@@ -120,7 +120,7 @@ class ProgressReporter:
 
 
 def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
-    """What the TrainJob says, else the runtime where that hides no PYTHONPATH of an image, ConfigMap or Secret."""
+    """Whether TrainJob or runtime ask for the reporter; the runtime may not where a PYTHONPATH would be hidden."""
     stated = _stated(info, train_job)
     if stated is not None:
         return stated == "true"

@@ -35,7 +35,7 @@ def node_name(pod: Object) -> str:
 
 
 class Speaker(IntEnum):
-    """Who prints the result of a training; the greater one wins if both print something."""
+    """The container that prints the result of a training; the greater one counts if both print something."""
 
     NONE = 0
     FIRST_NODE = 1

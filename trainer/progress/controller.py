@@ -374,7 +374,7 @@ class ProgressController:
 
 
 def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Before:
-    """What an earlier manager has written to the status about the present run."""
+    """The status that an earlier manager has written about the present run."""
     stalled = find_condition(obj, ConditionType.STALLED) or {}
     since = Instant.parse(stalled.get("lastTransitionTime") or "")
     is_of_run = since is not None and state.started is not None and since > state.started

@@ -42,7 +42,7 @@ REFUSAL_PAUSE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What a follower calls, on the event loop, so it must not block."""
+    """The callbacks of a follower; they run on the event loop and must not block."""
 
     on_message: Callable[[Message, Instant], None]
     on_rejected: Callable[[RejectedMessageError], None]

@@ -41,7 +41,7 @@ class PushedMetric(ApiModel):
 
 
 class PushedStatus(ApiModel):
-    """What the training says about its progress."""
+    """The progress as the training posts it."""
 
     progress_percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
     """How much of the training is done, in percent."""
@@ -76,7 +76,7 @@ class ParsedPush(NamedTuple):
     """A body that was read."""
 
     push: Push
-    """What counts."""
+    """The values that are used."""
     dropped: tuple[FieldError, ...] = ()
     """Errors of the metrics and numbers that are not finite, which do not count."""
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
 TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
-"""What a line with a message begins with."""
+"""The tag at the beginning of a message."""
 INTERVAL_VARIABLE = "TRAINER_STATUS_INTERVAL_SECONDS"
 """Environment variable with the seconds between two lines. Default: 1, as the TrainJob changes every few seconds."""
 
@@ -340,7 +340,7 @@ def _held(value: object) -> object:
 
 
 def _ready(fields: Mapping[str, object]) -> dict[str, float]:
-    """What is a number already: to make one of a tensor would be to wait for it, at every step."""
+    """Keep values that are numbers already: converting a tensor would wait for its result at every step."""
     known = {name: value for name, value in fields.items() if isinstance(value, numbers.Real)}
     return {name: float(value) for name, value in known.items() if not value < 0 and value <= _LIMITS[name]}
 

@@ -164,7 +164,7 @@ class _Steps:
 
 
 class _Step:
-    """One container that is followed, or was."""
+    """One container that is, or was, followed."""
 
     def __init__(self, state: ContainerState, shown: StepStatus | None) -> None:
         self.state = state
@@ -239,7 +239,7 @@ def _words(statuses: Object) -> dict[str, StepState | None]:
 
 
 def _as_training(shown: StepStatus | None) -> TrainerStatus | None:
-    """What a step has reported, as the status of a training run; None if it has reported nothing."""
+    """The reports of a step as the status of a training run; None without any."""
     if shown is None or shown.last_updated_time is None:
         return None
     return TrainerStatus(

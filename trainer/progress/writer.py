@@ -51,7 +51,7 @@ log = structlog.get_logger(__name__)
 FIELD_MANAGER = "trainer-progress"
 
 _ATTEMPTS = 5
-"""To write what was pushed while others change the TrainJob."""
+"""Attempts to write a posted status while others change the TrainJob."""
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
 """The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _NOT_GRANTED = "cannot create resource"
-"""In the answer to a creation that the user has no right to, whatever the object is like."""
+"""Text in the answer to a creation that the user has no right to."""
 _NO_DRY_RUN = "does not support dry run"
-"""In the answer to a dry run of an object for which a webhook with side effects is called."""
+"""Text in the answer to a dry run of an object for which a webhook with side effects is called."""
 _READ_BY_NAME = 20
 """Most objects that are read one by one."""
 
@@ -59,7 +59,7 @@ class Prospect:
     cluster: ConnectedCluster
     document: Document
     others: Sequence[Document]
-    """What the file has besides, which counts as present."""
+    """The other objects of the file, which count as present."""
     _unread: dict[str, Unread] = field(default_factory=dict, init=False)
     _refusals: list[DryRunRefusal] = field(default_factory=list, init=False)
 
@@ -75,7 +75,7 @@ class Prospect:
         return Subject(TRAIN_JOBS.kind, name, self.namespace)
 
     async def explanation(self) -> Explanation:
-        """What would hold it."""
+        """Find the causes that would keep it from running."""
         await self._try(TRAIN_JOBS, self.document.obj, self.subject, self._says_that_runtime_is_missing)
         components = () if self._refusals else await self._build()
         plans = [plan for each in components if each.resource == JOBSETS for plan in _plans(each.object)]
@@ -208,7 +208,7 @@ class Prospect:
         return None if found is None else found.items
 
     async def _attempt(self, resource: Resource, answer: Awaitable[_T]) -> _T | None:
-        """What is read; None if it is not there, or cannot be read, which is noted."""
+        """The object of a read; None if it does not exist, or cannot be read, which is noted."""
         try:
             return await answer
         except NotFoundError:
@@ -221,7 +221,7 @@ class Prospect:
 
 
 def _made(components: Sequence[Component]) -> Iterator[tuple[Resource, str]]:
-    """What the manager makes, and the claims that JobSet makes."""
+    """The objects that the manager creates, and the claims that JobSet creates."""
     for each in components:
         yield each.resource, name_of(each.object)
         if each.resource == JOBSETS:

@@ -40,7 +40,7 @@ _EVENT_PAGES = 4
 
 @dataclass
 class SnapshotReader:
-    """One answer's requests: one for the TrainJob, two for JobSet and pods, and those that `Needs` asks for."""
+    """Reads the objects of one answer: one request for the TrainJob, two for JobSet and pods, and those of `Needs`."""
 
     client: Client
     namespace: str
@@ -146,7 +146,7 @@ class SnapshotReader:
         self._logs[container.pod, container.container] = lines
 
     async def _attempt(self, resource: Resource, read: Callable[[], Awaitable[_T]]) -> _T | None:
-        """What is read; None if it is not there, or cannot be read, which is noted."""
+        """The object of a read; None if it does not exist, or cannot be read, which is noted."""
         try:
             return await read()
         except NotFoundError:

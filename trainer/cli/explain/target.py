@@ -22,7 +22,7 @@ _MENTIONED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """Options of the two commands that answers name, empty where a command finds the cluster by itself."""
+    """The options with which the commands in an answer reach the same cluster; empty where a command needs none."""
 
     kubectl: str = ""
     trainer: str = ""

@@ -94,7 +94,7 @@ class Report:
     namespace: str | None = None
     is_watch: bool = False
     stored: Resource = TRAIN_JOBS
-    """What the cluster serves TrainJobs as."""
+    """The resource as which the cluster serves TrainJobs."""
 
     def __post_init__(self) -> None:
         self._resource = self.stored if self.form in (GetFormat.JSON, GetFormat.YAML) else TRAIN_JOBS

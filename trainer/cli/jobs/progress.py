@@ -38,7 +38,7 @@ class TrainingProgress:
     percentage: int | None = None
     """0 to 100."""
     remaining_seconds: int | None = None
-    """Until the end of the training."""
+    """Seconds until the end of the training."""
     remaining: str = ""
     """The remaining time for people, such as `about 45 minutes`; empty when unknown."""
     step: int | None = None
@@ -103,7 +103,7 @@ class StepProgress(NamedTuple):
     state: str
     """Running, Complete or Failed."""
     progress: TrainingProgress
-    """What it has reported."""
+    """The progress that it has reported."""
 
     @classmethod
     def all_of(cls, status: Mapping[str, Any]) -> tuple[StepProgress, ...]:

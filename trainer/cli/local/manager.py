@@ -173,7 +173,7 @@ async def publish_version(client: Client) -> None:
 
 
 def _further_rules() -> list[Object]:
-    """What config/v1alpha1/rbac adds to the role of the manager."""
+    """The rules that config/v1alpha1/rbac adds to the role of the manager."""
     (kustomization,) = manifests("v1alpha1/rbac")
     patches = [operation for patch in kustomization["patches"] for operation in yaml.safe_load(patch["patch"])]
     return [operation["value"] for operation in patches]

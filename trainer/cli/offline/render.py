@@ -47,7 +47,7 @@ class Rendered:
     """Its runtime, if it is one that we ship, else ""."""
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    """What the manager generates, which is not shown."""
+    """The generated objects, which are not shown."""
     components: tuple[Component, ...]
     """Ordered by kind and name."""
     origins: Origins

@@ -65,7 +65,7 @@ class Installed(StrEnum):
 
     APPLIED = "applied"
     KEPT = "kept"
-    """It is unchanged, since another field manager owns a field of it."""
+    """The object was left unchanged, since another field manager owns a field of it."""
     REFUSED = "refused"
     """Usually the cluster has one of this name with another spec, which cannot change."""
 

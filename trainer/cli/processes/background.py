@@ -58,7 +58,7 @@ class StateDirectory:
 
     @property
     def data(self) -> Path:
-        """What the dev cluster stores: objects, pod volumes and container logs."""
+        """The directory of the dev cluster's data: objects, pod volumes and container logs."""
         return self.root / "data"
 
     def record(self, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""The files that travel with a script: chosen, counted, and refused where they cannot."""
+"""Chooses the files that are packed with a script; refuses files that cannot be packed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MOST_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024
 """Limit of the bytes of all files before compression; a larger folder would not fit afterwards, and is not read."""
 _LARGEST = 5
-"""Files that the error about a folder that is too large names."""
+"""How many of the largest files the error about a folder names."""
 _SECRETS = frozenset({".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials", "kubeconfig"})
 
 
 @dataclass(frozen=True, slots=True)
 class PackedFile:
-    """One file that travels."""
+    """One packed file."""
 
     name: str
     """Relative to the folder, with slashes."""

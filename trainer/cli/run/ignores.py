@@ -1,4 +1,4 @@
-"""Which files of a folder do not travel: those of `.trainerignore`, those that git ignores, and what tools make."""
+"""Which files of a folder are not packed: those of `.trainerignore`, those that git ignores, and artefacts of tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MADE_BY_TOOLS = frozenset(
         ".tox", ".nox", ".eggs", "node_modules", ".DS_Store", ".idea", ".vscode", IGNORE_FILE, ".gitignore",
     }
 )  # fmt: skip
-"""Names that never travel."""
+"""Names that are never packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Ignores:
         return Ignores(folder, (*own, *self.specs))
 
     def match(self, path: Path, *, is_folder: bool) -> bool:
-        """Whether something in this folder is ignored."""
+        """Whether a file or directory of this folder is ignored."""
         if path.name in _MADE_BY_TOOLS or path.suffix == ".pyc" or (is_folder and (path / "pyvenv.cfg").is_file()):
             return True
         for file in _FILES:

@@ -37,14 +37,14 @@ _HASH = 10
 
 @dataclass(frozen=True, slots=True)
 class CodePackage:
-    """What travels to the nodes."""
+    """The code that is sent to the nodes."""
 
     data: dict[str, str]
     binary: dict[str, bytes]
     archive: bytes
     """The code where it is too large for a ConfigMap; else empty."""
     description: str
-    """What and how much, such as `train.py and requirements.txt (2.1 KiB, 1.0 KiB compressed)`."""
+    """Names and sizes of the files, such as `train.py and requirements.txt (2.1 KiB, 1.0 KiB compressed)`."""
 
     @property
     def digest(self) -> str:

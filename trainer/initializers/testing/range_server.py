@@ -106,7 +106,7 @@ class RangeServer:
         return f"http://{host!s}:{port}"
 
     def release(self) -> None:
-        """Let requests go on that stall."""
+        """Release stalled requests."""
         self._released.set()
 
     def wait_for_release(self) -> None:
@@ -134,7 +134,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients that are killed are part of the tests."""
+        """Log nothing: tests kill their clients."""
 
 
 class RangeHandler(BaseHTTPRequestHandler):

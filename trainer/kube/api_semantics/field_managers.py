@@ -53,7 +53,7 @@ _SERVER_OWNED: Final[FieldSet] = frozenset(
 
 
 class _Identity(NamedTuple):
-    """What tells entries of managedFields apart."""
+    """The key of an entry of managedFields."""
 
     manager: str
     operation: str
@@ -185,7 +185,7 @@ def _take_over_all(managers: _Managers, old: Object, new: Object, schema: Typing
 def _take_over(
     managers: _Managers, old: Object, new: Object, schema: Typing
 ) -> tuple[dict[_Identity, FieldSet], _Managers]:
-    """What others own of the changed fields, and the others without it."""
+    """Take changed fields from the other managers; returns the conflicts, and the managers without those fields."""
     taken, remaining = _take_over_all(managers, old, new, schema)
     conflicts = {identity: entry.fields & taken for identity, entry in managers.items()}
     return {identity: paths for identity, paths in conflicts.items() if paths}, remaining

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""What all copies of one JSON patch may add: each can double the object, so that thirty of them would fill any memory.
-"""
+"""Limit of what all copies of one JSON patch may add: each can double the object, so thirty of them would fill any
+memory."""
 
 
 def json_patch(document: Object, operations: object) -> Object:

@@ -37,7 +37,7 @@ class TypedValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is different between two objects."""
+    """The paths of fields that differ between two objects."""
 
     added: FieldSet
     modified: FieldSet
@@ -255,7 +255,7 @@ def _element(item: Any, position: int, typing: Typing) -> str | None:
 
 
 def _item_problem(item: Any, typing: Typing) -> str:
-    """What keeps an item of a list from having a key; "" when nothing does."""
+    """Why an item of a list has no key; "" if it has one."""
     if typing.list_type is ListType.ATOMIC:
         return ""
     if typing.list_type is ListType.MAP:

@@ -47,7 +47,7 @@ class _ServedMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
 
 
 class _Served(msgspec.Struct, gc=False, rename="camel"):
-    """What is read of an object as a server sends it."""
+    """The members that are read of an object as a server sends it."""
 
     metadata: _ServedMeta | None = None
     api_version: str | msgspec.UnsetType | None = msgspec.UNSET

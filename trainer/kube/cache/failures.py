@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SilentWatchError(TransportError):
-    """Nothing was heard for so long that the connection is taken for dead."""
+    """The server sent nothing for so long that the connection counts as dead."""
 
 
 CANNOT_STREAM = (

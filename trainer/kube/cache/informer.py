@@ -116,7 +116,7 @@ class Informer:
             convert=self._convert,
             metrics=metrics,
             optional=optional,
-            admission=None if namespace_limit is None else self._begin_list,
+            new_filter=None if namespace_limit is None else self._new_filter,
         )
         if metrics is not None:
             metrics.observe(
@@ -220,7 +220,7 @@ class Informer:
             raise InformerRemovedError(f"the informer of {self.resource.qualified_name} was removed before it synced")
 
     def removed(self) -> None:
-        """It will not run any more, so nobody needs to wait for it (for the cache)."""
+        """Mark it as removed from the cache: it will not run again, and nothing waits for it."""
         self._settled.set()
 
     async def run(self) -> None:
@@ -328,15 +328,15 @@ class Informer:
             return False
         return self._store.count(obj.key.namespace) >= self._namespace_limit
 
-    def _begin_list(self) -> Callable[[CachedObject], bool]:
+    def _new_filter(self) -> Callable[[CachedObject], bool]:
         """Tells of each object of a list whether its namespace has less than are kept, before all are in memory."""
         counts: Counter[str] = Counter()
 
-        def admits(obj: CachedObject) -> bool:
+        def keeps(obj: CachedObject) -> bool:
             counts[obj.key.namespace] += 1
             return self._namespace_limit is None or counts[obj.key.namespace] <= self._namespace_limit
 
-        return admits
+        return keeps
 
     def _convert(self, raw: RawJson) -> CachedObject:
         obj = CachedObject.compact(

@@ -32,7 +32,7 @@ REMEMBERED_DELETIONS = 4096
 @dataclass(frozen=True, slots=True)
 class _Write:
     obj: CachedObject | None
-    """What to show; None: nothing, since the object is gone or no longer selected."""
+    """The object to show; None if it was deleted or is no longer selected."""
     uid: str
     version: int
     gone: bool
@@ -87,7 +87,7 @@ class OwnWrites:
         self.pending[obj.key] = _Write(None, obj.uid, version_of(obj) or 0, gone=True, at=self._now())
 
     def newest(self, key: ObjectKey, cached: CachedObject | None) -> CachedObject | None:
-        """What a reader of this key sees."""
+        """The object that a reader of this key sees."""
         write = self.pending.get(key)
         if write is None:
             return cached
@@ -174,7 +174,7 @@ class OwnWrites:
         return ended
 
     def forget(self) -> None:
-        """Nothing that was written exists any more."""
+        """Forget all writes, since none of the written objects exists any more."""
         self.pending.clear()
 
     def _is_shown(self, key: ObjectKey, version: int, cached: CachedObject | None) -> bool:

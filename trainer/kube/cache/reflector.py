@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.metrics.caches import CacheMetrics
     from trainer.kube.objects import ObjectKey
-    from trainer.kube.pager import Admission
+    from trainer.kube.pager import FilterFactory
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
@@ -125,7 +125,7 @@ class Reflector:
         convert: Callable[[RawJson], CachedObject],
         metrics: CacheMetrics | None = None,
         optional: bool = False,
-        admission: Admission[CachedObject] | None = None,
+        new_filter: FilterFactory[CachedObject] | None = None,
     ) -> None:
         self.optional = optional
         """Whether the API server may do without the kind."""
@@ -135,7 +135,7 @@ class Reflector:
         self._sink = sink
         self._clock = clock
         self._convert = convert
-        self._admission = admission
+        self._new_filter = new_filter
         self._metrics = metrics
         self._streams = True
         self._always_pages = False
@@ -204,7 +204,7 @@ class Reflector:
                 self._convert,
                 resource_version=resource_version,
                 always_in_pages=self._always_pages,
-                admission=self._admission,
+                new_filter=self._new_filter,
             )
         except KubeError as error:
             if resource_version and is_unusable_version(error):
@@ -325,7 +325,7 @@ class Reflector:
             metrics=self._metrics,
             version=version,
             initial=initial,
-            admits=None if self._admission is None else self._admission(),
+            keeps=None if self._new_filter is None else self._new_filter(),
         )
 
     async def _replaced(self, objects: list[CachedObject], resource_version: str) -> None:

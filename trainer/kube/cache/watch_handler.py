@@ -37,7 +37,7 @@ class UnmarkedInitialEventsError(TransportError):
 
 
 class Sink(Protocol):
-    """What a reflector tells: complete lists and single changes, in the order of the server."""
+    """The receiver of a reflector's complete lists and single changes, in the order of the server."""
 
     async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
         """These are all objects that exist at this version; whatever else was known is gone."""
@@ -66,7 +66,7 @@ class WatchHandler:
         metrics: counts events; default: nothing does.
         version: where the watch starts.
         initial: {} when the watch begins with initial events, which are in no order; default: it does not.
-        admits: which of the objects of the initial events are kept; default: all.
+        keeps: the filter of the objects of the initial events; default: all are kept.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class WatchHandler:
         metrics: CacheMetrics | None = None,
         version: str = "",
         initial: dict[ObjectKey, CachedObject] | None = None,
-        admits: Callable[[CachedObject], bool] | None = None,
+        keeps: Callable[[CachedObject], bool] | None = None,
     ) -> None:
         self._sink = sink
         self._convert = convert
@@ -87,7 +87,7 @@ class WatchHandler:
         self._log = logger
         self._metrics = metrics
         self._initial = initial
-        self._admits = admits
+        self._keeps = keeps
         self.expects_initial_events = initial is not None
         """Whether the watch was to begin with initial events."""
         self.resource_version = version
@@ -119,7 +119,7 @@ class WatchHandler:
         if self._initial is not None:
             if event.type is EventType.DELETED:
                 self._initial.pop(obj.key, None)
-            elif obj.key in self._initial or self._admits is None or self._admits(obj):
+            elif obj.key in self._initial or self._keeps is None or self._keeps(obj):
                 self._initial[obj.key] = obj
             return
         if event.type is EventType.DELETED:

@@ -60,7 +60,7 @@ def on(
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """At least one of these; asked in order, up to the first that says yes."""
+    """Passes if one of these predicates passes; they are called in order, up to the first that does."""
     return lambda old, new: any(predicate(old, new) for predicate in predicates)
 
 

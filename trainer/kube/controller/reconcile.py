@@ -12,7 +12,7 @@ from trainer.kube.objects import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a reconcile asks for after a success; with None in its place the key rests until something changes.
+    """The result of a successful reconcile; None in its place requeues nothing until an event arrives.
 
     Raises:
         TypeError: a field is of another type, such as a timedelta: a failure of the reconcile that made it.

@@ -35,7 +35,7 @@ class Source(Protocol):
 
     @property
     def problem(self) -> str:
-        """What keeps `wait_for_sync` from returning, with the remedy; read only while it does not return."""
+        """Why `wait_for_sync` does not return yet, with the remedy."""
 
 
 class Kind:

@@ -87,16 +87,17 @@ def default_identity(pod_uid: str = "", pid: int = 0) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionOptions:
-    """Which lease to compete for, and its times; all competitors should have the same."""
+    """The lease to compete for, and its times; all candidates should have the same."""
 
     name: str
     """Name of the Lease; label of the metrics."""
     namespace: str
     """Namespace of the Lease; `connect` tells that of the pod's service account as `client.namespace`."""
     identity: str = ""
-    """Who this process is; unique among all that compete. Default: `default_identity()`, new for each process."""
+    """Identity of this process, unique among all candidates. Default: `default_identity()`, new for each process."""
     lease_duration: int = 15
-    """Whole seconds for which others leave a lease alone that is not renewed. Default: 15, as in client-go."""
+    """Whole seconds that other candidates wait before they acquire a lease that is not renewed. Default: 15, as in
+    client-go."""
     renew_deadline: float = 10.0
     """Seconds without successful renewal after which the leader steps down. Default: 10, which leaves 5 s to end."""
     retry_period: float = 2.0

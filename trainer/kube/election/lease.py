@@ -31,7 +31,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> Self:
-        """What a stored Lease says; fields that are absent, or not what they should be, are empty or 0."""
+        """Decode a stored Lease; fields that are absent or malformed are empty or 0."""
         spec = _spec(lease)
 
         def text(field: str) -> str:

@@ -64,7 +64,7 @@ class CorrelationLimits:
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """Who reports."""
+    """The component that reports an event."""
 
     component: str
     host: str
@@ -73,7 +73,7 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """What an event is about; the version of the object does not make it another."""
+    """The object that an event is about; its resource version does not count."""
 
     api_version: str
     kind: str
@@ -107,7 +107,7 @@ class Occurrence:
     type: EventKind
     reason: str
     message: str
-    """At most as long as `cut_message` leaves it, since it is remembered."""
+    """The message; at most as long as `cut_message` returns it, since it is kept in memory."""
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +154,7 @@ class CountedEvent:
         }
 
     def change(self) -> Object:
-        """What repeats change in a stored event."""
+        """The patch of a stored event for its repetitions."""
         return {"message": self.message, "lastTimestamp": timestamp(self.last), "count": self.count}
 
 

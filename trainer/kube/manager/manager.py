@@ -69,7 +69,7 @@ class ManagerOptions:
 
 
 class Registrable(Protocol):
-    """What a manager asks of a controller."""
+    """The methods of a controller that a manager calls."""
 
     name: str
     needs_leader_election: bool

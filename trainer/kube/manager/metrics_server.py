@@ -59,7 +59,7 @@ class MetricsServerOptions:
     tls: TlsOptions = field(default_factory=TlsOptions)
     """What is spoken with clients. Default: those of its class."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """What connections may cost. Default: those of its class."""
+    """Limits of the connections. Default: those of its class."""
     max_concurrent: int = 4
     """Answers that are made at a time; others wait. Default: 4, more would not be made faster."""
 

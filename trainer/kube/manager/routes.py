@@ -25,19 +25,19 @@ _PART = re.compile(r"[A-Za-z0-9._~-]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What somebody asks for."""
+    """A request to a route of the metrics server."""
 
     path: str
     """The path as it was sent, without the query."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """What stands for the placeholders of the path, decoded. Default: none."""
+    """The values of the placeholders of the path, decoded. Default: none."""
     query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values behind the `?`, by name; one may be given several times. Default: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What is answered."""
+    """The response of a route."""
 
     body: bytes
     content_type: str = "text/plain; charset=utf-8"

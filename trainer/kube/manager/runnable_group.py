@@ -22,7 +22,7 @@ class Runnable:
     """Something that runs until it is stopped."""
 
     name: str
-    """For logs and errors."""
+    """The name in logs and errors."""
     run: Run
     stop: Callable[[], None] | None = None
     """Asks it to end by itself, without waiting. Default: none, it is cancelled as soon as its group stops."""
@@ -136,7 +136,7 @@ class RunnableGroup:
 
 
 def sole_failure(error: Exception) -> Exception:
-    """What task groups have wrapped, if it is a single exception."""
+    """The single exception that task groups have wrapped, if there is only one."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error

@@ -29,7 +29,7 @@ EVENT_TIMEOUT = 5.0
 
 
 class Group(Enum):
-    """What a manager starts in this order, each group when the one before it has started."""
+    """The groups of runnables, in the order in which a manager starts them; each waits for the one before it."""
 
     EVENTS = "events"
     """Senders of events."""
@@ -40,7 +40,7 @@ class Group(Enum):
     CACHES = "caches"
     """Informers; what comes after them finds them synced."""
     OTHERS = "others"
-    """What runs without leadership."""
+    """Runnables that need no leadership."""
     LEASE = "lease"
     """The leader election itself, which has started when this process has become the leader."""
     LEADER_ELECTION = "leader election"

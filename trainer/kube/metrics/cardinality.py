@@ -133,7 +133,7 @@ class BoundedValues:
             self._known.add(value)
 
     def of(self, value: str) -> str:
-        """What the label says for this value."""
+        """The value of the label for this value: itself, or `other` beyond the limit."""
         return value if value in self._known else OTHER
 
 

@@ -83,19 +83,19 @@ class ControllerMetrics:
         self.active_workers = series.active_workers.labels(name)
 
     def count_error(self) -> None:
-        """One more reconcile has failed."""
+        """Count a failed reconcile."""
         self._errors.inc()
         self._error_results.inc()
 
 
 class Observed(Protocol):
-    """What the gauges ask of a queue when they are scraped, possibly from another thread."""
+    """The state of a queue that the gauges read at a scrape, possibly from another thread."""
 
     def depths(self) -> Mapping[int, int]:
         """Number of keys that are ready or to be processed again, by priority."""
 
     def ages(self) -> Sequence[float]:
-        """For each key that is being processed, since how many seconds."""
+        """How many seconds each key has been processed."""
 
 
 class QueueSeries:

@@ -52,7 +52,7 @@ class EventSeries:
 
 
 class ElectionSeries:
-    """Who leads, and how often renewing took more than one request, by the name of the lease."""
+    """Series of the leader, and of renewals that took more than one request, by the name of the lease."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.master_status = Gauge(

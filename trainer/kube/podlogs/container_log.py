@@ -38,7 +38,7 @@ RETRY = Backoff(initial=0.5, maximum=15.0, jitter=1.0)
 
 @dataclass(frozen=True, slots=True)
 class ContainerLogOptions:
-    """What to read of a container's log, and how."""
+    """Options for reading a container's log."""
 
     since: Instant | None = None
     """Lines before the second of this instant are not asked for. Default: None, from the beginning of the log."""
@@ -78,7 +78,7 @@ class Interruption(StrEnum):
     BROKEN = "broken"
     """The connection broke, or could not be made."""
     SILENT = "silent"
-    """Nothing was heard for the idle timeout."""
+    """The server sent nothing for the idle timeout."""
     WAITING = "waiting"
     """400: the container has not started."""
     GONE = "gone"
@@ -141,7 +141,7 @@ class LogObserver:
         """A stream was opened."""
 
     def disconnected(self) -> None:
-        """It was closed, by whichever side."""
+        """The stream was closed, by either side."""
 
     def lines(self, count: int) -> None:
         """So many new lines were handed on; called for each block, not for each line."""

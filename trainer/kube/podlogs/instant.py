@@ -15,7 +15,7 @@ class Instant(NamedTuple):
     """A point in time with the nanoseconds that `datetime` lacks; instants compare and sort by time."""
 
     seconds: int
-    """Since 1970-01-01T00:00:00Z."""
+    """Seconds since 1970-01-01T00:00:00Z."""
     nanoseconds: int = 0
     """Nanoseconds within the second, 0 to 999,999,999. Default: 0."""
 

@@ -85,7 +85,7 @@ class Position:
         return True
 
     def resume(self) -> tuple[Instant | None, Repeats]:
-        """Since when to ask for the log (None: from its beginning), and what of that is known."""
+        """The time from which to request the log (None: from its beginning), and the known lines of that time."""
         last = self.instant
         if last is None:
             return None, Repeats(self._undated)
@@ -149,7 +149,7 @@ class Repeats:
         return True
 
     def without(self, block: bytes) -> bytes:
-        """What is new of a block of whole lines."""
+        """The new lines of a block of whole lines."""
         if not self._count:
             return block
         new: list[bytes] = []
@@ -173,7 +173,7 @@ def _count(block: bytes, prefix: bytes) -> int:
 
 
 def _second_before(prefix: bytes) -> bytes:
-    """In the same spelling, whatever the zone."""
+    """The timestamp of one second before, in the same spelling and zone."""
     return (datetime.fromisoformat(prefix.decode()) - _SECOND).isoformat().encode()
 
 

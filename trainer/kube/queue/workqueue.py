@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 
 LOW_PRIORITY = -100
-"""For keys of the initial list and of objects that have not changed, so that fresh changes pass their backlog."""
+"""Priority of keys of the initial list and of unchanged objects, so that new changes overtake their backlog."""
 
 RETRY = Backoff(initial=0.005, maximum=1000.0)
 """The backoff of controller-runtime's work queue: 5 ms, doubling to about a quarter of an hour."""
@@ -48,7 +48,7 @@ class ShutDown(KubeError):  # noqa: N818 - a signal to the worker, not a failure
 
 
 class _Round(NamedTuple):
-    """One handing out of a key, or the request for one."""
+    """One delivery of a key to a worker, or the request for one."""
 
     priority: int
     since: float
@@ -226,7 +226,7 @@ class WorkQueue(Generic[K]):
         return depths
 
     def ages(self) -> list[float]:
-        """For each key that is processing, since how many seconds; may be called from other threads."""
+        """How many seconds each key has been processing; may be called from other threads."""
         now = self._clock.monotonic()
         return [now - running.since for running in tuple(self._processing.values())]
 

@@ -106,7 +106,7 @@ def _script(name: str, **values: str) -> str:
 
 
 def _prefix(info: RuntimeInfo) -> str:
-    """What the host names of the nodes begin with; the only Job of the trainer has index 0."""
+    """The common prefix of the host names of the nodes; the only Job of the trainer has index 0."""
     return f"{info.endpoints_of(info.trainer).prefix}-0"
 
 

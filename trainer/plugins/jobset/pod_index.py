@@ -83,11 +83,11 @@ _pod = msgspec.json.Decoder(_Pod)
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What one pod waits for."""
+    """The reason why one pod waits."""
 
     reason: str
     message: str
-    """With the name of the container, if it is one that waits."""
+    """The message, with the name of the container if one waits."""
 
 
 def problem_changed(old: CachedObject | None, new: CachedObject | None) -> bool:

@@ -151,7 +151,7 @@ def _restart(jobset: Object) -> str:
 
 
 def _cause(index: PodIndex, gone: DeletedPods) -> str:
-    """What failed first; pods of the last attempt may still exist, or are remembered."""
+    """The failure that came first; pods of the last attempt may still exist, or are remembered."""
     culprit = first_failure([*index.failed(), *gone.before(index.jobset)])
     if culprit is not None:
         return culprit.text

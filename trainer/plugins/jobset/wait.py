@@ -51,7 +51,7 @@ class Named(NamedTuple):
     """An object that a field may name."""
 
     kind: str
-    """In lower case."""
+    """The kind, in lower case."""
     name: str
 
 

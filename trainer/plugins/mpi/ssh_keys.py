@@ -43,7 +43,7 @@ _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
 @dataclass(frozen=True, slots=True)
 class KeyStyle:
-    """What differs among the versions of the API in keys and their volumes. All defaults are those of v2alpha1."""
+    """The differences between the API versions in keys and their volumes; all defaults are those of v2alpha1."""
 
     is_ecdsa: bool = False
     """Whether the key is one of ECDSA in OpenSSL's format, and not of Ed25519 in that of OpenSSH."""

@@ -41,7 +41,7 @@ if not TYPE_CHECKING:
     Callback = _callback_class()
 
 _lock = threading.Lock()
-"""Not of a callback: tuners copy callbacks, and locks cannot be copied."""
+"""A lock of the module and not of a callback: tuners copy callbacks, and locks cannot be copied."""
 
 
 class TrainJobCallback(Callback):

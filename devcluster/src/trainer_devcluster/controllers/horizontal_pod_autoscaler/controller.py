@@ -224,7 +224,7 @@ class HorizontalPodAutoscalerReconciler:
 
 
 def register(manager: Manager, raw_client: RawClient) -> None:
-    """Have the manager run the autoscaler."""
+    """Register the autoscaler with the manager."""
     reconciler = HorizontalPodAutoscalerReconciler(manager, ScaleTargets(manager.client, raw_client))
     controller = Controller("horizontal-pod-autoscaler", manager, reconciler.reconcile)
     controller.reconciles(HORIZONTAL_POD_AUTOSCALERS, predicate=_wants_something_else)
