@@ -38,7 +38,7 @@ class RemoteFile:
     path: str
     """Relative to the directory that is fetched, with `/`."""
     size: int | None
-    """In bytes; None where the server does not tell."""
+    """Size in bytes; None if the server does not report it."""
     version: str
     """Changes whenever the content does, such as an ETag or a commit."""
     digest: str | None = None
@@ -77,7 +77,7 @@ class Exporter(Protocol):
     """A FileStore that can be written."""
 
     def export(self, files: Sequence[LocalFile], report: Callable[[int], None]) -> int:
-        """Write the files that have changed, tell how many bytes are done, and return how many files were written."""
+        """Write the changed files, report the transferred bytes, and return how many files were written."""
 
 
 def open_store(options: TransferOptions) -> FileStore:

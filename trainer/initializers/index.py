@@ -21,7 +21,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileIndex:
-    """The files of a source, each with what tells whether it is still the same."""
+    """The files of a source, each with the facts by which a change is detected."""
 
     source: str
     """URI without secrets."""

@@ -42,7 +42,7 @@ class FieldError:
     reason: str = "FieldValueInvalid"
     """A CauseType of metav1.StatusCause."""
     code: str = ""
-    """Tells errors of one reason apart, for programs. Defaults to none."""
+    """A code that distinguishes errors of one reason, for programs. Defaults to none."""
     detail: str = _field(default="", compare=False)
     """The message without its reason and value: the rule that the field breaks. Defaults to none."""
     origin: str = _field(default="", compare=False)

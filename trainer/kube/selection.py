@@ -36,7 +36,7 @@ EVERYTHING = Selection()
 
 
 class Matcher:
-    """Tells whether an object belongs to a selection, as the API server would."""
+    """Decides whether an object belongs to a selection, as the API server would."""
 
     def __init__(self, selection: Selection) -> None:
         """Parse the selectors.

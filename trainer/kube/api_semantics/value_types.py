@@ -46,7 +46,7 @@ class Typing:
 
     @property
     def list_map_keys(self) -> tuple[str, ...]:
-        """Fields that tell items of a `ListType.MAP` list apart."""
+        """The fields that identify an item of a `ListType.MAP` list."""
         return (self.merge_key,) if self.merge_key else ()
 
     @property

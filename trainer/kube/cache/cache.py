@@ -164,7 +164,7 @@ class Cache:
         return next((obj.uid for obj in known if obj is not None), "")
 
     def deleted(self, resource: Resource, key: ObjectKey, uid: str, answer: Object | None) -> None:
-        """Let readers see that an object has been deleted, of which the server's answer tells what remains."""
+        """Let readers see that an object was deleted; the server's answer is what remains of it."""
         for informer in self._by_resource[resource]:
             informer.deleted(key, uid, answer)
 

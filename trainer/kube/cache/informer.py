@@ -1,4 +1,4 @@
-"""Informer: a local, indexed copy of one resource that tells its handlers what changes."""
+"""Informer: a local, indexed copy of one resource that notifies its handlers of changes."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Informer:
         self._store.add_index(name, function)
 
     def add_handler(self, handler: Handler) -> Registration:
-        """Tell `handler` of changes from now on, and of the objects known by now as initial adds.
+        """Notify `handler` of changes from now on, and of the present objects as initial adds.
 
         Returns:
             Tells when the handler has got all initial objects, and ends it with `remove_handler`.
@@ -188,7 +188,7 @@ class Informer:
         return registration
 
     def remove_handler(self, registration: Registration) -> None:
-        """Tell this handler nothing more; unknown registrations are ignored."""
+        """Notify this handler no more; unknown registrations are ignored."""
         if registration in self._registrations:
             self._registrations.remove(registration)
             registration.end()
@@ -253,7 +253,7 @@ class Informer:
             log.warning("cannot show own write", resource=self.resource.qualified_name, reason=str(error))
             return
         if self._writes.wrote(written, self._store.get(written.key), selected=self._matcher.matches(obj)):
-            self._tell_came_and_went(written)
+            self._notify_added_and_deleted(written)
 
     def deleted(self, key: ObjectKey, uid: str, answer: Object | None) -> None:
         """Show readers what is left of an object that this process has deleted, until the watch shows it or newer."""
@@ -284,11 +284,11 @@ class Informer:
             ended = self._writes.replaced(resource_version, self._store.get)
             async for key, obj in in_slices(old.items()):
                 if self._store.get(key) is None:
-                    self._tell(partial(deleted, obj, stale=True))
+                    self._notify(partial(deleted, obj, stale=True))
             for obj in ended:
                 known = old.get(obj.key)
                 if known is None or known.uid != obj.uid:
-                    self._tell_came_and_went(obj)
+                    self._notify_added_and_deleted(obj)
             async for obj in in_slices(objects):
                 self._tell_change(old.get(obj.key), obj, stale=True, initial=is_first)
             for registration in self._registrations:
@@ -316,7 +316,7 @@ class Informer:
         old = self._store.remove(obj.key)
         self._writes.observe(obj, gone=True)
         if old is not None:
-            self._tell(partial(deleted, obj, stale=False))
+            self._notify(partial(deleted, obj, stale=False))
 
     def caught_up(self, resource_version: str) -> None:
         """Everything up to this version is in the local copy (for the reflector)."""
@@ -329,7 +329,7 @@ class Informer:
         return self._store.count(obj.key.namespace) >= self._namespace_limit
 
     def _new_filter(self) -> Callable[[CachedObject], bool]:
-        """Tells of each object of a list whether its namespace has less than are kept, before all are in memory."""
+        """Make the filter of one list, which applies the limit of a namespace before all objects are in memory."""
         counts: Counter[str] = Counter()
 
         def keeps(obj: CachedObject) -> bool:
@@ -354,21 +354,21 @@ class Informer:
 
     def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool, initial: bool) -> None:
         if old is not None and old.uid != new.uid:
-            self._tell(partial(deleted, old, stale=stale))
+            self._notify(partial(deleted, old, stale=stale))
             old = None
         if old is None:
-            self._tell(partial(added, new, initial=initial))
+            self._notify(partial(added, new, initial=initial))
         elif old.resource_version != new.resource_version:
-            self._tell(partial(updated, old, new))
+            self._notify(partial(updated, old, new))
 
-    def _tell(self, notification: Notification) -> None:
+    def _notify(self, notification: Notification) -> None:
         for registration in tuple(self._registrations):
-            registration.tell(notification)
+            registration.notify(notification)
 
-    def _tell_came_and_went(self, obj: CachedObject) -> None:
+    def _notify_added_and_deleted(self, obj: CachedObject) -> None:
         """Readers have seen an object that this process has written, and no watch has ever shown it."""
-        self._tell(partial(added, obj, initial=False))
-        self._tell(partial(deleted, obj, stale=True))
+        self._notify(partial(added, obj, initial=False))
+        self._notify(partial(deleted, obj, stale=True))
 
     async def _serve_late_handlers(self) -> None:
         while True:
@@ -385,7 +385,7 @@ class Informer:
             async with self._telling:
                 async for obj in in_slices(tuple(self._store)):
                     if self._store.get(obj.key) is obj:
-                        self._tell(partial(updated, obj, obj))
+                        self._notify(partial(updated, obj, obj))
 
 
 def _is_older(obj: CachedObject, stored: CachedObject | None) -> bool:

@@ -80,10 +80,10 @@ class Registration:
         await self._synced.wait()
 
     def end(self) -> None:
-        """Tell the handler nothing more, not even the rest of what exists (for the informer)."""
+        """Notify the handler no more, not even of the remaining initial objects (for the informer)."""
         self._has_ended = True
 
-    def tell(self, notification: Notification) -> None:
+    def notify(self, notification: Notification) -> None:
         """Call the handler, now or after the events that come before."""
         if self._waiting is not None:
             self._waiting.append(notification)
@@ -96,7 +96,7 @@ class Registration:
             self._synced.set()
 
     async def catch_up(self, objects: Sequence[CachedObject]) -> None:
-        """Tell what exists, then what has happened meanwhile (for the informer)."""
+        """Notify the handler of the present objects, then of the changes since (for the informer)."""
         # What is on the list already happened before.
         self._waiting = []
         async for obj in in_slices(objects):

@@ -91,7 +91,7 @@ class Availability:
 
     async def run(self, enqueue: Enqueue) -> None:
         """Enqueue the keys at each change, until cancelled."""
-        self._informer.add_listener(self._tell)
+        self._informer.add_listener(self._notify)
         try:
             while True:
                 await self._changed.wait()
@@ -99,7 +99,7 @@ class Availability:
                 async for key in in_slices(self._keys()):
                     enqueue(key, priority=LOW_PRIORITY)
         finally:
-            self._informer.remove_listener(self._tell)
+            self._informer.remove_listener(self._notify)
 
     async def wait_for_sync(self) -> None:
         """Wait until it is known whether the kind is served."""
@@ -110,5 +110,5 @@ class Availability:
         """Why that is not known."""
         return self._informer.problem or ""
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()

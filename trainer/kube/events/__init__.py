@@ -1,1 +1,1 @@
-"""Events that tell users what a controller did."""
+"""Events: a controller's messages for users about an object."""

@@ -129,9 +129,9 @@ class LoopLagWatch:
                 # This thread was late itself, so it is not the loop's code that is to blame.
                 log.warning("process stood still", seconds=round(overdue, 3))
             else:
-                self._tell(loop, thread, overdue)
+                self._report(loop, thread, overdue)
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, overdue: float) -> None:
+    def _report(self, loop: asyncio.AbstractEventLoop, thread: int, overdue: float) -> None:
         frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way, despite its name
         task = asyncio.current_task(loop)
         stack = _describe(frame)

@@ -240,14 +240,14 @@ class ContainerLog:
                 if finished and isinstance(error, BadRequestError):  # it ended without ever having started
                     return
                 pause = pauses.after(error, reading.proof)
-                self._tell(interruption_of(error, was_connected=reading.was_connected), pause, error)
+                self._report_interruption(interruption_of(error, was_connected=reading.was_connected), pause, error)
             else:
                 if finished:
                     return
                 if is_finished():
                     continue
                 pause = pauses.after(None, reading.proof)
-                self._tell(Interruption.ENDED, pause)
+                self._report_interruption(Interruption.ENDED, pause)
             await self._clock.sleep(pause)
 
     def _reading(self, receive: Callable[[bytes], None]) -> _Reading:
@@ -278,7 +278,7 @@ class ContainerLog:
         if not follow:  # otherwise what is left may be half a line, and the next stream begins with it
             blocks.finish()
 
-    def _tell(self, reason: Interruption, pause: float, error: Exception | None = None) -> None:
+    def _report_interruption(self, reason: Interruption, pause: float, error: Exception | None = None) -> None:
         self._observer.reconnected(reason)
         log.debug(
             "reading of log interrupted",

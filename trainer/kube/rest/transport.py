@@ -251,8 +251,8 @@ class Transport:
                     pause = pause_before_retry(request.method, error, failures)
                     if pause is None:
                         raise
-                    tell = log.info if pause > LONG_WAIT else log.debug
-                    tell("retrying request", method=request.method, path=request.path, error=str(error), pause=pause)
+                    write = log.info if pause > LONG_WAIT else log.debug
+                    write("retrying request", method=request.method, path=request.path, error=str(error), pause=pause)
                 failures += 1
                 await self._clock.sleep(pause)
         finally:

@@ -56,7 +56,7 @@ class PeerLog(logging.LoggerAdapter[logging.Logger]):
         self._complaints = SparseLog("trouble with connections", clock=clock, server=server)
 
     def complain(self, problem: str) -> None:
-        """Tell of a problem, or count it for the next line."""
+        """Log a problem, or count it for the next line."""
         self._complaints.warning(problem=problem)
 
     def exception(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:

@@ -97,20 +97,20 @@ class Collection:
         return objects
 
     def add(self, change: HistoryEntry) -> None:
-        """Make the change and tell the listeners."""
+        """Make the change and notify the listeners."""
         self.history.append(change)
         if change.after is None:
             del self.objects[change.key]
         else:
             self.objects[change.key] = change.after
-        self._tell()
+        self._notify()
 
     def withdraw(self) -> None:
         """End the watches after the events that are due."""
         self.is_withdrawn = True
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in tuple(self.listeners):
             listener()
 

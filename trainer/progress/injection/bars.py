@@ -34,7 +34,7 @@ _KIND = "_trainer_reporter"
 
 
 def watch(bars: Any, report: Callable[..., None], report_recipe: Callable[..., None]) -> None:
-    """Have a class of bars tell how far they are; its subclasses for notebooks and so on do so, too."""
+    """Patch a class of progress bars, and so its subclasses, such as those for notebooks, to report their progress."""
     init, update, close = bars.__init__, bars.update, bars.close
     reader = _Reader(report, report_recipe)
 

@@ -30,11 +30,11 @@ class Backend:
     ca_pem: str
     """The authority that clients have to trust; published in every namespace."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
-    """What is served differently."""
+    """The feature gates of the server."""
     log_growth: LogGrowth = field(default_factory=LogGrowth)
     """Waits for those who follow logs; the server runs it."""
     media_types: MediaTypes = field(default_factory=MediaTypes)
-    """What watchers share."""
+    """The encoded lines that watchers share."""
 
     def now(self) -> str:
         """The time as objects carry it."""

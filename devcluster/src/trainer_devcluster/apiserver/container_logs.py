@@ -56,7 +56,7 @@ def log_files(log: Path) -> dict[int, Path]:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which entries to show, and how."""
+    """The entries of a log to show, and how."""
 
     timestamps: bool = False
     """Whether each line begins with its time. A line has one time, also when it came in several entries; when `since`

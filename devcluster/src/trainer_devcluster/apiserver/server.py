@@ -216,7 +216,7 @@ def _open_storage(options: ServerOptions, clock: Clock) -> tuple[Storage, Journa
 
 
 def _prepare(data_dir: Path) -> tuple[ServerTls, str, SigningKey]:
-    """What blocks at the start: certificates, the token, the signing key, the types of the built-in kinds."""
+    """Prepare what takes blocking calls: certificates, the token, the signing key, the types of the built-in kinds."""
     built_in_definitions()
     signing_key = load_or_create_signing_key(data_dir / "sa.key")
     return issue_serving_certificate(data_dir), load_or_create_token(data_dir / "token"), signing_key

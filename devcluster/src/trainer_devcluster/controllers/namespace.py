@@ -59,7 +59,7 @@ class NamespaceReconciler:
         if namespace is None or not is_being_deleted(namespace) or not namespace["spec"].get("finalizers"):
             return None
         remaining = await self._empty_all(key.name)
-        namespace = await self._tell(namespace, remaining)
+        namespace = await self._update_conditions(namespace, remaining)
         if any(remaining.values()):
             log.debug("waiting for content to go", objects=sum(map(len, remaining.values())))
             return Result(requeue_after=self._options.namespace_poll)
@@ -88,7 +88,7 @@ class NamespaceReconciler:
             # The resource went with its definition while we looked, or does not support it.
             return []
 
-    async def _tell(self, namespace: Object, remaining: dict[Resource, list[Object]]) -> Object:
+    async def _update_conditions(self, namespace: Object, remaining: dict[Resource, list[Object]]) -> Object:
         """Write down what is in the way; returns the namespace as it is stored."""
         before = namespace.get("status") or {}
         status = with_conditions(before, remaining, timestamp(self._clock.now()))

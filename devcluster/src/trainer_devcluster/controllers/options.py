@@ -20,7 +20,7 @@ EventType: TypeAlias = Literal["Normal", "Warning"]
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """What may be tuned about the controllers of the dev cluster."""
+    """Options of the controllers."""
 
     pod_backoff_base: float = 10.0
     """Seconds before a Job first replaces a failed pod, doubled with each further failure; 10 as in Kubernetes."""

@@ -30,7 +30,7 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What the kubelet knows about a pod before its status is written."""
+    """Facts about a pod that the kubelet knows before it writes the status."""
 
     pod_ip: str
     host_ip: str

@@ -35,7 +35,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the Node says of this machine."""
+    """The machine as the Node describes it."""
 
     name: str
     capacity: dict[str, str]

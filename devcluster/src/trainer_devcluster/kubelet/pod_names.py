@@ -171,12 +171,12 @@ class HostsFiles:
     async def add(
         self, uid: str, names: PodNames, file: Path, aliases: str = "", labels: Mapping[str, str] = NO_LABELS
     ) -> None:
-        """Tell a pod about all others, and all others about it."""
+        """Write the hosts files for a new pod: its own, and its entry in those of the others."""
         self._entries[uid] = _Entry(names, file, aliases, labels)
         await self._write()
 
     async def refresh(self) -> None:
-        """Tell all pods about Services that have come or gone."""
+        """Update the hosts files of all pods after Services have come or gone."""
         await self._write()
 
     async def remove(self, uid: str) -> None:

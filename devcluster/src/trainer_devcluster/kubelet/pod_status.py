@@ -30,7 +30,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 
 @dataclass(slots=True)
 class PodRecord:
-    """What the kubelet remembers of a pod."""
+    """The kubelet's record of a pod."""
 
     init: list[ContainerRecord]
     containers: list[ContainerRecord]

@@ -129,7 +129,7 @@ class Probeable(Protocol):
     """A running container."""
 
     async def probe(self, probe: ProbeSpec) -> Probed:
-        """What a probe finds."""
+        """Run a probe."""
 
 
 @dataclass(frozen=True, slots=True)

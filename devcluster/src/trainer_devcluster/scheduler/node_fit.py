@@ -104,7 +104,7 @@ class FitFailure:
 
 
 class Room:
-    """What is left of the node while pods are being placed on it."""
+    """The free resources of the node while pods are placed on it."""
 
     def __init__(self, node: Object, placed: Iterable[Candidate]) -> None:
         self._node = node

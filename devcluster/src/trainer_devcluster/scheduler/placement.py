@@ -55,9 +55,9 @@ class Placement:
     room: Room
     states: Callable[[Gang], GangState]
     bound: list[Candidate] = field(default_factory=list)
-    """What the node takes, in the order of the turns."""
+    """The candidates that get the node, in their order."""
     held: dict[Candidate, str] = field(default_factory=dict)
-    """What has to wait, and why."""
+    """The candidates that wait, each with the reason."""
     parked: dict[Gang, list[Candidate]] = field(default_factory=dict)
     """Pods that fit, of gangs whose other pods nobody can schedule yet: they wait in silence, up to `timeout`."""
 

@@ -1,4 +1,4 @@
-"""The scheduler: binds pods to the only node, and tells those that have to wait why."""
+"""The scheduler: binds pods to the only node, and reports to the others why they wait."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Scheduler:
             recorder.record(pod, type="Warning", reason="FailedScheduling", message=text)
 
     def _wait_for_parked(self, placement: Placement) -> float | None:
-        """Tell pods that have waited too long for the rest of their gang; returns seconds until the next is due."""
+        """Report a timeout to pods whose gang is not scheduled in time; returns seconds until the next one."""
         now, pauses = self._clock.monotonic(), []
         self._parked_since = {gang: self._parked_since.get(gang, now) for gang in placement.parked}
         for gang, members in placement.parked.items():
@@ -220,11 +220,11 @@ def _round(_obj: CachedObject) -> Iterable[ObjectKey]:
 def _matters(old: CachedObject | None, new: CachedObject | None) -> bool:
     """Whether a pod waits, or something it has taken has become free."""
     if new is not None and is_waiting(new):
-        return old is None or not is_waiting(old) or _wish(old) != _wish(new)
+        return old is None or not is_waiting(old) or _scheduling_fields(old) != _scheduling_fields(new)
     return old is not None and takes_room(old) and not (new is not None and takes_room(new))
 
 
-def _wish(pod: CachedObject) -> tuple[Object, Object]:
-    """What decides where a pod may run."""
+def _scheduling_fields(pod: CachedObject) -> tuple[Object, Object]:
+    """The fields of a pod on which its placement depends."""
     metadata = pod["metadata"]
     return pod["spec"], {name: metadata.get(name) for name in ("labels", "annotations")}

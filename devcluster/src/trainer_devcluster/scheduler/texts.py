@@ -103,7 +103,7 @@ def _failure(reason: str, candidate: Candidate, *, may_pass: bool = False, has_v
 
 
 class Verdicts:
-    """Tells pods why they wait, once for each reason."""
+    """Reports to pods why they wait, once for each reason."""
 
     def __init__(self, client: Client, clock: Clock, pods: Lister) -> None:
         self._client = client

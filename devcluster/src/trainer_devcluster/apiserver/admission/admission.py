@@ -203,7 +203,7 @@ class Admission:
         return True, replace(attributes, object=accepted)
 
     async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> WebhookDecision | None:
-        """What a webhook says; None when it is not called, or cannot be and does not matter."""
+        """Call a webhook; None if it is not called, or if its failure is ignored."""
         webhook, endpoint = invocation.webhook, invocation.endpoint
         if not selects(webhook, attributes, self._storage):
             return None

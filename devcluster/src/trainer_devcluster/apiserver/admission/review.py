@@ -31,7 +31,7 @@ class ResponseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WebhookDecision:
-    """What a webhook has decided."""
+    """The decision of a webhook."""
 
     allowed: bool
     result: Object
@@ -57,7 +57,7 @@ class _Details(msgspec.Struct, rename="camel"):
 
 
 class _Result(msgspec.Struct):
-    """What of a metav1.Status reaches clients, who could not read anything else there."""
+    """The members of a metav1.Status that reach clients."""
 
     message: str | None = None
     reason: str | None = None

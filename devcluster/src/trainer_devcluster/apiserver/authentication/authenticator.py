@@ -26,11 +26,11 @@ _NOBODY = "invalid bearer token"
 
 
 class TokenIdentity(NamedTuple):
-    """Whose a token is."""
+    """The user of a token."""
 
     user: User
     audiences: tuple[str, ...]
-    """For whom it was issued, of those who ask."""
+    """The requested audiences that the token was issued for."""
 
 
 class Authenticator:
@@ -47,7 +47,7 @@ class Authenticator:
         self._tokens = tokens
 
     def authenticate(self, authorization: str | None) -> User:
-        """Who sent a request with this Authorization header, or without one.
+        """Authenticate a request by its Authorization header, or without one.
 
         Raises:
             ApiError: 401, the header is not that of a bearer token, or the token is wrong.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ALGORITHM: Final = "RS256"
 ISSUER: Final = "https://kubernetes.default.svc"
-"""Who has issued a token, and the audience of those for the API server."""
+"""Issuer of the tokens, and the audience of tokens for the API server."""
 _BITS: Final = 2048
 _EXPONENT: Final = 65537
 
@@ -87,12 +87,12 @@ def _named(key: rsa.RSAPrivateKey) -> SigningKey:
 
 USER_PREFIX: Final = "system:serviceaccount:"
 BINDABLE: Final[Mapping[str, Resource]] = MappingProxyType({"Pod": PODS, "Secret": SECRETS, "Node": NODES})
-"""What a token can be bound to, by kind: it ends with that object."""
+"""The kinds that a token can be bound to; it becomes invalid with the object."""
 
 _PRIVATE: Final = "kubernetes.io"
 _EXTRA: Final = "authentication.kubernetes.io/"
 _KUBELET_SECONDS: Final = 3607
-"""What the volumes of pods ask for; clients from the time before tokens expired read their file only once."""
+"""Lifetime that the volumes of pods request; old clients read their token file only once."""
 _EXTENDED: Final = timedelta(days=365)
 _DELETION_LEEWAY: Final = timedelta(seconds=60)
 """Pods end in an orderly way after they have been deleted, and may ask for something on the way."""
@@ -111,7 +111,7 @@ class Binding:
     name: str
     uid: str
     node: Object | None = None
-    """Of a pod: the node that it runs on."""
+    """The node of the pod, if it is bound to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class ServiceAccountTokens:
         return IssuedToken(token, expires)
 
     def authenticate(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, tuple[str, ...]]:
-        """Whose token it is, and for which of the audiences.
+        """Verify a token; returns its user and the audiences that it is valid for.
 
         Raises:
             InvalidTokenError: it is forged, for somebody else, expired, or its account or object is gone.

@@ -31,7 +31,7 @@ SERVER_ADDRESSES = ("127.0.0.1", SERVICE_ADDRESS)
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """What the server needs to speak TLS and its clients to trust it."""
+    """The server's certificate and key, and the authority that its clients trust."""
 
     ca_pem: str
     certificate_path: Path

@@ -19,14 +19,14 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who does something in the cluster, as authorization, admission webhooks and reviews get it."""
+    """A user of the cluster, as authorization, admission webhooks and reviews get it."""
 
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
     """Uid of the ServiceAccount; "" for everybody else."""
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """What the credentials say besides, such as the pod that a token is bound to."""
+    """Extra information of the credentials, such as the pod that a token is bound to."""
 
     def info(self) -> Object:
         """The user as `UserInfo` of authentication.k8s.io/v1."""

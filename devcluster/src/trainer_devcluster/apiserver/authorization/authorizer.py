@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What is known of what somebody may do."""
+    """The rules that apply to a user, and whether they are complete."""
 
     rules: tuple[PolicyRule, ...] = ()
     problems: tuple[str, ...] = ()
@@ -56,12 +56,12 @@ class Authorizer(Protocol):
         """Whether the user may do that."""
 
     def rules_of(self, user: User, namespace: str) -> Held:
-        """What the user may do in a namespace, or with "" everywhere."""
+        """The rules of the user in a namespace, or with "" in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessCheck:
-    """What a user wants to do: something with a resource, or, if `path` is set, a request to a path without one."""
+    """What an authorizer decides about: a verb on a resource or, if `path` is set, on a non-resource path."""
 
     user: User
     verb: str
@@ -119,7 +119,7 @@ _NAMESPACE_SUBRESOURCES: Final = frozenset({"finalize", "status"})
 
 
 def attributes_of(user: User, method: str, path: str, query: Mapping[str, str]) -> AccessCheck:
-    """What a user wants with a request.
+    """The attributes of a request, for its authorization.
 
     Args:
         user: who sends it.
@@ -187,7 +187,7 @@ _GROUP_OF_REVIEWS: Final = "authentication.k8s.io"
 
 
 def acting_user(user: User, headers: CIMultiDictProxy[str], authorizer: Authorizer) -> User:
-    """Who counts as the sender of a request: the user, or whom the headers name.
+    """The user that a request acts as: the authenticated one, or the one that the headers impersonate.
 
     Raises:
         ApiError: 403, the user may not act as that one; 400, the headers name groups or such but nobody.
@@ -217,7 +217,7 @@ def _extra(headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
 def _wanted(
     user: User, name: str, groups: tuple[str, ...], uid: str, extra: dict[str, tuple[str, ...]]
 ) -> Iterator[AccessCheck]:
-    """What the user needs to be allowed."""
+    """The checks that the impersonation has to pass."""
     account = _account(name)
     if account is not None:
         namespace, account_name = account

@@ -84,7 +84,7 @@ _GIVEN_TO: Final[dict[str, tuple[str, ...]]] = {
 }
 """Groups that have a role everywhere, by a binding of the same name."""
 _PARTS: Final = {"admin": _ADMIN, "edit": _EDIT, "view": _VIEW}
-"""What each role for users of a namespace has beyond the next smaller one."""
+"""The rules that each role for users of a namespace adds to the next smaller one."""
 _PART_OF: Final = {"edit": "admin", "view": "edit"}
 
 

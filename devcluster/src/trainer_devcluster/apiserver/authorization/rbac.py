@@ -90,7 +90,7 @@ class Grants:
             self._subjects.setdefault(namespace_of(binding), _Subjects()).enter(binding)
 
     def of(self, user: User, namespace: str) -> tuple[Grant, ...]:
-        """What a user is given in a namespace, with "" everywhere: by ClusterRoleBindings, then by RoleBindings."""
+        """The rules of a user in a namespace, or with "" in all: those of ClusterRoleBindings, then of RoleBindings."""
         scopes = dict.fromkeys(("", namespace))
         found = (self._subjects[scope].naming(user) for scope in scopes if scope in self._subjects)
         return tuple(self._grant(binding, subject) for named in found for binding, subject in named)
@@ -159,7 +159,7 @@ class RbacAuthorizer:
         return Decision(False, _unresolved(distinct(grant.problem for grant in grants)))
 
     def rules_of(self, user: User, namespace: str) -> Held:
-        """What the bindings give to the user in a namespace, or with "" everywhere."""
+        """The rules that bindings grant the user in a namespace, or with "" in all."""
         grants = self._grants_of(user, namespace)
         rules = tuple(rule for grant in grants for rule in grant.rules)
         return Held(rules, distinct(grant.problem for grant in grants))

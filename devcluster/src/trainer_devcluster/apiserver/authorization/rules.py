@@ -84,7 +84,7 @@ class PolicyRule:
 
 
 EVERYTHING: Final = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), paths=(ALL,)))
-"""What `cluster-admin` allows."""
+"""The rules of `cluster-admin`."""
 
 
 def covers_path(pattern: str, path: str) -> bool:
@@ -106,7 +106,7 @@ def uncovered(held: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[
 
 
 def compacted(rules: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """The same with as few rules as possible: those about one resource, or one object of it, become one."""
+    """Merge rules about the same resource, or the same object of it."""
     others: list[PolicyRule] = []
     simple: dict[tuple[tuple[str, ...], ...], PolicyRule] = {}
     for rule in rules:

@@ -82,7 +82,7 @@ class ResourceDefinition:
     versions: Versions | None = None
     """How stored objects are read and written in this version; None when all of them are in it."""
     deprecation: str = ""
-    """What clients are warned of with every request; "" when the version is not deprecated."""
+    """The deprecation warning of every answer; "" when the version is not deprecated."""
 
     @property
     def is_custom(self) -> bool:

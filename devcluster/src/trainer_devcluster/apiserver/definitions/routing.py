@@ -49,7 +49,7 @@ class UnknownPathError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a request is about."""
+    """The resource, object or path of a request."""
 
     definition: ResourceDefinition
     verb: str

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """What a strategy may know about the request and the cluster."""
+    """The request and the cluster, as a strategy sees them."""
 
     subresource: str | None
     """`status`, `scale` or None for the object itself."""
@@ -65,11 +65,11 @@ class Strategy:
         """
 
     def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002 - for those that need it
-        """What is wrong with a new object."""
+        """Validate a new object."""
         return []
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """What is wrong with a changed object; what is wrong with a new one, unless a kind says otherwise."""
+        """Validate a changed object; like a new one, unless a kind says otherwise."""
         return self.validate(obj, context)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BODY_SECONDS = 60.0
-"""Until when a body must have arrived; the limit of the real server for a whole request."""
+"""Seconds in which a body must arrive; the limit of the real server for a whole request."""
 R = TypeVar("R", bound=web.StreamResponse)
 
 
@@ -49,13 +49,13 @@ class Call:
     request: web.Request
     target: Target
     user: User
-    """Who sends it."""
+    """The user who sends it."""
     access: Access
-    """Who says who others are, and what they may do."""
+    """Authentication and authorization of requests."""
     record: Record
-    """What the audit log says about the request."""
+    """The entry of the request in the audit log."""
     warnings: Warnings = field(default_factory=Warnings)
-    """What the answer, whatever it is, says beside its body."""
+    """The warnings of the answer, whether it is an error or not."""
 
     def write(self) -> Write:
         """The write that the request asks for.

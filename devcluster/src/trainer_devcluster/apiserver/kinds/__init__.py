@@ -57,7 +57,7 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     store_only.RUNTIME_CLASS,
     *(rbac.ROLE, rbac.ROLE_BINDING, rbac.CLUSTER_ROLE, rbac.CLUSTER_ROLE_BINDING),
 )
-"""What the server always serves, in the order of discovery."""
+"""The built-in kinds, in the order of discovery."""
 
 
 def webhooks(gates: FeatureGates) -> Mapping[tuple[str, str], Strategy]:

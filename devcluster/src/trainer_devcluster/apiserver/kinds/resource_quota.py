@@ -112,7 +112,7 @@ def _used(context: WriteContext, namespace: str) -> Amounts:
 
 
 def _of_pod(pod: Object) -> Amounts:
-    """What a pod counts for, by the names that quotas have for it."""
+    """The usage of a pod, by the names that quotas have for it."""
     requests, limits = pod_requests(pod["spec"]), pod_requests(_with_limits_as_requests(pod["spec"]))
     amounts = dict.fromkeys(_COUNTS, _ONE)
     amounts |= {name: requests[name] for name in _SHORT if name in requests}
@@ -131,7 +131,7 @@ def _with_limits_as_requests(spec: Object) -> Object:
 
 
 def _unsaid(pod: Object, hard: Amounts) -> str:
-    """Which limited amounts which containers leave open."""
+    """The limited resources that containers do not state."""
     lacking: dict[str, list[str]] = {}
     for name in sorted(hard):
         field, dot, resource = name.partition(".")

@@ -164,5 +164,5 @@ def _is_droppable(value: Any, typing: SchemaTyping) -> bool:
 
 
 def json_name(value: Any) -> str:
-    """What Go calls the type of a JSON value."""
+    """Go's name of the type of a JSON value."""
     return "null" if value is None else _JSON_NAMES.get(type(value), type(value).__name__)

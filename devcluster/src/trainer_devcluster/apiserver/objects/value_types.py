@@ -76,7 +76,7 @@ class SchemaTyping(Typing):
 
     @property
     def list_map_keys(self) -> tuple[str, ...]:
-        """Fields that tell items of a `ListType.MAP` list apart."""
+        """The fields that identify an item of a `ListType.MAP` list."""
         keys = self.schema.get("x-kubernetes-list-map-keys")
         return tuple(keys) if keys else super().list_map_keys
 

@@ -72,7 +72,7 @@ def _in_list(items: list[Any], schema: Mapping[str, Any], path: str) -> list[Fie
 
 
 def item_key(item: object, schema: Mapping[str, Any]) -> tuple[object, ...] | None:
-    """What tells an item of a map list apart: its key fields, defaults filled in; None when it is no object."""
+    """The key of an item of a map list: its key fields, defaults filled in; None when it is no object."""
     if not isinstance(item, dict):
         return None
     properties = (schema.get("items") or {}).get("properties") or {}

@@ -39,7 +39,7 @@ ROOT_PROPERTIES: Final = {
         "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
     },
 }
-"""What expressions see of every whole object beyond its declared fields."""
+"""The properties of a whole object that expressions see besides its declared fields."""
 _RESERVED: Final = frozenset(
     (
         "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
@@ -145,7 +145,7 @@ class _Rule:
 
 @dataclass(slots=True)
 class _Budget:
-    """What the expressions for one object may still cost; below zero when it is used up."""
+    """The remaining cost budget of the expressions for one object; negative when it is used up."""
 
     left: int = COST_LIMIT
 
@@ -176,7 +176,7 @@ class Rules:
     def validate(
         self, value: object, old: object = ABSENT, path: str = "", budget: _Budget | None = None
     ) -> list[FieldError]:
-        """What the rules say against a value.
+        """Evaluate the rules for a value; returns their violations.
 
         Args:
             value: any JSON value that the schema's keywords accept.

@@ -1,4 +1,4 @@
-"""Dispatch: authenticates a request, finds its handler, turns failures into Status answers, and tells the audit log."""
+"""Dispatch: authenticates a request, finds its handler, turns failures into Status answers; writes the audit log."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ HOST = "127.0.0.1"
 IDLE_SECONDS = 90.0
 """After which a connection is closed on which no whole header has arrived since the last answer."""
 LINGER_SECONDS = 5.0
-"""For how long the rest of a body is read after the answer."""
+"""Seconds in which the rest of a body is read after the answer."""
 HANDSHAKE_SECONDS = 10.0
 FAREWELL_SECONDS = 2.0
-"""For how long a closed connection waits for the client to agree."""
+"""Seconds that a closed connection waits for the client's close."""
 _HEADER_BYTES = 64 * 1024
 _BACKLOG = 1024
 _SHUTDOWN_SECONDS = 1.0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_HISTORY = 10_000
 DEFAULT_HISTORY_BYTES = 32 * 1024 * 1024
-"""Of JSON; in memory objects weigh about six times that."""
+"""Limit of the history in bytes of JSON; in memory objects take about six times that."""
 INITIAL_REVISION = 1
 
 
@@ -65,7 +65,7 @@ State = dict[Partition, dict[ObjectKey, "Object"]]
 
 
 class ChangeSink(Protocol):
-    """What keeps changes beyond the process."""
+    """The sink that persists changes."""
 
     def append(self, partition: Partition, change: Change, encoded: bytes) -> None:
         """Take a change in; whoever keeps it calls `Storage.publish` once it is safe.
@@ -205,7 +205,7 @@ class Storage:
         self._published = self._revision
 
     def write_to(self, sink: ChangeSink) -> None:
-        """From now on hand every change to a sink, and wait for it to publish them."""
+        """Pass every further change to a sink, and publish it when the sink has stored it."""
         self._sink = sink
 
     def get(self, partition: Partition, key: ObjectKey) -> Object | None:

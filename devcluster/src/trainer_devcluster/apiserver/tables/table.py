@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
 
 DEFAULT_COLUMN: Final = Column("Age", "date", ".metadata.creationTimestamp")
-"""What custom resources show when their definition has no columns."""
+"""The column of custom resources whose definition has none."""
 _DEFAULT_COLUMNS: Final = (PrintedColumn("Name", format="name"), PrintedColumn("Age"))
 
 
@@ -123,7 +123,7 @@ _META_GROUP = "meta.k8s.io"
 
 
 class IncludeObject(StrEnum):
-    """What a row carries of its object (query parameter `includeObject`)."""
+    """The part of the object in a row (query parameter `includeObject`)."""
 
     NONE = "None"
     METADATA = "Metadata"

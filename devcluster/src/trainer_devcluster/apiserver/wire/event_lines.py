@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 KEPT_BYTES = 4 * 1024 * 1024
-"""Of lines of one media type; what a watcher far behind reads is encoded again."""
+"""Limit in bytes of the kept lines of one media type; older ones are encoded again for a watcher that is far behind."""
 
 
 class EventLines:

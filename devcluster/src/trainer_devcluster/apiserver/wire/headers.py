@@ -20,7 +20,7 @@ _METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList
 
 
 class Shape(Enum):
-    """What an answer consists of."""
+    """The shape of an answer."""
 
     OBJECT = auto()
     TABLE = auto()

@@ -28,7 +28,7 @@ _FALSE = frozenset({"0", "false"})
 
 
 class FieldValidation(StrEnum):
-    """What happens to fields that the kind does not have."""
+    """The treatment of unknown fields (query parameter `fieldValidation`)."""
 
     IGNORE = "Ignore"
     WARN = "Warn"

@@ -48,7 +48,7 @@ _RETURN_DELETED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a deletion has come to."""
+    """The outcome of a deletion."""
 
     answer: Object
     """The object when it is only marked, a Status of success when it is gone."""
@@ -197,7 +197,7 @@ class DeletionRequest:
     """The object that the request names; "" when it is about a collection."""
 
     def attributes(self, target: Target, live: Object) -> Attributes:
-        """What webhooks get about the deletion of one object."""
+        """The admission attributes of the deletion of one object."""
         resource = target.definition.resource
         is_namespace = Partition.of(resource) == NAMESPACE_PARTITION
         return Attributes(

@@ -73,7 +73,7 @@ class Drafting:
         self._addresses = ServiceAddresses(backend.storage)
 
     def context(self, write: Write) -> WriteContext:
-        """What strategies get about a write."""
+        """The context of a write for strategies."""
         return WriteContext(
             subresource=write.target.subresource or None,
             dry_run=write.parameters.dry_run,

@@ -149,7 +149,7 @@ class ObjectWriter:
         return await self.create(write, obj)
 
     async def review(self, write: Write, operation: Operation, obj: Object) -> Object:
-        """What webhooks make of an object that is not stored, such as a Binding.
+        """Run admission for an object that is not stored, such as a Binding.
 
         Raises:
             ApiError: what webhooks say.
@@ -163,7 +163,7 @@ class ObjectWriter:
         return obj
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What an attempt comes to; it is made again for as long as what it has read is outdated when it stores."""
+        """Run an attempt, again as long as the object that it has read is outdated when it stores."""
         try:
             return await attempt()
         except StaleWriteError:

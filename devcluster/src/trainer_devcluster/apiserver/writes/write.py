@@ -40,7 +40,7 @@ class Write:
     target: Target
     parameters: WriteParameters
     user: User
-    """Who writes."""
+    """The user who writes."""
     warnings: Warnings = field(default_factory=Warnings)
     """Texts for Warning headers, collected on the way."""
     duplicates: list[str] = field(default_factory=list)
@@ -56,11 +56,11 @@ class Write:
         return self.size >= LARGE_BYTES or self.target.definition.heavy
 
     def endpoint(self, operation: Operation) -> RuleTarget:
-        """What is written to, as the rules of webhooks see it."""
+        """The target of the write, as the rules of webhooks match it."""
         return RuleTarget(operation, self.target.definition.resource, self.target.subresource)
 
     def attributes(self, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
-        """What webhooks get about the request.
+        """The admission attributes of the request.
 
         Args:
             operation: what it does.

@@ -56,7 +56,7 @@ class OwnerReference:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """What garbage collection needs to know of an object."""
+    """A node of the graph of owners and dependents."""
 
     resource: Resource
     key: ObjectKey

@@ -89,7 +89,7 @@ class Feed:
         self._resource = resource
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - the handler's signature
-        """There is one more."""
+        """Add an object."""
         self._collector.observe(self._resource, obj)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
@@ -97,7 +97,7 @@ class Feed:
         self._collector.observe(self._resource, new)
 
     def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
-        """There is one less."""
+        """Remove an object."""
         self._collector.forget(obj.uid)
 
 

@@ -32,7 +32,7 @@ class _Recommendation(NamedTuple):
 
 @dataclass(slots=True)
 class Recommendations:
-    """What has been recommended to an autoscaler, as long as the process lives."""
+    """The past recommendations for an autoscaler, kept in memory only."""
 
     recommendations: list[_Recommendation] = field(default_factory=list)
 

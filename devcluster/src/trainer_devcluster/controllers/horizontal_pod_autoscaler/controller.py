@@ -144,12 +144,12 @@ class HorizontalPodAutoscalerReconciler:
             text = f"the HPA controller was unable to update the target scale: {error}"
             draft.set_condition(ABLE_TO_SCALE, "FailedUpdateScale", text, holds=False)
             draft.set_sizes(current, current, rescaled=False)
-            self._tell(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
+            self._record_event(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
             raise _GivenUpError(str(error)) from error
         text = f"the HPA controller was able to update the target scale to {decision.replicas}"
         draft.set_condition(ABLE_TO_SCALE, "SucceededRescale", text, holds=True)
         draft.set_sizes(current, decision.replicas, rescaled=True)
-        self._tell(autoscaler, "Normal", "SuccessfulRescale", size)
+        self._record_event(autoscaler, "Normal", "SuccessfulRescale", size)
         log.info("scaled", target=spec["scaleTargetRef"]["name"], before=current, after=decision.replicas)
 
     async def _get_scale(self, autoscaler: Object, draft: AutoscalerStatus) -> Object:
@@ -158,7 +158,7 @@ class HorizontalPodAutoscalerReconciler:
         except KubeError as error:
             text = f"the HPA controller was unable to get the target's current scale: {error}"
             draft.set_condition(ABLE_TO_SCALE, "FailedGetScale", text, holds=False)
-            self._tell(autoscaler, "Warning", "FailedGetScale", str(error))
+            self._record_event(autoscaler, "Warning", "FailedGetScale", str(error))
             raise _GivenUpError(str(error)) from error
         text = "the HPA controller was able to get the target's current scale"
         draft.set_condition(ABLE_TO_SCALE, "SucceededGetScale", text, holds=True)
@@ -195,7 +195,7 @@ class HorizontalPodAutoscalerReconciler:
                 proposals.append(propose(metric, situation))
             except MetricFailure as failure:
                 failures.append(failure)
-                self._tell(autoscaler, "Warning", failure.reason, str(failure))
+                self._record_event(autoscaler, "Warning", failure.reason, str(failure))
         # A metric that is not known might ask for more: nothing is taken away then.
         if failures and all(proposal.replicas < current for proposal in proposals):
             first = failures[0]
@@ -203,7 +203,7 @@ class HorizontalPodAutoscalerReconciler:
             draft.set_condition(SCALING_ACTIVE, first.reason, text, holds=False)
             count = f"{len(failures)} invalid out of {len(metrics)}"
             message = f"invalid metrics ({count}), first error is: {first}"
-            self._tell(autoscaler, "Warning", "FailedComputeMetricsReplicas", message)
+            self._record_event(autoscaler, "Warning", "FailedComputeMetricsReplicas", message)
             raise _GivenUpError(message)
         best = max(proposals, key=lambda proposal: proposal.replicas)
         text = f"the HPA was able to successfully calculate a replica count from {best.name}"
@@ -215,11 +215,11 @@ class HorizontalPodAutoscalerReconciler:
         text = (scale.get("status") or {}).get("selector") or ""
         if not text:
             draft.set_condition(SCALING_ACTIVE, "InvalidSelector", _NO_SELECTOR, holds=False)
-            self._tell(autoscaler, "Warning", "SelectorRequired", _NO_SELECTOR)
+            self._record_event(autoscaler, "Warning", "SelectorRequired", _NO_SELECTOR)
             raise _GivenUpError(_NO_SELECTOR)
         return self._pods.list(namespace_of(autoscaler), LabelSelector.parse(text))
 
-    def _tell(self, autoscaler: Object, kind: EventKind, reason: str, message: str) -> None:
+    def _record_event(self, autoscaler: Object, kind: EventKind, reason: str, message: str) -> None:
         self._recorder.record(autoscaler, type=kind, reason=reason, message=message)
 
 
@@ -238,7 +238,7 @@ def _wants_something_else(old: CachedObject | None, new: CachedObject | None) ->
 
 
 class AutoscalerStatus:
-    """What the status will be.
+    """The new status of an autoscaler.
 
     Args:
         autoscaler: whose status it is.

@@ -30,7 +30,7 @@ _TOLERANCE = Decimal("0.1")
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What an autoscaler sees."""
+    """The input of one evaluation of an autoscaler."""
 
     autoscaler: Object
     pods: Sequence[Object]
@@ -40,7 +40,7 @@ class Situation:
 
 
 class Proposal(NamedTuple):
-    """What comes of one metric."""
+    """The number of replicas that one metric proposes."""
 
     replicas: int
     name: str
@@ -168,7 +168,7 @@ class MetricError(Exception):
 
 
 class MetricReading(NamedTuple):
-    """What an annotation says."""
+    """The value of an annotation."""
 
     amount: Decimal
     is_percentage: bool = False
@@ -209,13 +209,13 @@ class Measured:
     """A metric of pods."""
 
     used: Mapping[str, Decimal]
-    """By name of the pods that are up and tell it."""
+    """The metric by pod, of pods that are up and report it."""
     requested: Mapping[str, Decimal]
     """What of each pod the target is a part of: its request, or one for a target that is an amount."""
     unready: AbstractSet[str] = frozenset()
     """Pods that are not up yet."""
     missing: AbstractSet[str] = frozenset()
-    """Pods that are up and do not tell the metric."""
+    """Pods that are up and do not report the metric."""
 
     def ratio(self, target: Decimal) -> Decimal:
         """How many times the target it is."""

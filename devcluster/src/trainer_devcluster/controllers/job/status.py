@@ -42,7 +42,7 @@ def build_status(state: JobObservation, accounts: Accounts, verdict: JobEnd | No
 
 
 def status_events(job: Object, new: Object) -> tuple[ReconcileEvent, ...]:
-    """What a new status of the Job is worth telling: suspended, resumed, completed, failed."""
+    """The events for a new status of the Job: suspended, resumed, completed, failed."""
     events: list[ReconcileEvent] = []
     for condition in new.get("conditions") or []:
         before = find_condition(job, condition["type"])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What a rule does with the pods that it matches."""
+    """The action of a rule on the pods that it matches."""
 
     FAIL_JOB = "FailJob"
     IGNORE = "Ignore"
@@ -44,7 +44,7 @@ class RuleMatch:
 
 
 COUNTED = RuleMatch(Action.COUNT, "")
-"""What happens to a pod that no rule matches."""
+"""The match of a pod that no rule matches."""
 
 
 def match_failure_policy(job: Object, pod: Object) -> RuleMatch:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 SIZE_FIELDS = ("parallelism", "completions")
-"""What of a Job's specification says how many pods it has."""
+"""The fields of a Job's specification that set its number of pods."""
 
 
 def build_job(jobset: Object, replicated_job: Object, index: int) -> Object:

@@ -110,14 +110,14 @@ class JobSetReconciler:
                 failures.append(error)
                 texts.append(f'job "{name_of(job)}" creation failed with error: {error}')
         if failures:
-            self._tell(jobset, "JobCreationFailed", failures[0], "\n".join(texts))
+            self._record_event(jobset, "JobCreationFailed", failures[0], "\n".join(texts))
             raise failures[0]
 
     async def _create_other(self, jobset: Object, resource: Resource, obj: Object, failure: str) -> None:
         try:
             await self._create(jobset, resource, obj)
         except ApiError as error:
-            self._tell(jobset, failure, error, str(error))
+            self._record_event(jobset, failure, error, str(error))
             raise
 
     async def _create(self, jobset: Object, resource: Resource, obj: Object) -> None:
@@ -129,7 +129,7 @@ class JobSetReconciler:
             raise
         log.info("created object", kind=resource.kind, created=name_of(created))
 
-    def _tell(self, jobset: Object, reason: str, error: ApiError, message: str) -> None:
+    def _record_event(self, jobset: Object, reason: str, error: ApiError, message: str) -> None:
         if not error.has_cause("NamespaceTerminating"):
             self._recorder.record(jobset, type="Warning", reason=reason, message=message)
 

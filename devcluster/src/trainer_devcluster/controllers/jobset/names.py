@@ -52,7 +52,7 @@ def restarts_of(jobset: Object) -> int:
 
 
 def job_labels(jobset: Object, replicated_job: Object, index: int) -> dict[str, str]:
-    """What every Job and its pods carry, as labels and as annotations alike."""
+    """The labels of every Job and its pods, which are annotations as well."""
     siblings = jobset["spec"]["replicatedJobs"]
     group = _group_of(replicated_job)
     group_members = [other for other in siblings if _group_of(other) == group]

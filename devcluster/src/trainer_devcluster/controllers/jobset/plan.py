@@ -66,7 +66,7 @@ class JobSetPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Situation:
-    """What a plan is made from."""
+    """The input of a plan."""
 
     jobset: Object
     children: ChildJobs

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 POD_NETWORK = "none: pods are fake and only say that they run"
 RESOURCES: Final = {"cpu": "10k", "memory": "100Ti", "ephemeral-storage": "1Pi", "pods": "100k"}
-"""What the Node has by default: pods that do not run need next to nothing."""
+"""Default resources of the Node; fake pods take next to nothing."""
 
 _NETWORK = IPv4Network("10.0.0.0/9")
 _WORKERS = 16
@@ -46,7 +46,7 @@ class FakeKubelet:
 
     def __init__(self, manager: Manager, options: KubeletOptions) -> None:
         self.mode = POD_NETWORK
-        """What the Node tells about the pod network."""
+        """The Node's description of the pod network."""
         self._manager = manager
         self._options = options
         self._pods = manager.informer(PODS).lister

@@ -225,7 +225,7 @@ def _since(present: Object | None, fields: Object, now: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What the containers of a pod do."""
+    """The scripted behaviour of a pod's containers."""
 
     runs_for: float | None
     """Seconds; None: until the pod is deleted."""

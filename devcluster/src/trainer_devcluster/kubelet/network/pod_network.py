@@ -87,11 +87,11 @@ class PodAddressing(Protocol):
 
     @property
     def mode(self) -> PodNetworkMode:
-        """Which way this is."""
+        """The mode."""
 
     @property
     def consequence(self) -> str:
-        """What this way means for the user, in one clause."""
+        """The consequence of the mode for users, in one clause."""
 
     @property
     def isolated(self) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SCHEDULING_METADATA = ("labels", "annotations")
 _SCHEDULING_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 SIZE_FIELDS = ("parallelism", "completions")
-"""What of a Job's specification changes when it is resized."""
+"""The fields of a Job's specification that change when it is resized."""
 _TERMINAL_CONDITIONS = ("Completed", "Failed")
 _ENDED = "Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)"
 _UNEQUAL = "completions must be equal to parallelism for Elastic Indexed Jobs"

@@ -179,7 +179,7 @@ def _default_requests(container: Object) -> None:
 
 
 def _tolerate_node_outages(spec: Object) -> None:
-    """What the DefaultTolerationSeconds admission plugin adds."""
+    """Add the tolerations of the admission plugin DefaultTolerationSeconds."""
     tolerations = dicts(spec.get("tolerations"))
     for taint in _TOLERATED_TAINTS:
         if not any(
@@ -192,7 +192,7 @@ def _tolerate_node_outages(spec: Object) -> None:
 
 
 def _label_jobset_priority(obj: Object) -> None:
-    """What the pod webhook of JobSet does to the pods of its Jobs."""
+    """Add the label that the pod webhook of JobSet adds to the pods of its Jobs."""
     if _JOBSET_NAME in annotations_of(obj):
         section(obj["metadata"], "labels")[_JOBSET_PRIORITY] = str(obj["spec"]["priority"])
 
