@@ -21,7 +21,7 @@ from trainer.kube.logs.logs import configure_logging
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.rest import kubeconfig
-from trainer.kube.rest.connection import spare_the_collector
+from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE, HttpClient
 from trainer.kube.rest.transport import Transport
 from trainer.kube.selection import EVERYTHING
@@ -105,7 +105,7 @@ class Subject:
             namespace: of its lease and its certificates.
             port: of its webhooks; 0: neither webhooks nor leader election.
         """
-        spare_the_collector()
+        tune_garbage_collector()
         limit_tls_buffers()
         await anyio.to_thread.run_sync(AdmissionHandlers.prepare)
         started = anyio.Event()

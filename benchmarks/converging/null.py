@@ -19,7 +19,7 @@ from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.logs.logs import configure_logging
-from trainer.kube.rest.connection import spare_the_collector
+from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Subject:
             kubeconfig: names the cluster.
             template: the JobSet to post, without name and namespace.
         """
-        spare_the_collector()
+        tune_garbage_collector()
         self._began = Effort.now()
         self._template = template
         self._session = await open_session(Path(kubeconfig))

@@ -21,7 +21,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube import Manager, configure_logging
 from trainer.kube.client import DEFAULT_LOG
 from trainer.kube.resource import PODS
-from trainer.kube.rest.connection import spare_the_collector
+from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.tls import ClientTls
@@ -104,7 +104,7 @@ class Subject:
         return {"rss": resident_bytes()}
 
     async def _run(self, api: str, logs: Endpoint, started: anyio.Event) -> None:
-        spare_the_collector()
+        tune_garbage_collector()
         options = ProgressOptions(status_interval=self._load.throttle, read_interval=self._load.pace)
         async with (
             Transport(logs, FixedCredentials(_TOKEN), user_agent="trainer/benchmark") as log_transport,

@@ -17,7 +17,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager
-from trainer.kube.rest.connection import spare_the_collector
+from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.serving.certificates import SelfSignedCertificates
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
@@ -40,7 +40,7 @@ class Subject:
 
     async def start(self, namespace: str) -> object:
         """Serve; answers with the port."""
-        spare_the_collector()
+        tune_garbage_collector()
         await anyio.to_thread.run_sync(AdmissionHandlers.prepare)
         client = FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS])
         client.add(runtime(namespace))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.explain.samples import GPU, node
 from trainer.explain import Subject, Verdict
-from trainer.explain.submission import DryRunRefusal, Inventory, PodPlan, foresee
+from trainer.explain.submission import DryRunRefusal, Inventory, PodPlan, check_submission
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -98,7 +98,7 @@ GPU_QUOTA: Object = {"metadata": {"name": "team"}, "spec": {"hard": {f"requests.
 )
 def test_causes(wanted: PodPlan, there: dict[str, Any], message: str, remedy: str) -> None:
     """Each thing that would hold it is a cause with a remedy."""
-    answer = foresee("default", [wanted], Inventory(**there))
+    answer = check_submission("default", [wanted], Inventory(**there))
     (cause,) = answer.causes
     assert message in cause.message
     assert remedy in cause.remedy
@@ -118,12 +118,12 @@ def test_causes(wanted: PodPlan, there: dict[str, Any], message: str, remedy: st
 )
 def test_nothing_would_hold_it(there: dict[str, Any]) -> None:
     """What is enough, or not known, is no cause."""
-    assert foresee("default", [plan(2, cpu="1")], Inventory(**there)).verdict is Verdict.RUNNING
+    assert check_submission("default", [plan(2, cpu="1")], Inventory(**there)).verdict is Verdict.RUNNING
 
 
 def test_limits_of_the_namespace_count() -> None:
     """A LimitRange gives requests to containers without any."""
     limits = {"metadata": {"name": "a"}, "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "4"}}]}}
     there = Inventory(quotas=[quota(requests_cpu="6")], limit_ranges=[limits])
-    (cause,) = foresee("default", [plan(2)], there).causes
+    (cause,) = check_submission("default", [plan(2)], there).causes
     assert "requests.cpu: 8 asked for" in cause.message

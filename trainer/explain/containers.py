@@ -99,7 +99,7 @@ def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
     count = crash.status.get("restartCount") or 0
     again = f", and is started again with growing pauses (restart {count})" if crash.is_waiting else ""
     if crash.is_final:
-        again = f", and is not started again{_keepers(crash)}"
+        again = f", and is not started again{_still_running(crash)}"
     limit = _memory_limit(crash) if reason == _OUT_OF_MEMORY else None
     message = f"{text} in pod {pod}{_limited(limit)}{again}{others}"
     log = snapshot.logs.get(crash.key) or _termination_message(crash)
@@ -110,7 +110,7 @@ def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
     return Cause(reason, about, one_line(message), remedy, command, details=tuple(map(one_line, log)))
 
 
-def _keepers(crash: Crash) -> str:
+def _still_running(crash: Crash) -> str:
     """The containers that keep its pod from failing."""
     running = [
         str(each.get("name")) for each in container_statuses(crash.pod) if "running" in (each.get("state") or {})

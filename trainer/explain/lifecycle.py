@@ -103,7 +103,7 @@ def management(snapshot: Snapshot) -> Iterator[Cause]:
     yield Cause("NoManager", snapshot.subject, message, remedy, command)
 
 
-def blockade(snapshot: Snapshot) -> Iterator[Cause]:
+def creation_failure(snapshot: Snapshot) -> Iterator[Cause]:
     """Its Jobs cannot be made (condition Created is False)."""
     condition = find_condition(snapshot.train_job, ConditionType.CREATED) or {}
     if condition.get("status") != "False":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trainer.explain.snapshot import Snapshot
     from trainer.kube.objects import Object
 
-_PATIENCE = 10
+_GRACE_SECONDS = 10
 """Seconds within which JobSet and Job controllers have made what is missing."""
 _GOING = (State.RUNNING, State.RESTARTING)
 
@@ -37,7 +37,7 @@ def starting(snapshot: Snapshot) -> Iterator[Cause]:
     about = Subject("JobSet", name_of(jobset), snapshot.namespace)
     if not snapshot.pods:
         age = snapshot.age(jobset)
-        if age < _PATIENCE:
+        if age < _GRACE_SECONDS:
             yield _on_its_way(snapshot, "its pods have yet to be made")
             return
         message = f"there are no pods, although its JobSet is {age:.0f} s old, and nothing says why"

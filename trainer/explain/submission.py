@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.workloads.pod_requests import Amounts
 
 _NOTHING = Quantity()
-_UNITED = ("cpu", "memory", "ephemeral-storage")
+_PLAIN_NAMES = ("cpu", "memory", "ephemeral-storage")
 """Resources whose requests a quota may also count by their plain name."""
 
 
@@ -59,7 +59,7 @@ class Inventory:
     unread: tuple[Unread, ...] = ()
 
 
-def foresee(namespace: str, plans: Sequence[PodPlan], there: Inventory) -> Explanation:
+def check_submission(namespace: str, plans: Sequence[PodPlan], there: Inventory) -> Explanation:
     """What would hold it; pure. Refused is what the cluster would not even store."""
     refused = [_refused(namespace, each) for each in there.refusals]
     causes = [*refused, *_missing(there)]
@@ -160,7 +160,7 @@ def _totals(plans: Sequence[PodPlan], there: Inventory) -> Amounts:
         each: Amounts = {"pods": Quantity.parse(1), "count/pods": Quantity.parse(1)}
         for name, amount in pod_requests(plan.spec, limit_ranges=there.limit_ranges).items():
             each[f"requests.{name}"] = amount
-            if name in _UNITED:
+            if name in _PLAIN_NAMES:
                 each[name] = amount
         for name, amount in stated_requests(_limits(plan.spec)).items():
             each[f"limits.{name}"] = amount

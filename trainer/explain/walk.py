@@ -9,7 +9,7 @@ from trainer.api.trainjob_status import ConditionReason
 from trainer.explain.cause import Explanation, Verdict
 from trainer.explain.containers import container_causes
 from trainer.explain.gang import gang_causes
-from trainer.explain.lifecycle import blockade, deletion, failure, has_failed, management
+from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
 from trainer.explain.pods import pod_problems
 from trainer.explain.progress import notes, rendezvous, stalls
 from trainer.explain.starting import starting
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainer.explain.cause import Cause
     from trainer.explain.snapshot import Snapshot
 
-_FROM_ABOVE = (deletion, management, blockade, suspensions)
+_FROM_ABOVE = (deletion, management, creation_failure, suspensions)
 """What keeps a TrainJob from having pods; the first that is found ends the walk."""
 
 _RESTARTS = frozenset({ConditionReason.RESTARTING_PODS})

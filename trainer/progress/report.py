@@ -275,7 +275,7 @@ def _tensorflow_rank(config: dict[str, dict[str, str]]) -> int:
 
 def encode(fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, object]]) -> bytes | None:
     """The line that says this, without what the controller manager would refuse the line for; None: nothing is left."""
-    message = dict(_wholes(fields))
+    message = dict(_integers(fields))
     maps = {name: dict(_numbers(name, metrics[name])) for name in ("trainMetrics", "evalMetrics") if name in metrics}
     limit = _METRICS_LIMIT
     while message or any(maps.values()):
@@ -289,7 +289,7 @@ def encode(fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, obje
     return None
 
 
-def _wholes(fields: Mapping[str, object]) -> Iterator[tuple[str, int]]:
+def _integers(fields: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     """The fields that are in range, without their fractions."""
     for name in (name for name in _LIMITS if name in fields):
         number, limit = _number(fields[name]), _LIMITS[name]

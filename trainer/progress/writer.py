@@ -71,7 +71,7 @@ class _Account:
     """Time of the newest message that has not been written."""
     written_at: float = -math.inf
     """When the last write began, by the monotonic clock."""
-    hurried_at: float = -math.inf
+    written_early_at: float = -math.inf
     """When a write last skipped the interval."""
     is_closed: bool = False
     """Whether the TrainJob has ended."""
@@ -131,8 +131,8 @@ class ProgressWriter:
         if account is None or account.newest is None:
             return
         now = self._clock.monotonic()
-        if is_last or now >= account.hurried_at + self._interval:
-            account.hurried_at = now
+        if is_last or now >= account.written_early_at + self._interval:
+            account.written_early_at = now
             self._controller.enqueue(key)
 
     def refresh(self, key: ObjectKey) -> None:

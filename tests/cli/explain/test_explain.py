@@ -262,9 +262,9 @@ def test_kubectl_gets_the_cluster_of_trainer_up() -> None:
     remedy = "create it (kubectl create serviceaccount a -n b), then trainer resume demo."
     asked = Cause("Unschedulable", Subject("Pod", "a"), "", remedy, "kubectl describe pod a")
     connected = ConnectionOptions(kubeconfig=Path("/state/kubeconfig"))
-    (aimed,) = CommandOptions.of(None, None, connected).aimed(Explanation(Verdict.WAITING, (asked,))).causes
-    assert aimed.remedy == remedy.replace("-n b", "-n b --kubeconfig /state/kubeconfig")
-    assert aimed.command == "kubectl describe pod a --kubeconfig /state/kubeconfig"
+    (cause,) = CommandOptions.of(None, None, connected).with_options(Explanation(Verdict.WAITING, (asked,))).causes
+    assert cause.remedy == remedy.replace("-n b", "-n b --kubeconfig /state/kubeconfig")
+    assert cause.command == "kubectl describe pod a --kubeconfig /state/kubeconfig"
 
 
 def test_hostile_texts(served: FakeClient, cluster: None) -> None:

@@ -20,7 +20,7 @@ from trainer.kube.errors import NotFoundError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.lean_connection import READ_SIZE
-from trainer.kube.rest.paced_answer import HURRY
+from trainer.kube.rest.paced_answer import MAX_SPEED_UP
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 from trainer.kube.testing import ManualClock, settle
@@ -199,7 +199,7 @@ async def test_nothing_is_lost(tls: bool, size: int) -> None:
                 await asyncio.sleep(0)
     assert b"".join(found) == text
     assert len(found) < len(pieces) or size > READ_SIZE
-    assert all(PACE / HURRY <= pause <= PACE for pause in clock.pauses[1:])
+    assert all(PACE / MAX_SPEED_UP <= pause <= PACE for pause in clock.pauses[1:])
 
 
 async def test_a_stream_that_has_fallen_behind_catches_up() -> None:
@@ -212,7 +212,7 @@ async def test_a_stream_that_has_fallen_behind_catches_up() -> None:
     clock = PatientClock()
     async with LogServer(script, tls=False).running() as server, connected(server, clock) as transport:
         assert await whole(transport) == text
-    assert clock.pauses.count(PACE / HURRY) > 5
+    assert clock.pauses.count(PACE / MAX_SPEED_UP) > 5
 
 
 async def test_an_ordinary_stream_is_read_no_more_often_than_asked() -> None:

@@ -22,7 +22,7 @@ def no_answer(cause: Exception) -> TransportError:
 
 
 BROKEN = no_answer(BrokenConnectionError("reset"))
-UNASKED = (0.1, 0.15)
+RETRY_BACKOFF = (0.1, 0.15)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ UNASKED = (0.1, 0.15)
         pytest.param("GET", answer(429, 0), 0, (0, 0), id="at-once"),
         pytest.param("GET", answer(504, 1, "ResourceVersionTooLarge"), 0, None, id="too-large-resource-version"),
         pytest.param("GET", answer(404, 1), 0, None, id="404-with-retry-after"),
-        pytest.param("GET", answer(429), 0, UNASKED, id="get-429"),
+        pytest.param("GET", answer(429), 0, RETRY_BACKOFF, id="get-429"),
         pytest.param("GET", answer(503), 4, (1.6, 2.4), id="get-503-fifth"),
         pytest.param("GET", answer(503), 5, None, id="get-503-sixth"),
         pytest.param("GET", answer(500), 0, None, id="get-500"),
         pytest.param("GET", answer(504), 0, None, id="get-504"),
         pytest.param("POST", answer(503), 0, None, id="post-503"),
-        pytest.param("GET", BROKEN, 0, UNASKED, id="get-broken"),
-        pytest.param("GET", no_answer(aiohttp.ClientPayloadError()), 0, UNASKED, id="get-cut-off"),
+        pytest.param("GET", BROKEN, 0, RETRY_BACKOFF, id="get-broken"),
+        pytest.param("GET", no_answer(aiohttp.ClientPayloadError()), 0, RETRY_BACKOFF, id="get-cut-off"),
         pytest.param("GET", BROKEN, 5, None, id="get-broken-sixth"),
         *[pytest.param(method, BROKEN, 0, None, id=f"{method.lower()}-broken") for method in
           ("POST", "PUT", "PATCH", "DELETE")],

@@ -16,7 +16,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.histograms import REQUEST
 from trainer.kube.rest.credentials import FixedCredentials, Identity, TokenFile
 from trainer.kube.rest.rate_limiter import RateLimiter
-from trainer.kube.rest.retries import REQUESTED_RETRIES, UNASKED_RETRIES
+from trainer.kube.rest.retries import MAX_RETRIES, REQUESTED_RETRIES
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 from trainer.kube.testing import ManualClock, settle
 
@@ -84,7 +84,7 @@ def transport(server: Server, clock: ManualClock, **more: Any) -> Transport:
     ("request_", "codes", "retry_after", "attempts"),
     [
         pytest.param(GET, [0, 200], None, 2, id="broken-get-is-one-more-attempt"),
-        pytest.param(GET, [0], None, 1 + UNASKED_RETRIES, id="get-that-keeps-breaking"),
+        pytest.param(GET, [0], None, 1 + MAX_RETRIES, id="get-that-keeps-breaking"),
         *[
             pytest.param(Request(method, "/", {}, b"{}"), [0], None, 1, id=f"broken-{method.lower()}")
             for method in ("POST", "PUT", "PATCH", "DELETE")

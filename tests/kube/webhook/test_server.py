@@ -524,7 +524,7 @@ async def test_requests_wait_for_their_turn(clock: ManualClock) -> None:
 
 async def test_stop_lets_requests_finish(monkeypatch: pytest.MonkeyPatch) -> None:
     """New connections are refused at once, idle ones closed; the request under way gets its answer, however late."""
-    monkeypatch.setattr("trainer.kube.serving.http_server._ANSWERS", 0.001)
+    monkeypatch.setattr("trainer.kube.serving.http_server._FLUSH_TIMEOUT", 0.001)
     go_on, asked = anyio.Event(), anyio.Event()
 
     async def handler(request: AdmissionRequest) -> AdmissionResponse:

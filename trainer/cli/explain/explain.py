@@ -64,14 +64,14 @@ def explain(
     async def answer(cluster: ConnectedCluster) -> int:
         where = namespace or cluster.namespace
         if name is None:
-            return await _foresee(cluster, documents, namespace, target, form)
+            return await _explain_submission(cluster, documents, namespace, target, form)
         snapshot = await SnapshotReader(cluster.client, where, SystemClock()).of(name)
-        return show(f"TrainJob {name}", name, where, target.aimed(explanation_of(snapshot)), form)
+        return show(f"TrainJob {name}", name, where, target.with_options(explanation_of(snapshot)), form)
 
     raise typer.Exit(run_on(options, answer))
 
 
-async def _foresee(
+async def _explain_submission(
     cluster: ConnectedCluster,
     documents: Sequence[Document],
     namespace: str | None,
@@ -85,7 +85,7 @@ async def _foresee(
     if further:
         raise BadInputError(f"--file: has {1 + len(further)} TrainJobs; explain one at a time")
     prospect = Prospect(cluster, job, [each for each in placed if not each.is_train_job])
-    answer = target.aimed(await prospect.explanation())
+    answer = target.with_options(await prospect.explanation())
     return show(
         f"TrainJob {prospect.subject.name}", prospect.subject.name, prospect.namespace, answer, form, is_plan=True
     )

@@ -14,7 +14,7 @@ from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.offline.workspace import Workspace
 from trainer.explain import Subject, Unread
 from trainer.explain.references import references
-from trainer.explain.submission import DryRunRefusal, Inventory, PodPlan, foresee
+from trainer.explain.submission import DryRunRefusal, Inventory, PodPlan, check_submission
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.kube.client import ObjectRequest, Verb
@@ -76,11 +76,11 @@ class Prospect:
 
     async def explanation(self) -> Explanation:
         """Find the causes that would keep it from running."""
-        await self._try(TRAIN_JOBS, self.document.obj, self.subject, self._says_that_runtime_is_missing)
+        await self._try(TRAIN_JOBS, self.document.obj, self.subject, self._is_missing_runtime)
         components = () if self._refusals else await self._build()
         plans = [plan for each in components if each.resource == JOBSETS for plan in _plans(each.object)]
         if not plans:
-            return foresee(self.namespace, (), Inventory(refusals=self._refusals, unread=self._left()))
+            return check_submission(self.namespace, (), Inventory(refusals=self._refusals, unread=self._left()))
         of_file = (each for each in self.others if namespace_of(each.obj) == self.namespace)
         given = {*_made(components), *((each.resource, name_of(each.obj)) for each in of_file)}
         accounts = [f'serviceaccount "{name}" not found' for resource, name in given if resource == SERVICE_ACCOUNTS]
@@ -95,7 +95,7 @@ class Prospect:
             refusals=self._refusals,
             missing=missing,
         )
-        return replace(foresee(self.namespace, admitted, found), unread=self._left())
+        return replace(check_submission(self.namespace, admitted, found), unread=self._left())
 
     def _left(self) -> tuple[Unread, ...]:
         return tuple(self._unread.values())
@@ -128,7 +128,7 @@ class Prospect:
                 self._refusals.append(DryRunRefusal(about, str(error)))
         return None
 
-    def _says_that_runtime_is_missing(self, refusal: str) -> bool:
+    def _is_missing_runtime(self, refusal: str) -> bool:
         """Whether it does, of a runtime that the file has; v1alpha1 refuses a TrainJob whose runtime is not there."""
         resource, key = self._runtime_place
         return self._has(resource, key) and key.name in refusal and "not found" in refusal.lower()

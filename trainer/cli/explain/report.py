@@ -34,7 +34,7 @@ _WORDS = {
     Verdict.WAITING: "is waiting",
     Verdict.FAILED: "has failed",
 }
-_FORESEEN = {
+_BEFORE_SUBMISSION = {
     Verdict.RUNNING: "would run, by what is known",
     Verdict.WAITING: "would wait",
     Verdict.FAILED: "would be refused",
@@ -52,7 +52,7 @@ def lines(subject: str, answer: Explanation, *, is_plan: bool = False) -> Iterat
         answer: about it.
         is_plan: whether it is not submitted yet.
     """
-    words = _WORDS | _FORESEEN if is_plan else _WORDS
+    words = _WORDS | _BEFORE_SUBMISSION if is_plan else _WORDS
     first, *others = answer.causes or (None,)
     head = Text(printable(subject)).append(" ").append(words[answer.verdict], style=_STYLES[answer.verdict])
     if first is None:

@@ -32,7 +32,7 @@ class CommandOptions:
         """The cluster that the options of a user lead to; kubectl does not know that of `trainer up`."""
         return cls(_options(connected.kubeconfig, context), _options(kubeconfig, context))
 
-    def aimed(self, answer: Explanation) -> Explanation:
+    def with_options(self, answer: Explanation) -> Explanation:
         """The answer with these options in its remedies and commands."""
         causes = (
             replace(

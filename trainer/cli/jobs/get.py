@@ -109,7 +109,7 @@ class Report:
         """Print the present TrainJobs."""
         jobs = await self._jobs(client)
         if self.form in (GetFormat.TABLE, GetFormat.WIDE):
-            self._say_if_none(jobs)
+            self._note_if_none(jobs)
             for line in self._lines(jobs):
                 self.console.print(line)
         elif self.form is GetFormat.NAME:
@@ -132,7 +132,7 @@ class Report:
         if self.form in (GetFormat.TABLE, GetFormat.WIDE) and self.console.is_interactive:
             await watch.on_screen(self.console, self._lines)
         else:
-            self._say_if_none(jobs)
+            self._note_if_none(jobs)
             self._lines(jobs)  # the columns become as wide as all of them need
             await watch.by_lines(self._change_printer())
         return ExitCode.OK if watch.is_good else ExitCode.FAILED
@@ -152,7 +152,7 @@ class Report:
         about = details(jobs[0], now)
         return [*self._table.lines(jobs, now), *([Text()] if about else []), *about]
 
-    def _say_if_none(self, jobs: Sequence[Object]) -> None:
+    def _note_if_none(self, jobs: Sequence[Object]) -> None:
         if not jobs:
             note("there are no TrainJobs" + (f" in namespace {self.namespace}" if self.namespace else ""))
 

@@ -22,7 +22,7 @@ _OBSTACLES = ("Pending", "Restarting")
 """States that are also conditions, with one line for each reason in their message."""
 _EXPLAINED = (*_ENDS, *_OBSTACLES, "Stalled")
 """States that are also the type of the condition that explains them."""
-_GOING = ("Running", "Pending", "Restarting")
+_ACTIVE = ("Running", "Pending", "Restarting")
 """States in which the reported remaining time holds."""
 
 
@@ -94,7 +94,7 @@ class JobState:
     @property
     def is_going_on(self) -> bool:
         """Whether its nodes run, or will run without intervention, so that a remaining time makes sense."""
-        return self.word in _GOING
+        return self.word in _ACTIVE
 
     def with_progress(self, progress: TrainingProgress) -> JobState:
         """The state with progress from the log, unless that of the TrainJob is newer."""

@@ -81,7 +81,7 @@ class JobWatch:
                 shown = lines(self._sorted()) or [Text("no TrainJobs yet", style="dim")]
                 for line in shown:
                     line.truncate(console.width, overflow="ellipsis")
-                return Group(*shown, *_trouble(informer))
+                return Group(*shown, *_problem_lines(informer))
 
             with Live(console=console, get_renderable=screen, auto_refresh=False, screen=is_whole) as live:
                 tasks.start_soon(self._keep_fresh, live)
@@ -131,7 +131,7 @@ class JobWatch:
                 live.refresh()
 
 
-def _trouble(informer: Informer) -> list[Text]:
+def _problem_lines(informer: Informer) -> list[Text]:
     if informer.last_error is None:
         return []
     return [Text(f"not up to date, trying again: {printable(str(informer.last_error))}", style="yellow")]

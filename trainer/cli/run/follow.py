@@ -80,7 +80,7 @@ def _repeats_condition(event: Object) -> bool:
     return about == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER
 
 
-_SILENCE_SECONDS = 10.0
+_HINT_SECONDS = 10.0
 """After this time without a sign of a controller the user gets a hint."""
 _RESULT = re.compile(r"test \w+: ")
 
@@ -144,7 +144,7 @@ class _JobFollower(LogConsumer):
             warnings = Selection(namespace, field_selector="type=Warning")
             watch_for(Receiver(tasks, self._warnings.see_object), self._client, JOBS, of_jobset, self._clock)
             watch_for(Receiver(tasks, self._warnings.see_event), self._client, EVENTS, warnings, self._clock)
-            tasks.start_soon(self._break_silence)
+            tasks.start_soon(self._hint_at_missing_controller)
             still_exists = await self._logs.run()
             tasks.cancel_scope.cancel()
         if not still_exists:
@@ -194,8 +194,8 @@ class _JobFollower(LogConsumer):
         if speaker is not Speaker.NONE and text.strip() and authority >= self._authority:
             self._result, self._authority = text, authority
 
-    async def _break_silence(self) -> None:
-        await self._clock.sleep(_SILENCE_SECONDS)
+    async def _hint_at_missing_controller(self) -> None:
+        await self._clock.sleep(_HINT_SECONDS)
         if self._state.is_untouched:
             hint = "no controller manager has handled the TrainJob yet: check whether one is running (trainer status)"
             self.warn(hint)

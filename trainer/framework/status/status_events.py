@@ -36,8 +36,8 @@ class StatusEvent(NamedTuple):
 
 def changed_conditions(before: TrainJobStatus | None, after: TrainJobStatus) -> list[Condition]:
     """Conditions that are new or have a new status, reason or message."""
-    old = {_essence(condition) for condition in (before and before.conditions) or []}
-    return [condition for condition in after.conditions or [] if _essence(condition) not in old]
+    old = {_event_key(condition) for condition in (before and before.conditions) or []}
+    return [condition for condition in after.conditions or [] if _event_key(condition) not in old]
 
 
 def status_events(before: TrainJobStatus | None, after: TrainJobStatus, seen: Observation) -> Iterator[StatusEvent]:
@@ -80,7 +80,7 @@ def _about_pod_problem(
         yield StatusEvent("Normal", new.reason, _OVER[condition_type])
 
 
-def _essence(condition: Condition) -> tuple[str, str, str, str]:
+def _event_key(condition: Condition) -> tuple[str, str, str, str]:
     return condition.type, condition.status, condition.reason, condition.message
 
 

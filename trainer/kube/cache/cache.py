@@ -140,15 +140,15 @@ class Cache:
     @property
     def problem(self) -> str | None:
         """Why some of the copies cannot be relied on; None while all can. What hinders several is said once."""
-        hindered: dict[str, list[str]] = {}
+        failing: dict[str, list[str]] = {}
         others: list[str] = []
         for informer in self.informers:
             problem, error = informer.problem, informer.last_error
             if problem is not None and isinstance(error, TransportError | UnauthorizedError):
-                hindered.setdefault(str(error), []).append(informer.resource.qualified_name)
+                failing.setdefault(str(error), []).append(informer.resource.qualified_name)
             elif problem is not None:
                 others.append(problem)
-        shared = [f"{', '.join(names)} could not be listed or watched: {error}" for error, names in hindered.items()]
+        shared = [f"{', '.join(names)} could not be listed or watched: {error}" for error, names in failing.items()]
         return "; ".join(shared + others) or None
 
     def wrote(self, resource: Resource, obj: Object) -> None:

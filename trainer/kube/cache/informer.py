@@ -290,9 +290,9 @@ class Informer:
                 if known is None or known.uid != obj.uid:
                     self._notify_added_and_deleted(obj)
             async for obj in in_slices(objects):
-                self._tell_change(old.get(obj.key), obj, stale=True, initial=is_first)
+                self._notify_of_change(old.get(obj.key), obj, stale=True, initial=is_first)
             for registration in self._registrations:
-                registration.told_initial()
+                registration.notified_of_initial()
             had_synced, self._has_synced = self._has_synced, True
             self._settled.set()
         if had_synced and was_served != is_served:
@@ -307,7 +307,7 @@ class Informer:
             return
         old = self._store.put(obj)
         self._writes.observe(obj, gone=False)
-        self._tell_change(old, obj, stale=False, initial=not self.has_synced)
+        self._notify_of_change(old, obj, stale=False, initial=not self.has_synced)
 
     def remove(self, obj: CachedObject) -> None:
         """Forget a deleted object (for the reflector)."""
@@ -352,7 +352,7 @@ class Informer:
             return known
         return obj if self.transform is None else self.transform.of(obj)
 
-    def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool, initial: bool) -> None:
+    def _notify_of_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool, initial: bool) -> None:
         if old is not None and old.uid != new.uid:
             self._notify(partial(deleted, old, stale=stale))
             old = None

@@ -90,7 +90,7 @@ class Registration:
         else:
             self._deliver(notification)
 
-    def told_initial(self) -> None:
+    def notified_of_initial(self) -> None:
         """The first list was delivered (for the informer)."""
         if self._waiting is None:
             self._synced.set()

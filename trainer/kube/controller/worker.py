@@ -108,7 +108,7 @@ class Worker:
             finally:
                 self._queue.done(key)
             if task.cancelling():
-                await _outlive_cancellation(task)
+                await _wait_despite_cancellation(task)
 
     async def _process(self, key: ObjectKey) -> None:
         started = self._clock.monotonic()
@@ -198,7 +198,7 @@ def _is_stopping() -> bool:
     return anyio.current_effective_deadline() == -math.inf
 
 
-async def _outlive_cancellation(task: asyncio.Task[object]) -> None:
+async def _wait_despite_cancellation(task: asyncio.Task[object]) -> None:
     """Take a cancellation that a reconcile has left behind, which would end the worker at its next wait."""
     try:
         await asyncio.sleep(0)

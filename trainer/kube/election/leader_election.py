@@ -214,7 +214,7 @@ class LeaderElector:
         try:
             while not await self._attempt():
                 await self._clock.sleep(self._pause_of_candidate())
-            self._begin_to_lead()
+            self._start_leading()
             lost = await self._hold()
         finally:
             self._stop_leading()
@@ -234,7 +234,7 @@ class LeaderElector:
             return -math.inf
         return self._record_seen + (self._record.duration_seconds or self._options.lease_duration)
 
-    def _begin_to_lead(self) -> None:
+    def _start_leading(self) -> None:
         self._leads = True
         self._elected.set()
         self._metrics.master_status.set(1)

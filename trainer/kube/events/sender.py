@@ -195,7 +195,7 @@ class EventSender:
 
     def _drop(self, event: CountedEvent, reason: str, error: Exception | None = None) -> None:
         self._metrics.dropped[reason].inc()
-        if error is None or _is_about_a_namespace_that_goes(error):
+        if error is None or _is_in_terminating_namespace(error):
             log.debug("dropped event", why=reason, **_names(event))
         else:
             log.warning("could not write event", error=str(error), **_names(event))
@@ -221,6 +221,6 @@ def _names(event: CountedEvent) -> dict[str, str]:
     return {"reason": event.latest.reason, "kind": about.kind, "namespace": about.namespace, "name": about.name}
 
 
-def _is_about_a_namespace_that_goes(error: Exception) -> bool:
+def _is_in_terminating_namespace(error: Exception) -> bool:
     """Whether the namespace of the event is being deleted, or is gone."""
     return isinstance(error, NotFoundError) or (isinstance(error, ApiError) and error.has_cause("NamespaceTerminating"))

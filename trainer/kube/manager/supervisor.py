@@ -69,7 +69,7 @@ class Supervisor:
         self._failure: Exception | None = None
         self._ran = False
         self._stopping = anyio.Event()
-        self._hurried = anyio.Event()
+        self._stop_at_once = anyio.Event()
         self._ended = anyio.Event()
 
     @property
@@ -94,7 +94,7 @@ class Supervisor:
     def stop(self) -> None:
         """Begin the orderly stop; called again, cancel what still runs."""
         if self._stopping.is_set():
-            self._hurried.set()
+            self._stop_at_once.set()
         self._stopping.set()
 
     async def run(self, start: Run) -> None:
@@ -158,7 +158,7 @@ class Supervisor:
     async def _stop_groups(self) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._limit_grace)
-            tasks.start_soon(self._cancel_when_hurried)
+            tasks.start_soon(self._cancel_at_once)
             for group in GRACEFUL:
                 await self._groups[group].stop()
             tasks.cancel_scope.cancel()
@@ -184,8 +184,8 @@ class Supervisor:
     def _overdue(self, group: Group) -> list[str]:
         return self._groups[group].running if self._groups[group].is_stopping else []
 
-    async def _cancel_when_hurried(self) -> None:
-        await self._hurried.wait()
+    async def _cancel_at_once(self) -> None:
+        await self._stop_at_once.wait()
         log.info("stopping at once")
         self._cancel()
 
@@ -196,7 +196,7 @@ class Supervisor:
     def _fail(self, name: str, error: Exception) -> None:
         if isinstance(error, LeadershipLostError):
             # Another process may write in a moment.
-            self._hurried.set()
+            self._stop_at_once.set()
             self._failure = self._failure or error
         if self.is_stopping:
             log.error("failed while stopping", runnable=name, exc_info=error)

@@ -60,7 +60,7 @@ class DelayedKeys(Generic[K]):
 
     def first_due(self) -> float | None:
         """When the first delay is over."""
-        while self._heap and self._is_void(self._heap[0]):
+        while self._heap and self._is_outdated(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
@@ -68,7 +68,7 @@ class DelayedKeys(Generic[K]):
         """End the delays that are over; gives each key with its priority, the longest overdue first."""
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)
-            if not self._is_void(entry):
+            if not self._is_outdated(entry):
                 key = entry[2]
                 yield key, self._delays.pop(key).priority
 
@@ -77,11 +77,11 @@ class DelayedKeys(Generic[K]):
         self._delays.clear()
         self._heap.clear()
 
-    def _is_void(self, entry: tuple[float, int, K]) -> bool:
+    def _is_outdated(self, entry: tuple[float, int, K]) -> bool:
         delay = self._delays.get(entry[2])
         return delay is None or delay.due != entry[0]
 
     def _rebuild(self) -> None:
         # Keys that are delayed for long and made ready by changes before that would fill the memory with void entries.
-        self._heap = [entry for entry in self._heap if not self._is_void(entry)]
+        self._heap = [entry for entry in self._heap if not self._is_outdated(entry)]
         heapq.heapify(self._heap)

@@ -33,7 +33,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 DEFAULT_KUBECONFIG = Path("~/.kube/config")
 
-SELDOM = 10
+FULL_COLLECTION_FACTOR = 10
 """How many times fewer full garbage collections there are than Python would make."""
 
 
@@ -70,7 +70,7 @@ async def connect(
     """
     limiter = _rate_limiter(options, clock)
     endpoint, credentials = await _configure(options, clock)
-    spare_the_collector()
+    tune_garbage_collector()
     transport = Transport(
         endpoint,
         credentials,
@@ -85,7 +85,7 @@ async def connect(
 
 
 @cache
-def spare_the_collector() -> None:
+def tune_garbage_collector() -> None:
     """Take what has been imported by now out of garbage collection, and have full collections seldom.
 
     What is imported leaves objects by the ten thousand that live as long as the process. A full collection would walk
@@ -94,7 +94,7 @@ def spare_the_collector() -> None:
     """
     gc.freeze()
     youngest, young, old = gc.get_threshold()
-    gc.set_threshold(youngest, young, old * SELDOM)
+    gc.set_threshold(youngest, young, old * FULL_COLLECTION_FACTOR)
 
 
 def _rate_limiter(options: ConnectionOptions, clock: Clock | None) -> RateLimiter | None:

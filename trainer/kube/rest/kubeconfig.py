@@ -60,7 +60,7 @@ async def load(files: list[Path], context: str | None, *, clock: Clock | None = 
 
 
 def _read(paths: list[Path], context: str | None) -> tuple[Endpoint, Login]:
-    with _one_clear_line(paths):
+    with _naming_files(paths):
         merged = _Merged(paths)
         name = context or merged.current_context
         if not name:
@@ -75,7 +75,7 @@ def _read(paths: list[Path], context: str | None) -> tuple[Endpoint, Login]:
 
 
 @contextmanager
-def _one_clear_line(paths: list[Path]) -> Iterator[None]:
+def _naming_files(paths: list[Path]) -> Iterator[None]:
     """Name the files; the library answers malformed ones with whatever its look-ups raise."""
     names = os.pathsep.join(map(str, paths))
     if not any(path.is_file() for path in paths):
@@ -271,7 +271,7 @@ def _information(cluster: _Stanza) -> dict[str, Any]:
 
 
 def _ask_auth_provider(paths: list[Path], context: str) -> Identity:
-    with _one_clear_line(paths):
+    with _naming_files(paths):
         return asyncio.run(_load_with_library(os.pathsep.join(map(str, paths)), context))
 
 

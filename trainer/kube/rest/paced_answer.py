@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.rest.lean_connection import FairScheduler, LeanConnection
 
-HURRY = 128
+MAX_SPEED_UP = 128
 """How many times as often a stream is read of which more arrives than one read takes.
 
 With 16 KiB at a time and a pace of 0.5 s that is at most 4 MiB/s, so one pod that floods its log cannot keep the event
@@ -120,7 +120,7 @@ class PacedAnswer:
         """Feed the parser with what has arrived; False if nothing had, and it has been waited for."""
         data = self._connection.receive()
         if data is None:
-            await self._connection.readable(self._patience())
+            await self._connection.readable(self._time_left())
             return False
         self._heard_at = asyncio.get_running_loop().time()
         if data:
@@ -152,7 +152,7 @@ class PacedAnswer:
         except HttpProcessingError as error:
             raise ClientPayloadError("the connection ended before the answer did") from error
 
-    def _patience(self) -> float | None:
+    def _time_left(self) -> float | None:
         if self._idle_timeout is None:
             return None
         return self._heard_at + self._idle_timeout - asyncio.get_running_loop().time()
@@ -166,8 +166,8 @@ def _pause_after(size: int, pause: float, pace: float) -> float:
     room again.
     """
     if size >= READ_SIZE:
-        return pace / HURRY
-    return min(max(pause * READ_SIZE / max(size, 1), pace / HURRY), pace)
+        return pace / MAX_SPEED_UP
+    return min(max(pause * READ_SIZE / max(size, 1), pace / MAX_SPEED_UP), pace)
 
 
 async def open_paced(

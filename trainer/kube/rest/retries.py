@@ -32,8 +32,8 @@ from trainer.kube.rest.failures import is_broken_connection
 
 REQUESTED_RETRIES = 10
 LONGEST_PAUSE = 60.0
-UNASKED_RETRIES = 5
-UNASKED = Backoff(initial=0.1, maximum=10.0, jitter=0.5)
+MAX_RETRIES = 5
+RETRY_BACKOFF = Backoff(initial=0.1, maximum=10.0, jitter=0.5)
 
 
 def pause_before_retry(method: str, error: TransportError | ApiError, failures: int) -> float | None:
@@ -48,9 +48,9 @@ def pause_before_retry(method: str, error: TransportError | ApiError, failures: 
         transient = isinstance(error, TooManyRequestsError | ServiceUnavailableError)
     else:
         transient = is_broken_connection(error.__cause__) and not isinstance(error, UntrustedServerError)
-    if not transient or method != "GET" or failures >= UNASKED_RETRIES:
+    if not transient or method != "GET" or failures >= MAX_RETRIES:
         return None
-    return UNASKED.pause(failures)
+    return RETRY_BACKOFF.pause(failures)
 
 
 def _requested_pause(error: ApiError) -> float | None:

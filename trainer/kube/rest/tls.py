@@ -72,7 +72,7 @@ class ReloadingTls:
         self._checked_at = 0.0
         self._given: ClientCertificate | None = None
         self._loaded: _Loaded | None = None
-        self._complaint = ""
+        self._logged_failure = ""
 
     @property
     def certificate_expiry(self) -> datetime | None:
@@ -113,10 +113,10 @@ class ReloadingTls:
             if present is None:
                 raise
             self._given = certificate
-            self._complain(error)
+            self._log_failure(error)
             return present
         self._given = certificate
-        self._complaint = ""
+        self._logged_failure = ""
         if loaded is present:
             return loaded
         if present is not None:
@@ -129,9 +129,9 @@ class ReloadingTls:
             )
         return loaded
 
-    def _complain(self, error: ConfigurationError) -> None:
-        if str(error) != self._complaint:
-            self._complaint = str(error)
+    def _log_failure(self, error: ConfigurationError) -> None:
+        if str(error) != self._logged_failure:
+            self._logged_failure = str(error)
             self._count(success=False)
             log.warning("could not reload TLS certificates, keeping the old ones", error=str(error))
 

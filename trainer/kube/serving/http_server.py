@@ -42,7 +42,7 @@ Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 A stream that it has prepared may last as long as the peer reads it, see `HttpServer.unlimit`."""
 
-_ANSWERS = 1.0
+_FLUSH_TIMEOUT = 1.0
 """Seconds that written answers have to leave when the server stops."""
 _BACKLOG = 128
 """Connections that wait with the kernel while there is no room."""
@@ -50,11 +50,11 @@ _AT_ONCE = 0.01
 """Seconds that requests have to end when the server is cancelled; aiohttp takes 0 for no limit."""
 _BATCH = 100
 """Connections accepted in one turn of the event loop."""
-_BREATH = 1.0
+_ACCEPT_RETRY = 1.0
 """Seconds until it is tried again to accept, when the system has no more file descriptors or memory."""
 _CLOSED = -1
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_FAREWELL = 2.0
+_CLOSE_TIMEOUT = 2.0
 """Seconds that a peer has to agree to the end of a TLS connection."""
 _NO_LIMIT = 86_400.0
 """Seconds, for limits of asyncio and aiohttp that connections keep by their own clock."""
@@ -172,8 +172,8 @@ class HttpServer:
         http.pre_shutdown()
         while self._active:
             await self._change()
-        await http.shutdown(_ANSWERS)
-        with anyio.move_on_after(_ANSWERS):
+        await http.shutdown(_FLUSH_TIMEOUT)
+        with anyio.move_on_after(_FLUSH_TIMEOUT):
             while self._connections:
                 await self._change()
 
@@ -193,9 +193,9 @@ class HttpServer:
                     self._start(connection, http, tasks)
             except OSError as error:
                 if error.errno in _EXHAUSTED:
-                    self._peers.complain(f"cannot accept connections: {error.strerror}")
+                    self._peers.log_problem(f"cannot accept connections: {error.strerror}")
                     self._make_room()
-                    await self._clock.sleep(_BREATH)
+                    await self._clock.sleep(_ACCEPT_RETRY)
             while not self._has_room():
                 await self._change()
 
@@ -225,7 +225,7 @@ class HttpServer:
         """A connection from beginning to end."""
         tls: dict[str, float] = {}
         if self._options.tls is not None:
-            tls = {"ssl_handshake_timeout": _NO_LIMIT, "ssl_shutdown_timeout": _FAREWELL}
+            tls = {"ssl_handshake_timeout": _NO_LIMIT, "ssl_shutdown_timeout": _CLOSE_TIMEOUT}
         try:
             with connection.scope:
                 loop = asyncio.get_running_loop()

@@ -53,16 +53,16 @@ class PeerLog(logging.LoggerAdapter[logging.Logger]):
     def __init__(self, server: str, *, clock: Clock, malformed: Callable[[], None]) -> None:
         super().__init__(logging.getLogger(__name__), {})
         self._malformed = malformed
-        self._complaints = SparseLog("trouble with connections", clock=clock, server=server)
+        self._problems = SparseLog("trouble with connections", clock=clock, server=server)
 
-    def complain(self, problem: str) -> None:
+    def log_problem(self, problem: str) -> None:
         """Log a problem, or count it for the next line."""
-        self._complaints.warning(problem=problem)
+        self._problems.warning(problem=problem)
 
     def exception(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
         """A request could not be read."""
         self._malformed()
-        self.complain(f"{str(msg) % args}: {exc_info}")
+        self.log_problem(f"{str(msg) % args}: {exc_info}")
 
     def debug(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
         """A request that could not be read, which aiohttp logs at level DEBUG; its other messages are dropped."""

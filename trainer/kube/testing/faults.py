@@ -82,7 +82,7 @@ class Fault:
             self._left -= 1
         return True
 
-    async def strike(self) -> None:
+    async def apply(self) -> None:
         """Do to a request what the test wants."""
         if self._error is not None:
             # The same error may be raised many times: without this, its traceback would grow.
@@ -108,7 +108,7 @@ class Hold(Fault):
         for _ in range(self.waiting if count is None else min(count, self.waiting)):
             self._waiting.popleft().set()
 
-    async def strike(self) -> None:
+    async def apply(self) -> None:
         """Wait for the release."""
         event = anyio.Event()
         self._waiting.append(event)
@@ -320,19 +320,19 @@ class Faults:
             await self._partition.wait()
         if self._refuses:
             raise TransportError("connection refused: nothing listens there")
-        await self._strike(request, answers=False)
-        if self._strikes():
+        await self._apply_faults(request, answers=False)
+        if self._is_chaotic():
             self._compact()
             self.injected[COMPACTION] += 1
-        if self._strikes():
+        if self._is_chaotic():
             error = self._draw_failure(request)
             self.injected[type(error).__name__] += 1
             raise error
 
     async def after_request(self, request: RecordedRequest) -> None:
         """Let the answer to a request through, in time, or raise what the client gets instead."""
-        await self._strike(request, answers=True)
-        if request.verb in WRITES and self._strikes():
+        await self._apply_faults(request, answers=True)
+        if request.verb in WRITES and self._is_chaotic():
             self.injected[LOST_ANSWER] += 1
             raise TransportError("connection reset before the answer")
 
@@ -353,11 +353,11 @@ class Faults:
     def _logs(self) -> list[LogStream]:
         return [stream for stream in self._streams if isinstance(stream, LogStream)]
 
-    async def _strike(self, request: RecordedRequest, *, answers: bool) -> None:
+    async def _apply_faults(self, request: RecordedRequest, *, answers: bool) -> None:
         self._script = [fault for fault in self._script if not fault.is_over]
         for fault in tuple(self._script):
             if fault.answers == answers and fault.takes(request):
-                await fault.strike()
+                await fault.apply()
 
     def _add(self, fault: Fault) -> Fault:
         self._script.append(fault)
@@ -370,11 +370,11 @@ class Faults:
         return self._random.choice(_FAILURES)()
 
     def _next_mishap(self) -> Mishap | None:
-        if self._random is None or not self._strikes():
+        if self._random is None or not self._is_chaotic():
             return None
         mishap = self._random.choice(tuple(Mishap))
         self.injected[mishap] += 1
         return mishap
 
-    def _strikes(self) -> bool:
+    def _is_chaotic(self) -> bool:
         return self._random is not None and self._random.random() < self._rate

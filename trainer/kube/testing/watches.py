@@ -142,16 +142,16 @@ class FakeWatch:
     def _next_due(self) -> Sequence[WatchEvent | End] | None:
         """What comes of the next event or order; None while there is none."""
         if self._initial:
-            return self._suffered(self._initial.popleft())
+            return self._with_fault(self._initial.popleft())
         if self._position < self._delivery.end(self.collection):
             event = self._event(self.collection.history[self._position])
             self._position += 1
-            return () if event is None else self._suffered(event)
+            return () if event is None else self._with_fault(event)
         if self._orders:
             return [self._orders.popleft()]
         return [End()] if self.collection.is_withdrawn else None
 
-    def _suffered(self, event: WatchEvent) -> Sequence[WatchEvent | End]:
+    def _with_fault(self, event: WatchEvent) -> Sequence[WatchEvent | End]:
         """What comes through of one event."""
         match self._delivery.next_mishap():
             case None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.controllers.options import ControllerOptions
 
 log = structlog.get_logger(__name__)
-_ALL_WELL = (
+_NO_PROBLEMS = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
     (
@@ -123,7 +123,7 @@ def with_conditions(status: Object, remaining: Mapping[Resource, Sequence[Object
         now: the time of changes.
     """
     updated: Object = deepcopy(status)
-    for kind, reason, message in _ALL_WELL:
+    for kind, reason, message in _NO_PROBLEMS:
         _set(updated, kind, is_true=False, reason=reason, message=message, now=now)
     numbers = sorted(
         f"{resource.plural}.{resource.group} has {len(objects)} resource instances"

@@ -100,14 +100,14 @@ class PodWorker:
                 tasks.start_soon(self._writer.run)
                 tasks.start_soon(self._termination.enforce)
                 if (self._pod.get("status") or {}).get("phase") not in FINISHED:
-                    await self._live_contained()
+                    await self._live_and_contain_errors()
                 await self._writer.flush()
                 await self._finish_deletion()
                 await self._gone.wait()
                 tasks.cancel_scope.cancel()
             await anyio.to_thread.run_sync(self._directory.remove)
 
-    async def _live_contained(self) -> None:
+    async def _live_and_contain_errors(self) -> None:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._enforce_deadline)

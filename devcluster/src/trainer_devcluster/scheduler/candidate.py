@@ -149,7 +149,7 @@ class Candidate:
     is_gated: bool
     never_preempts: bool
     gang: Gang | None
-    moot: tuple[str, ...]
+    ignored: tuple[str, ...]
     """Fields that would matter if there were several nodes."""
 
     @classmethod
@@ -176,7 +176,7 @@ class Candidate:
             is_gated=bool(spec.get("schedulingGates")),
             never_preempts=spec.get("preemptionPolicy") == "Never",
             gang=gang_of(scheduler, metadata),
-            moot=_moot(spec, affinity),
+            ignored=_ignored_fields(spec, affinity),
         )
 
     @property
@@ -199,7 +199,7 @@ def _is_finished(pod: Mapping[str, Any]) -> bool:
     return (pod.get("status") or {}).get("phase") in FINISHED
 
 
-def _moot(spec: Object, affinity: Object) -> tuple[str, ...]:
+def _ignored_fields(spec: Object, affinity: Object) -> tuple[str, ...]:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     fields = [
         f"spec.affinity.{kind}"

@@ -140,8 +140,8 @@ class Scheduler:
         if pod is not None:
             message = f"Successfully assigned {candidate.key} to {self._node.name}"
             recorder.record(pod, type="Normal", reason="Scheduled", message=message)
-            if candidate.moot:
-                message = f"There is one node, so {' and '.join(candidate.moot)} has no effect"
+            if candidate.ignored:
+                message = f"There is one node, so {' and '.join(candidate.ignored)} has no effect"
                 recorder.record(pod, type="Warning", reason="Ignored", message=message)
 
     async def _hold(self, candidate: Candidate, reason: str, text: str) -> None:

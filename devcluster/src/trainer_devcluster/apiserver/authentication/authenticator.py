@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SCHEME = "bearer "
 _TOKEN = re.compile(rb"[\w.~+/-]+=*")
 """What the Authorization header can carry: RFC 6750, section 2.1."""
-_NOBODY = "invalid bearer token"
+_INVALID = "invalid bearer token"
 
 
 class TokenIdentity(NamedTuple):
@@ -74,13 +74,13 @@ class Authenticator:
         # Letters beyond ASCII come as surrogates; there are none in a token.
         if hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
             if ISSUER not in audiences:
-                raise InvalidTokenError(_NOBODY)
+                raise InvalidTokenError(_INVALID)
             return TokenIdentity(ADMINISTRATOR, (ISSUER,))
         try:
             return TokenIdentity(*self._tokens.authenticate(token, audiences))
         except InvalidTokenError as error:
             problem = str(error)
-            raise InvalidTokenError(problem if problem == _NOBODY else f"[{_NOBODY}, {problem}]") from error
+            raise InvalidTokenError(problem if problem == _INVALID else f"[{_INVALID}, {problem}]") from error
 
 
 def load_or_create_token(path: Path) -> str:

@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 _PIECE_BYTES = 64 * 1024
 """How much is written at once; roughly what a connection holds back for a client before writing waits."""
-_UNHEEDED_BYTES = 32 * 1024
+_UNBUFFERED_BYTES = 32 * 1024
 """What a connection on which nothing waits takes without waiting, so that no timer is needed."""
 _SHARED = frozenset({EventType.ADDED, EventType.MODIFIED, EventType.DELETED})
 SLOW_SECONDS = 30.0
@@ -81,7 +81,7 @@ async def _send(
                 await anyio.lowlevel.checkpoint()
             if transport is None or transport.is_closing():
                 return
-            if len(piece) < _UNHEEDED_BYTES and not transport.get_write_buffer_size():
+            if len(piece) < _UNBUFFERED_BYTES and not transport.get_write_buffer_size():
                 await response.write(piece)
                 continue
             async with move_on_after(call.backend.clock, SLOW_SECONDS) as scope:

@@ -86,8 +86,8 @@ def check_quota(pod: Object, context: WriteContext) -> None:
     used, wanted = _used(context, namespace_of(pod)), _of_pod(pod)
     for quota in quotas:
         hard = {name: Quantity.parse(amount) for name, amount in ((quota.get("spec") or {}).get("hard") or {}).items()}
-        if unsaid := _unsaid(pod, hard):
-            message = f"failed quota: {name_of(quota)}: must specify {unsaid}"
+        if unstated := _unstated(pod, hard):
+            message = f"failed quota: {name_of(quota)}: must specify {unstated}"
             raise answers.forbidden(PODS, name_of(pod), message)
         exceeded = sorted(
             name
@@ -130,7 +130,7 @@ def _with_limits_as_requests(spec: Object) -> Object:
     return {field: turned(spec.get(field) or ()) for field in ("containers", "initContainers")}
 
 
-def _unsaid(pod: Object, hard: Amounts) -> str:
+def _unstated(pod: Object, hard: Amounts) -> str:
     """The limited resources that containers do not state."""
     lacking: dict[str, list[str]] = {}
     for name in sorted(hard):

@@ -30,7 +30,7 @@ IDLE_SECONDS = 90.0
 LINGER_SECONDS = 5.0
 """Seconds in which the rest of a body is read after the answer."""
 HANDSHAKE_SECONDS = 10.0
-FAREWELL_SECONDS = 2.0
+CLOSE_SECONDS = 2.0
 """Seconds that a closed connection waits for the client's close."""
 _HEADER_BYTES = 64 * 1024
 _BACKLOG = 1024
@@ -85,7 +85,7 @@ async def _serve(runner: web.AppRunner, port: int, context: SSLContext) -> async
             ssl=context,
             backlog=_BACKLOG,
             ssl_handshake_timeout=HANDSHAKE_SECONDS,
-            ssl_shutdown_timeout=FAREWELL_SECONDS,
+            ssl_shutdown_timeout=CLOSE_SECONDS,
         )
     except OSError as error:
         problem = os.strerror(error.errno or 0)

@@ -227,10 +227,10 @@ def register(manager: Manager, raw_client: RawClient) -> None:
     """Register the autoscaler with the manager."""
     reconciler = HorizontalPodAutoscalerReconciler(manager, ScaleTargets(manager.client, raw_client))
     controller = Controller("horizontal-pod-autoscaler", manager, reconciler.reconcile)
-    controller.reconciles(HORIZONTAL_POD_AUTOSCALERS, predicate=_wants_something_else)
+    controller.reconciles(HORIZONTAL_POD_AUTOSCALERS, predicate=_is_spec_changed)
 
 
-def _wants_something_else(old: CachedObject | None, new: CachedObject | None) -> bool:
+def _is_spec_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
     """Whether more has changed than the status."""
     if old is None or new is None:
         return True

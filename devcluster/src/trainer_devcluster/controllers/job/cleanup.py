@@ -69,10 +69,10 @@ class OrphanReconciler:
     async def reconcile(self, key: ObjectKey) -> None:
         """Release the pod if it is tracked and its Job does not exist."""
         pod = self._pods.get(key)
-        if pod is not None and is_tracked(pod) and not await self._is_cared_for(key, pod):
+        if pod is not None and is_tracked(pod) and not await self._has_job(key, pod):
             await release(self._client, pod)
 
-    async def _is_cared_for(self, key: ObjectKey, pod: Object) -> bool:
+    async def _has_job(self, key: ObjectKey, pod: Object) -> bool:
         owner = controller_of(pod)
         if owner is None:
             return False

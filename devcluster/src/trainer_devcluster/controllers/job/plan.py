@@ -64,7 +64,7 @@ class Scaling:
 
 def scale(state: JobObservation, accounts: Accounts) -> Scaling:
     """Compare the active pods with parallelism, completions and, for Indexed Jobs, the indexes still to do."""
-    spec, active = state.spec, sorted(state.active, key=_worth)
+    spec, active = state.spec, sorted(state.active, key=_deletion_order)
     wanted = _wanted(spec, len(active), accounts)
     surplus = _surplus(spec, active, accounts, len(active) - wanted)
     if surplus:
@@ -112,7 +112,7 @@ def _index(pod: Object) -> int:
     return -1 if index is None else index
 
 
-def _worth(pod: Object) -> tuple[bool, bool, bool, float]:
+def _deletion_order(pod: Object) -> tuple[bool, bool, bool, float]:
     """Sort key: what is lost least comes first (unscheduled, not running, not ready, youngest)."""
     created = parse_timestamp(metadata_of(pod)["creationTimestamp"]).timestamp()
     return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running", is_ready(pod), -created

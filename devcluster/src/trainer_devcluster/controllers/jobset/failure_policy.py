@@ -34,13 +34,21 @@ def apply_failure_policy(draft: StatusDraft, jobset: Object, failed: Iterable[Ob
     by_age = sorted(failed, key=lambda job: _failure(job)["lastTransitionTime"])
     policy = jobset["spec"].get("failurePolicy")
     if policy is None:
-        _fail(draft, "FailedJobs", _blame("jobset failed due to one or more job failures", by_age[0]))
+        _fail(draft, "FailedJobs", _naming("jobset failed due to one or more job failures", by_age[0]))
         return
     applied = _rule_for(policy, by_age)
     if applied.action == FAIL:
-        _fail(draft, "FailJobSetFailurePolicyAction", _blame("applying FailJobSet failure policy action", applied.job))
+        _fail(
+            draft,
+            "FailJobSetFailurePolicyAction",
+            _naming("applying FailJobSet failure policy action", applied.job),
+        )
     elif applied.action == RESTART and _is_exhausted(draft, policy):
-        _fail(draft, "ReachedMaxRestarts", _blame("jobset failed due to reaching max number of restarts", applied.job))
+        _fail(
+            draft,
+            "ReachedMaxRestarts",
+            _naming("jobset failed due to reaching max number of restarts", applied.job),
+        )
     else:
         _restart(draft, applied)
 
@@ -74,7 +82,7 @@ def _restart(draft: StatusDraft, applied: _AppliedRule) -> None:
     draft.status["restarts"] += 1
     if applied.action == RESTART:
         draft.status["restartsCountTowardsMax"] = (draft.status.get("restartsCountTowardsMax") or 0) + 1
-    message = _blame(f"applying {applied.action} failure policy action", applied.job)
+    message = _naming(f"applying {applied.action} failure policy action", applied.job)
     reason = f"FailurePolicy_{applied.rule}" if applied.rule else "DefaultFailurePolicy"
     draft.set_true("RestartingJobSet", reason, message, "Warning")
     draft.announce("Warning", f"{applied.action}FailurePolicyAction", message)
@@ -92,5 +100,5 @@ def _failure(job: Object) -> Object:
     return condition
 
 
-def _blame(message: str, job: Object) -> str:
+def _naming(message: str, job: Object) -> str:
     return f"{message} (first failed job: {name_of(job)})"

@@ -65,7 +65,7 @@ def _mount_token(spec: Object) -> None:
     volumes = dicts(spec.get("volumes"))
     present = [entry["name"] for entry in volumes if str(entry.get("name") or "").startswith(_VOLUME_PREFIX)]
     name = present[0] if present else generate_name(_VOLUME_PREFIX)
-    lacking = [container for container in all_containers(spec) if not _mounts_something_there(container)]
+    lacking = [container for container in all_containers(spec) if not _has_token_mount(container)]
     for container in lacking:
         mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
         container["volumeMounts"] = [*dicts(container.get("volumeMounts")), mount]
@@ -73,7 +73,7 @@ def _mount_token(spec: Object) -> None:
         spec["volumes"] = [*volumes, {"name": name, "projected": _projection()}]
 
 
-def _mounts_something_there(container: Object) -> bool:
+def _has_token_mount(container: Object) -> bool:
     return any(mount.get("mountPath") == MOUNT_PATH for mount in dicts(container.get("volumeMounts")))
 
 
