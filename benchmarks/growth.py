@@ -100,9 +100,9 @@ def _measure(
         while manager.ask("report")["reconciles"] < jobs:
             time.sleep(_POLL_SECONDS)
         seconds = time.monotonic() - began
-        started = _at_rest(manager)
+        started = _wait_until_idle(manager)
         memory = manager.ask("memory")
-        settled = _at_rest(manager)["cpu_seconds"]
+        settled = _wait_until_idle(manager)["cpu_seconds"]
         time.sleep(quiet_seconds)
         before = manager.ask("report")["cpu_seconds"]
         server.ask("live", jobs=more)
@@ -120,8 +120,8 @@ def _measure(
     )
 
 
-def _at_rest(manager: Worker) -> dict[str, Any]:
-    """Wait until all controllers have done what they do first; returns the report."""
+def _wait_until_idle(manager: Worker) -> dict[str, Any]:
+    """Wait until the CPU time stops growing; returns the report."""
     while True:
         before = manager.ask("report")["cpu_seconds"]
         time.sleep(_REST_SECONDS)

@@ -1,4 +1,4 @@
-"""What the manager has asked the API servers of this run, from their audit logs.
+"""The requests of the manager to the API servers of this run, from their audit logs.
 
 All dev clusters of a run, whoever starts them, append to one file: the environment of this process names it.
 """

@@ -86,7 +86,7 @@ class Replica:
 
 @dataclass(slots=True)
 class Replicas:
-    """The cluster and the two that look after it."""
+    """The cluster and its two managers."""
 
     cluster: Cluster
     dev_cluster: Process

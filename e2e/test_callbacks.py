@@ -176,7 +176,7 @@ def messages(log: bytes) -> list[Message]:
 
 
 def check_positions(first: list[Message], again: list[Message], *, stops_after: int, goes_on_after: int) -> None:
-    """The first training stops before its 12 steps of 3 epochs; the second one goes on and comes to its end."""
+    """The first training stops before its 12 steps of 3 epochs; the second one resumes and completes."""
     for reported, begin, end in ((first, 0, stops_after), (again, goes_on_after, 12)):
         steps = [message.current_step or 0 for message in reported]
         assert steps == sorted(steps)

@@ -40,7 +40,7 @@ def code_of(cluster: Cluster, token: str, path: str = "/metrics") -> int:
 
 
 def test_strangers(cluster: Cluster) -> None:
-    """Nobody without a good token, and nobody whom no role allows it, sees anything."""
+    """Requests without a valid token, or of users without a role, get no metrics."""
     stranger = cluster.kubectl("create", "token", "default").stdout.strip()
 
     assert code_of(cluster, "") == 401

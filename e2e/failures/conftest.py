@@ -39,7 +39,7 @@ def replicas(package_replicas: Replicas) -> Iterator[Replicas]:
 
 
 def _check(replicas: Replicas, namespace: str) -> None:
-    """Whoever is in the lease runs, no manager has broken, and all that is there belongs to a TrainJob."""
+    """The holder of the lease runs, no manager has failed, and every object belongs to a TrainJob."""
     cluster = replace(replicas.cluster, namespace=namespace)
     assert replicas.leader.is_running
     for each in replicas.both:

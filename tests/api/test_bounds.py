@@ -92,7 +92,7 @@ def test_a_train_job_is_bounded(trainer: Object, problem: str) -> None:
 
 @pytest.mark.parametrize("amount", ["1e999999", "1e1999999", "1e99", "9" * 65])
 def test_amounts_of_pod_templates_are_bounded(amount: str) -> None:
-    """All amounts of a pod template, wherever they are, are as those of a TrainJob."""
+    """The amounts of a pod template have the same bounds as those of a TrainJob, in every place."""
     container = {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": amount}}}
     spec = {
         "containers": [container],

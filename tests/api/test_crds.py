@@ -261,7 +261,7 @@ def test_definitions_fit_into_an_annotation(crd: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_nothing_is_left_unchecked(crd: dict[str, Any]) -> None:
-    """No part of a schema accepts any field, so that a typing mistake is found wherever it is."""
+    """No part of a schema accepts unknown fields, so that every typing mistake is found."""
     for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
         assert "x-kubernetes-preserve-unknown-fields" not in schema, path
 

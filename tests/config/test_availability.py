@@ -22,7 +22,7 @@ def test_upgrades(deployment: Object) -> None:
 
 
 def test_drains() -> None:
-    """One replica may go at a time, also where there is only one, and one that does not work is never in the way."""
+    """One replica may be evicted at a time, also if there is only one; an unhealthy one can always be evicted."""
     (budget,) = of_kind(rendered("manager"), "PodDisruptionBudget")
     assert budget["spec"]["maxUnavailable"] == 1
     assert "minAvailable" not in budget["spec"]

@@ -96,7 +96,7 @@ def test_roles_for_people(objects: list[Object]) -> None:
 
 
 def test_what_everybody_may_read(objects: list[Object]) -> None:
-    """Whoever has logged in may read the version of the control plane, and cluster-wide runtimes; nothing else."""
+    """Authenticated users may read the version of the control plane and ClusterTrainingRuntimes, and nothing else."""
     bound = {
         (binding["roleRef"]["kind"], binding["roleRef"]["name"])
         for binding in of_kind(objects, "RoleBinding", "ClusterRoleBinding")

@@ -147,7 +147,7 @@ def test_the_base_needs_no_kinds_of_others() -> None:
 
 
 def test_one_image() -> None:
-    """Whoever sets the image in config/default sets it everywhere; its tag is the version, since nodes keep a tag."""
+    """The image of config/default is used everywhere; its tag is the version, since nodes cache a tag."""
     objects = of_kind(rendered("default"), "Deployment", "Job")
     images = {c["image"] for obj in objects for c in obj["spec"]["template"]["spec"]["containers"]}
     assert images == {f"trainer-operator:{trainer.__version__}"}

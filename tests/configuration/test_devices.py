@@ -51,7 +51,7 @@ def template(device_class: str) -> Any:
     ],
 )
 def test_device_table(tmp_path: Path, devices: str, resources: Any, expected: Devices) -> None:
-    """The names of the configuration count; `*` stands for any characters, everything else for itself."""
+    """The names of the configuration match; `*` matches any characters, other characters themselves."""
     configuration = load_configuration(write(tmp_path / "manager.yaml", f"devices: {devices}"))
     table = configuration.device_table(StaticReader(template("a.example.com")))
     assert table.devices_of(resources, POD, "team") == expected

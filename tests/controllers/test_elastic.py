@@ -110,7 +110,7 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("suspend", [True, False])
 async def test_suspension_works_whatever_the_size(cluster: Cluster, suspend: bool) -> None:
-    """A change of the size that is declined keeps nobody from suspending or resuming a training."""
+    """A training whose change of size is rejected can still be suspended and resumed."""
     async with cluster.managed():
         await cluster.put(train_job_object(trainer={"numNodes": 1}, suspend=not suspend))
         gate(cluster, is_on=False)

@@ -119,10 +119,10 @@ async def test_a_gang_whose_jobset_the_cluster_refuses_heals(cluster: Cluster, s
     async with cluster.managed():
         await cluster.put(train_job_object())
         assert (len(cluster.client.objects(kind)), cluster.jobsets) == (1, [])
-        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "mended"})))
+        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "fixed"})))
         refusal.end()
         await cluster.clock.advance(60)
         (job,) = cluster.jobset["spec"]["replicatedJobs"]
-        assert job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] == "mended"
+        assert job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] == "fixed"
         assert cluster.client.objects(kind) == []
         assert cluster.train_job["status"]["state"] == "Created"

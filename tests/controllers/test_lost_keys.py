@@ -93,7 +93,7 @@ def check_order(cluster: Cluster) -> None:
 
 
 async def test_a_key_that_is_lost_before_the_jobset_is_made_anew(cluster: Cluster) -> None:
-    """Whoever deletes both gets both again."""
+    """A deleted Secret and JobSet are both created again."""
     cluster.client.add(mpi_runtime())
     async with cluster.managed():
         await cluster.put(train_job_object())
@@ -105,7 +105,7 @@ async def test_a_key_that_is_lost_before_the_jobset_is_made_anew(cluster: Cluste
 
 
 async def test_a_key_that_no_pod_could_mount(cluster: Cluster) -> None:
-    """It is made again when the kubelet misses it, once for each pod that says so; reconciles ask for nothing."""
+    """A lost Secret is created again when a kubelet reports it missing, once per pod; reconciles send no request."""
     cluster.client.add(mpi_runtime())
     async with cluster.managed():
         await cluster.put(train_job_object())

@@ -114,7 +114,7 @@ class World:
             await manager.run()
 
     async def play(self, step: str, number: int, value: Any) -> None:
-        """One thing happens; whoever is concerned may not exist, and then nothing does."""
+        """Play one event; nothing happens if its object does not exist."""
         key = KEYS[number % len(KEYS)]
         with suppress(ApiError):
             match step:

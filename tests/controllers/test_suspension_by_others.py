@@ -48,7 +48,8 @@ def state(cluster: Cluster) -> str:
 
 
 async def test_a_jobset_stays_suspended_until_it_is_resumed(cluster: Cluster) -> None:
-    """Whoever suspended it has the say, through reconciles and restarts; the state tells, and nobody is asked again."""
+    """A JobSet that another client suspended stays so through reconciles and restarts; the state shows it, without a
+    request."""
     async with cluster.managed():
         await cluster.put(train_job_object(labels={"kueue.x-k8s.io/queue-name": "team-a"}))
         await patch(cluster, suspend=True)
@@ -93,7 +94,7 @@ async def test_a_jobset_that_is_suspended_as_it_is_created(cluster: Cluster) -> 
 
 @pytest.mark.parametrize("has_runtime", [True, False])
 async def test_the_train_job_has_the_say_when_it_changes(cluster: Cluster, has_runtime: bool) -> None:
-    """To suspend and to resume the TrainJob suspends and resumes the JobSet, whoever suspended it before."""
+    """Suspending and resuming the TrainJob suspends and resumes the JobSet, also if another client suspended it."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         if not has_runtime:

@@ -231,7 +231,8 @@ async def test_a_runtime_that_was_stored_before_the_bounds(cluster: Cluster) -> 
 
 
 async def test_a_missing_runtime_is_reported_and_waited_for(cluster: Cluster) -> None:
-    """The TrainJob says what is missing, asks for nothing meanwhile, and starts when the runtime appears."""
+    """The status names the missing runtime, no request is sent meanwhile, and the TrainJob starts when the runtime
+    appears."""
     message = (
         'Failed to build Jobs: spec.runtimeRef.name: Not found: "other": there is no ClusterTrainingRuntime of this '
         "name; create it, or change spec.runtimeRef. There is blueprint"
@@ -612,7 +613,7 @@ async def test_pods_start_before_people_are_reported(cluster: Cluster) -> None:
 
 
 async def test_a_jobset_without_status_leads_to_no_reconcile(cluster: Cluster) -> None:
-    """Whoever has created a JobSet knows of it: submission takes one reconcile, and what the JobSet says another."""
+    """A created JobSet triggers no reconcile: submission takes one, and the first status of the JobSet another."""
 
     def reconciles() -> float:
         name = "controller_runtime_reconcile_time_seconds_count"

@@ -186,7 +186,7 @@ async def test_one_plugin_may_need_what_another_does_without(cluster: Cluster) -
 
 @pytest.mark.parametrize("namespace", [pytest.param(None, id="everywhere"), pytest.param("default", id="one")])
 async def test_kinds_of_the_cluster_are_watched_whole(cluster: Cluster, namespace: str | None) -> None:
-    """They are in no namespace, whatever the one is that the manager looks after."""
+    """Cluster-scoped kinds are watched without a namespace, also by a manager of one namespace."""
     zone = {"apiVersion": "zone.example.com/v1", "kind": "Zone", "metadata": {"name": "a"}}
     cluster.client.serve(ZONES)
     cluster.client.add(zone)

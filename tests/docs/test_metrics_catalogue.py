@@ -140,7 +140,7 @@ def test_promtool_has_nothing_to_say(metrics: Metrics) -> None:
 
 
 def test_openmetrics(metrics: Metrics) -> None:
-    """Whoever asks for OpenMetrics gets what its strict parser reads, with the same families."""
+    """OpenMetrics is served on request, passes its strict parser and has the same families."""
     text, content_type = Exposition(metrics).render(_OPENMETRICS)
     assert content_type.startswith("application/openmetrics-text")
     parse: Callable[[str], Iterable[Metric]] = text_string_to_metric_families

@@ -74,7 +74,7 @@ def test_a_line_that_is_still_written(tmp_path: Path) -> None:
     ],
 )
 def test_refusals(tmp_path: Path, reported: dict[str, Any], expected: bool) -> None:
-    """For want of a right, and for nothing else."""
+    """Only requests without the right are refused."""
     [request] = read(tmp_path / "log", reported)
     assert request.is_refused is expected
 

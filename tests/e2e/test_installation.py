@@ -22,5 +22,5 @@ def test_free_ports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ports_are_not_those_of_the_kernel() -> None:
-    """They are less than those that a kernel gives to whoever asks for any, or connects, while a manager is down."""
+    """The ports are below the ephemeral range, so the kernel cannot assign them while a manager is down."""
     assert max(free_ports(5)) < 32_768

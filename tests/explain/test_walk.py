@@ -1034,7 +1034,7 @@ def test_causes(case: Case) -> None:
     ],
 )
 def test_nothing_holds_it(job: Object, objects: tuple[Object, ...], verdict: str, unread: tuple[Unread, ...]) -> None:
-    """What runs or has succeeded has no cause; an elastic training waits for no more than its least number of nodes."""
+    """Pods that run or have succeeded have no cause; an elastic training waits only for its minimum number of nodes."""
     found = answer(job, *objects, unread=unread)
     assert found.verdict == verdict
     assert found.causes == ()
@@ -1096,7 +1096,7 @@ def test_old_refusals(kind: str, secret: str, reasons: list[str]) -> None:
 
 
 def test_long_and_hostile_messages_are_bounded() -> None:
-    """Whoever writes a megabyte into a status gets two thousand characters of it shown."""
+    """Of a message of a megabyte, two thousand characters are shown."""
     found = answer(train_job(), jobset(nodes=1), waiting("ImagePullBackOff", "a\n\x1b[31m" + "x" * 1_000_000))
     assert len(found.causes[0].message) < 2500
     assert "\n" not in found.causes[0].message

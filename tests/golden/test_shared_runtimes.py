@@ -42,7 +42,7 @@ def spoil_all(components: list[Component]) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_v1alpha1(case: Object) -> None:
-    """The runtime is what it was before the build, whatever becomes of the objects."""
+    """The runtime stays unchanged, although the built objects are changed afterwards."""
     shared, train_job = decoded(runtime_of(case)), TrainJob.from_object(decoded(train_job_of(case)))
     runtime = read_runtime(CLUSTER_TRAINING_RUNTIMES, shared)
     spoil_all(with_posts().build(train_job, runtime))

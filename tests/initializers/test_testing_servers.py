@@ -41,7 +41,7 @@ def running(module: str, *arguments: str, **environ: str) -> Iterator[tuple[str,
 
 
 def test_gated_repository(initializer: Initializer, tmp_path: Path) -> None:
-    """With a token in its environment, the Hub serves a directory to whoever has this token; SIGTERM ends it."""
+    """With a token in its environment, the Hub serves a directory to clients with this token; SIGTERM ends it."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}")
     with running("hub_server", f"models/me/base={tmp_path}/model", ACCESS_TOKEN="hf_right") as (url, process):

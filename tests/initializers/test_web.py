@@ -122,7 +122,7 @@ def test_bad_source(
 
 
 def test_wrong_checksum(initializer: Initializer, server: RangeServer) -> None:
-    """A file that is not what the checksum says never appears, and is fetched no more than twice."""
+    """A file with a wrong checksum is never published, and is fetched at most twice."""
     server.files["/a.bin"] = b"something"
     assert initializer.run(f"{server.url}/a.bin#sha256={SHA}") == 2
     assert "the checksum is not sha256:" in initializer.message

@@ -256,7 +256,7 @@ def test_only_the_strongest_value_counts() -> None:
 
 def test_values_from_elsewhere() -> None:
     """What a ConfigMap says is known only in the pod."""
-    source = {"configMapKeyRef": {"name": "patience", "key": "seconds"}}
+    source = {"configMapKeyRef": {"name": "timeouts", "key": "seconds"}}
     env = [{"name": "JAX_INITIALIZATION_TIMEOUT", "valueFrom": source}]
     assert refusals(trainer={"env": env}) == []
     assert (

@@ -183,7 +183,7 @@ def test_suspension_comes_first(suspend: bool) -> None:
         assert each.object["spec"]["suspend"] is suspend
         assert each.object["metadata"]["labels"] == {"a": "b"}
         assert sizes(each.object) == [(1, 1), (nodes, nodes)]
-    assert found.refused == found.fallback.refused == (), "the size is declined, not too late"
+    assert found.refused == found.fallback.refused == (), "the size is rejected, not too late"
 
 
 def test_scale() -> None:

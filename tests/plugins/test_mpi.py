@@ -275,7 +275,7 @@ def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "resources", "errors"),
+    ("amount", "resources", "errors"),
     [
         pytest.param(
             "cpu",
@@ -304,6 +304,6 @@ def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
         pytest.param(8, {}, [], id="number"),
     ],
 )
-def test_wishes_that_are_no_number(wish: Any, resources: Any, errors: list[str]) -> None:
-    """What does not become a number is refused."""
-    assert findings(blueprint({}, resources), trainer={"numProcPerNode": wish}) == errors
+def test_amounts_that_are_no_number(amount: Any, resources: Any, errors: list[str]) -> None:
+    """A value that cannot become a number is refused."""
+    assert findings(blueprint({}, resources), trainer={"numProcPerNode": amount}) == errors

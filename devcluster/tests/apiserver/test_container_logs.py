@@ -64,7 +64,7 @@ def test_filters(tmp_path: Path, log_filter: LogFilter, expected: str) -> None:
 
 @pytest.mark.parametrize("count", [1, 999, 1000, 4999, 5000, 5001])
 def test_last_lines_of_a_long_file(tmp_path: Path, count: int) -> None:
-    """They are found from the end, wherever they lie in what is read at once."""
+    """The last lines are found from the end, wherever the blocks of the file begin."""
     lines = [f"line {number} " + "x" * (number % 97) for number in range(5000)]
     path = tmp_path / "0.log"
     path.write_text("".join(f"{T}1.000000001Z stdout F {line}\n" for line in lines))

@@ -52,7 +52,7 @@ def test_what_is_left_is_reported() -> None:
 
 
 def test_an_empty_namespace() -> None:
-    """Nothing is in the way any more; only what has changed has a new time."""
+    """Conditions of an empty namespace say that nothing remains; only changed ones have a new time."""
     before = with_conditions({}, {PODS: [FREE]}, NOW)
     status = with_conditions(before, {PODS: []}, LATER)
     assert reported(status)["NamespaceContentRemaining"] == (

@@ -65,7 +65,7 @@ def test_claim_of_a_volume() -> None:
 
 
 async def test_claim_is_made_once() -> None:
-    """Each ephemeral volume has its claim; one that exists is left to whoever made it."""
+    """Each ephemeral volume has its claim; an existing claim is left as it is."""
     client = FakeClient(pod())
     async with running(client):
         await eventually(lambda: len(client.objects(PERSISTENT_VOLUME_CLAIMS)) == 1)

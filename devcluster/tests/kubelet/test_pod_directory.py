@@ -80,7 +80,7 @@ def plant_directory(base: Path, _target: Path) -> None:
     ],
 )
 def test_planted(shared: Path, tmp_path: Path, plant: object) -> None:
-    """What another user has put in its place is neither used nor emptied, and the error names the remedy."""
+    """A directory of another user is neither used nor emptied, and the error names the remedy."""
     target = tmp_path / "target"
     (target / "uid").mkdir(parents=True)
     base = base_of(shared, tmp_path)

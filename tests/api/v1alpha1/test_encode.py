@@ -296,7 +296,7 @@ EXPORTER = job("finish", "model-exporter")
     ],
 )
 def test_order(policy: Object, jobs: list[Object], expected: dict[str, str]) -> None:
-    """Jobs wait for what InOrder stands for, which v1alpha1 takes for readiness alone."""
+    """Jobs wait as InOrder means it; in v1alpha1 that is readiness alone."""
     encoded = encode(runtime(*jobs, policy=policy, startupPolicy={"startupPolicyOrder": "InOrder"})).object
     template = encoded["spec"]["template"]["spec"]
     waits = {each["name"]: each.get("dependsOn", []) for each in template["replicatedJobs"]}

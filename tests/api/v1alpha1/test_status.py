@@ -78,7 +78,7 @@ def test_what_clients_see(status: Object, shared: Object) -> None:
 @pytest.mark.parametrize(("status", "_shared"), STATUSES[:-1])
 @pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
 def test_both_ways(is_extended: bool, status: Object, _shared: Object) -> None:
-    """What was written is read again, be it from optional fields or from an annotation."""
+    """A status is read as it was written, from optional fields and from an annotation."""
     shared, extension = encode_status(status)
     stored: Object = {"metadata": {"uid": "u"}, "status": with_extension(shared, extension)}
     if not is_extended:

@@ -105,7 +105,7 @@ def test_items_without_a_key() -> None:
 
 
 def test_lists_of_texts_are_one_field() -> None:
-    """Whoever writes a command writes all of it; the comment stands at its field."""
+    """The last layer that sets a command replaces it; the comment is at the field."""
     assert explained(
         ("runtime", {"command": ["a"], "args": []}), ("TrainJob", {"command": ["a", "b"], "args": []})
     ) == ["args: []  # runtime", "command:  # TrainJob", "- a", "- b"]

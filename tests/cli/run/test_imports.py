@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_modules(tmp_path: Path, source: str, modules: set[str]) -> None:
-    """The first words of imported modules are found wherever the statement stands."""
+    """The first words of imported modules are found in every kind of statement and place."""
     script = tmp_path / "train.py"
     script.write_text(source)
 

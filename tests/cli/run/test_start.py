@@ -82,7 +82,7 @@ def wheel(directory: Path, name: str) -> None:
 
 
 def test_training(node: Node, tmp_path: Path) -> None:
-    """The training runs in the directory of its code, and finds modules there wherever the script is."""
+    """The training runs in the directory of its code and finds modules there, also for a script in a subdirectory."""
     provide(node, tmp_path / "code", train__py=f"import model\n{SHOW}", model__py="")
     (tmp_path / "code" / "sub").mkdir()
     provide(node, tmp_path / "code", **{"sub/train__py": "import model; print('sub')"})

@@ -1,4 +1,4 @@
-"""What a replica knows of the lives of TrainJobs, whoever leads meanwhile."""
+"""The milestones of TrainJobs that a replica records, leader or not."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_a_replica_that_waits_sees_it_run(replica: Replica) -> None:
 
 
 async def test_a_resumption_is_waited_for_since_it_is_seen(replica: Replica) -> None:
-    """Whoever resumes it, the time begins when its spec says so."""
+    """The time until the JobSet begins when the spec is resumed."""
     replica.see(initial=False, suspend=True, status={"state": "Suspended"})
     await replica.clock.advance(30)
     replica.see(suspend=False, status={"state": "Suspended"})

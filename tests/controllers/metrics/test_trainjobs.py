@@ -204,7 +204,7 @@ async def test_suspension(cluster: Cluster) -> None:
 async def test_a_restart_knows_what_has_run_before(
     cluster: Cluster, has_run: bool, queued: tuple[float, float]
 ) -> None:
-    """The first run of a TrainJob that was suspended from the beginning is one, whoever sees it."""
+    """The first run of a TrainJob that was created suspended counts once, before and after a restart."""
     async with cluster.managed():
         await submit(cluster, train_job_object(suspend=not has_run))
         await cluster.clock.advance(30)

@@ -273,7 +273,7 @@ async def test_deletes_only_its_own(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("error", [InvalidError(422, "is immutable"), ForbiddenError(403, "denied the request")])
 async def test_what_a_cluster_rejects(cluster: Cluster, error: ApiError) -> None:
-    """A change that not every cluster allows gives way to a smaller one, and the answer is reported with the remedy."""
+    """A change that the cluster rejects is replaced by its fallback, and the answer is reported with the remedy."""
 
     def revise(existing: Object) -> Revision:
         present = component().object | {"data": existing["data"]}
@@ -463,7 +463,7 @@ async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
 
 
 async def test_the_end(cluster: Cluster) -> None:
-    """What is of no use afterwards goes when the TrainJob has ended; the rest stays."""
+    """Objects without lives_on are deleted when the TrainJob has ended; the others stay."""
     metadata = {"name": "passing", "namespace": "default"}
     passing = Component(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, lives_on=False)
     await cluster.deploy(component(a="1"), passing)

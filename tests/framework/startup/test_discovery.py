@@ -247,7 +247,7 @@ def test_a_disabled_plugin_is_not_imported(tmp_path: Path) -> None:
 
 
 def test_a_plugin_may_replace_a_built_in_one(tmp_path: Path) -> None:
-    """Whoever disables the plugin of a policy can bring another one for it."""
+    """Another plugin can implement a policy whose built-in plugin is disabled."""
     source = GREETING.replace("frozenset()", 'frozenset({"jax"})')
     with installed(tmp_path, greeting=(source, "Greeting")):
         assert "greeting" in names(discovered(disabled=["jax"]))

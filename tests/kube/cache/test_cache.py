@@ -34,7 +34,7 @@ def cache(client: FakeClient, clock: ManualClock) -> Cache:
 
 
 async def test_each_selection_is_watched_once(cache: Cache, client: FakeClient, background: Background) -> None:
-    """Whoever asks for the same gets the same informer, before and after the start."""
+    """Equal selections share one informer, before and after the start."""
     pods = cache.informer(PODS)
     assert cache.informer(PODS) is pods
     background(cache.run())

@@ -207,7 +207,7 @@ async def test_handler_added_while_the_first_list_is_reported_misses_nothing(
 
 @pytest.fixture
 def sliced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work on many objects gives way to other tasks after each one."""
+    """Other tasks run between any two objects."""
     monkeypatch.setattr(pager, "SLICE", -1.0)
 
 

@@ -187,7 +187,7 @@ async def test_deletion_that_never_shows_is_forgotten(informer: Informer, clock:
 
 
 async def test_index_finds_what_a_forgotten_deletion_has_hidden(informer: Informer, clock: ManualClock) -> None:
-    """A reader of an index may be the one for whom the deletion is forgotten."""
+    """An index finds an object again when its unconfirmed deletion has expired."""
     informer.add_index("value", lambda obj: (obj["value"],))
     informer.put(cached(3, value="3"))
     informer.deleted(KEY, "u", None)

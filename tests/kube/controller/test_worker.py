@@ -236,7 +236,7 @@ async def test_log_events_carry_the_identity_of_the_reconcile(bench: Bench) -> N
 
 
 async def test_task_is_named_after_what_it_reconciles(bench: Bench) -> None:
-    """So that whoever sees a task block the event loop can tell the object."""
+    """The name of a task has the key of its object, so that a task that blocks the event loop can be identified."""
     names: list[str] = []
 
     async def act() -> None:

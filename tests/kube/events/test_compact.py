@@ -28,7 +28,7 @@ def test_what_is_read_stays() -> None:
 
 @pytest.mark.parametrize("size", [2_000, 20_000, 200_000])
 def test_size_is_bounded(size: int) -> None:
-    """However much somebody writes into an event, it takes no more than a few KiB."""
+    """An event is at most a few KiB, however long its parts are."""
     long = "x" * size
     event: dict[str, Any] = {
         **EVENT,

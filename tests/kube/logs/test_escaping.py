@@ -32,7 +32,7 @@ HOSTILE = "bad\x1b[2J\x1b]0;owned\x07 \u202e\r\n2026-01-01T00:00:00Z [info     ]
     ],
 )
 def test_escape(event: dict[str, object], expected: dict[str, object]) -> None:
-    """What a terminal would obey is shown in the way that Python writes it."""
+    """Control characters are written as Python's escapes."""
     assert escape(None, "info", event) == expected
 
 

@@ -140,7 +140,7 @@ async def test_metrics(accept: str, content_type: str) -> None:
     ],
 )
 async def test_access(path: str, headers: dict[str, str], status: int, text: str) -> None:
-    """Only those whom the API server knows and allows see anything, and the others not even what there is."""
+    """Only authenticated and authorized requests get an answer; others do not learn which paths exist."""
     async with serving() as served:
         code, answer = await served.get(path, headers)
         assert (code, text in answer) == (status, True), answer

@@ -96,7 +96,7 @@ def test_unusable_paths(path: str, problem: str) -> None:
 
 
 async def test_handler_that_fails() -> None:
-    """Whoever asks learns no details; they are in the log, once."""
+    """The answer has no details; they are logged once."""
 
     async def fail(_: HttpRequest) -> HttpResponse:
         raise OSError("the database is away")

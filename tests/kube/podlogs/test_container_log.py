@@ -320,7 +320,7 @@ async def test_rotated_log(log: FakeLog, reader: Reader, background: Background)
 
 @pytest.mark.parametrize("cut", range(1, 90))
 async def test_cut_anywhere(cut: int, log: FakeLog, reader: Reader) -> None:
-    """Wherever the stream is cut, within a timestamp, a line or a character, each line arrives whole and once."""
+    """Each line arrives whole and once, although streams are cut within timestamps, lines or characters."""
     log.write("é€\n".encode(), at(0.25))
     log.write(b"\n", at(0.250000001))
     log.write(b"\x00\xff", at(0.250000001))
@@ -347,7 +347,7 @@ async def test_cut_anywhere(cut: int, log: FakeLog, reader: Reader) -> None:
 async def test_long_lines(
     text: bytes, texts: list[str], skipped: int, cut: int | None, log: FakeLog, client: FakeClient, clock: ManualClock
 ) -> None:
-    """A line over the limit, its timestamp included, is skipped to its end and counted once, wherever streams break."""
+    """A line over the limit, its timestamp included, is skipped to its end and counted once, also across streams."""
     reader = Reader(client, clock, line_limit=100)
     log.write(text, at(0.5))
     log.end()

@@ -89,7 +89,7 @@ def test_the_head_of_a_skipped_line() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_cut_gives_the_same_lines(seed: int) -> None:
-    """Wherever the chunks end, the same lines arrive and the same are skipped."""
+    """The boundaries of chunks change neither the lines that arrive nor those that are skipped."""
     random_ = random.Random(seed)
     lines = [bytes(random_.choices(b"ab\r\x00\xff", k=random_.choice((0, 1, 7, 8, 9, 40)))) for _ in range(200)]
     log = b"".join(line + b"\n" for line in lines)

@@ -399,7 +399,7 @@ async def test_cancelled_getter_passes_its_wake_up_on(queue: WorkQueue[str], nat
 
 
 async def test_delay_raises_the_priority_of_a_ready_key(queue: WorkQueue[str]) -> None:
-    """Whoever asks, and however late it would do, a key keeps the highest priority that was asked for."""
+    """A key keeps the highest priority with which it was added, also by a delayed add."""
     queue.add("a", LOW_PRIORITY)
     queue.add("b", LOW_PRIORITY)
     queue.add_after("b", 5, 1)
@@ -512,7 +512,7 @@ async def test_drain_waits_for_what_is_ready_and_processing(queue: WorkQueue[str
 
 
 async def test_draining_an_idle_queue_returns_at_once(queue: WorkQueue[str]) -> None:
-    """With nothing to wait for nothing is waited for, however often it is asked."""
+    """Draining an idle queue returns at once, each time."""
     await queue.drain()
     await queue.drain()
 

@@ -128,7 +128,7 @@ async def test_ca_and_token_of_a_kubeconfig(tmp_path: Path) -> None:
 
 
 async def test_insecure_skip_tls_verify(tmp_path: Path) -> None:
-    """Whoever asks for no checks gets none."""
+    """insecure-skip-tls-verify accepts any certificate."""
     server = SecureServer(Authority("other").server_context("other.example"))
     async with server.running() as url:
         path = kubeconfig(tmp_path / "config", url, cluster={"insecure-skip-tls-verify": True})

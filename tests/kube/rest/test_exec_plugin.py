@@ -154,7 +154,7 @@ def test_commands(fields: dict[str, Any], command: str) -> None:
 
 async def test_the_cluster_is_for_those_who_ask() -> None:
     """A plugin that does not ask for the cluster does not get it."""
-    text = "import os; assert 'cluster' not in os.environ['KUBERNETES_EXEC_INFO'], 'told'"
+    text = "import os; assert 'cluster' not in os.environ['KUBERNETES_EXEC_INFO'], 'provided'"
     with pytest.raises(ConfigurationError, match="did not print an ExecCredential"):
         await script(text).run()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def test_a_few_go_on_in_each_round(background: Background) -> None:
-    """Whoever is due later waits for the next rounds of the event loop, in the order in which they came."""
+    """Later callers wait for the next rounds of the event loop, in the order of their calls."""
     scheduler, order, rounds = FairScheduler(per_round=2), list[int](), list[int]()
 
     async def take(number: int) -> None:

@@ -499,7 +499,7 @@ async def test_warnings_of_the_server_are_logged(client: HttpClient, api: ApiSer
 
 
 async def test_warnings_for_a_screen(connect_to: Connect, api: ApiServer) -> None:
-    """Whoever has a screen gets the warnings instead of the log; codes other than 299 are not for people."""
+    """Warnings go to the given function instead of the log; codes other than 299 are dropped."""
     reported: list[tuple[str, str]] = []
     api.answers = [json_answer({}, Warning='199 - "stale", 299 - "old version", 299 - "unknown field"')]
     client = await connect_to(warn=lambda path, warning: reported.append((path, warning)))

@@ -356,7 +356,7 @@ async def cut_into(size: int, server: LogServer) -> AsyncIterator[str]:
     "version", [pytest.param(ssl.TLSVersion.TLSv1_2, id="1.2"), pytest.param(ssl.TLSVersion.TLSv1_3, id="1.3")]
 )
 async def test_tls_in_any_pieces(monkeypatch: pytest.MonkeyPatch, size: int, version: ssl.TLSVersion) -> None:
-    """Wherever the network cuts the records of the handshake and of the log, short ones and long ones."""
+    """TLS records are read whole, wherever the network splits those of the handshake and of the log."""
     text = b"".join(b"line %d\n" % number for number in range(20))
 
     async def script(peer: Peer) -> None:

@@ -61,7 +61,7 @@ async def chunked(body: bytes, size: int = 1 << 30) -> AsyncIterator[bytes]:
 async def test_pieces_make_up_the_whole(
     monkeypatch: pytest.MonkeyPatch, envelope: Any, item: Any, count: int, piece: int, chunk: int
 ) -> None:
-    """Wherever the body may be cut, and wherever its chunks end, the same items and the same metadata come out."""
+    """Any split of the body into chunks yields the same items and metadata."""
     monkeypatch.setattr(page_decoder, "PIECE_BYTES", piece)
     items = [item(number) for number in range(count)]
     page = await decode_page(chunked(msgspec.json.encode(envelope(items)), chunk))

@@ -88,7 +88,7 @@ def test_limit_that_lets_nothing_through_is_refused(qps: float, burst: int) -> N
 
 
 async def test_late_comers_wait_in_line(clock: ManualClock) -> None:
-    """Whoever comes at the moment at which there is a token leaves it to those who wait for it."""
+    """A caller that arrives when a token is due does not overtake those that wait for it."""
     limiter = RateLimiter(qps=1, burst=1, clock=clock)
     await limiter.wait()
     served: list[str] = []

@@ -237,8 +237,8 @@ def _is_reading(served: Served) -> bool:
     return connection._transport.is_reading()
 
 
-async def test_upgrades_are_declined() -> None:
-    """There are no WebSockets and no HTTP/2 here: the request is answered as any other, and so is the next."""
+async def test_upgrades_are_ignored() -> None:
+    """A request to upgrade to WebSockets or HTTP/2 is answered as any other, and so is the next request."""
     upgrade = b"GET /ok HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     async with serving() as served, connected(served, upgrade, REQUEST) as peer:
         assert await peer.status() == 200
@@ -246,7 +246,7 @@ async def test_upgrades_are_declined() -> None:
 
 
 async def test_bytes_after_an_upgrade_are_bounded() -> None:
-    """What aiohttp would keep for the other protocol."""
+    """Bytes after a request to upgrade, which aiohttp would keep for the other protocol, are bounded."""
     upgrade = b"GET /slow HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     async with serving() as served, connected(served, upgrade) as peer:
         await eventually(lambda: served.waiting == 1, within=10)

@@ -211,7 +211,7 @@ async def test_services_created_at_once(api: Api, tmp_path: Path) -> None:
 
 
 async def test_others_go_on(api: Api, tmp_path: Path) -> None:
-    """A slow webhook holds up nobody whom it does not concern, nor reads of the same object."""
+    """A slow webhook delays neither requests that it does not match, nor reads of the same object."""
     await api("POST", MAPS, config_map())
     async with webhook_server(tmp_path) as server:
         await configure(api, MUTATING, webhook(server=server))

@@ -103,7 +103,7 @@ async def test_token_of_another_pod(api: Api, bot: str) -> None:
 
 
 async def test_token_review(api: Api, bot: str) -> None:
-    """A review says whose a token is, for whom, or why it is nobody's."""
+    """A review returns the user and the audiences of a token, or why it is invalid."""
     token = (await request_token(api, bot, audiences=["vault"])).body["status"]["token"]
     good = await review(api, "TokenReview", {"token": token, "audiences": ["vault", "other"]})
     assert good.code == 201

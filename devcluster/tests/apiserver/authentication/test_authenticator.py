@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_who_asks(authorization: str | None, user: User | None, tokens: ServiceAccountTokens) -> None:
-    """The administrator is known by the token; whoever offers another one is refused, whoever offers none is nobody."""
+    """The administrator's token authenticates; another token is refused, and a request without one is anonymous."""
     authenticator = Authenticator("secret", tokens)
     if user is not None:
         assert authenticator.authenticate(authorization) == user

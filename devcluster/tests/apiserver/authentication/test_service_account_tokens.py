@@ -79,7 +79,7 @@ def test_claims(tokens: ServiceAccountTokens, account: Object, clock: ManualCloc
 
 
 def test_user(tokens: ServiceAccountTokens, storage: Storage, account: Object) -> None:
-    """A token stands for its account, in the groups of accounts, and says what it is bound to."""
+    """A token authenticates its account with the groups of accounts and the object that it is bound to."""
     put(storage, PODS, ObjectKey("ns", "p"))
     issued = tokens.issue(account, [ISSUER, "vault"], HOUR, POD)
     user, audiences = tokens.authenticate(issued.token, ["other", "vault"])

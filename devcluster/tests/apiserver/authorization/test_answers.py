@@ -111,7 +111,7 @@ async def test_what_is_given_works(api: Api) -> None:
 
 
 async def test_body_of_a_refused_request_is_not_read(api: Api) -> None:
-    """Whoever may not write gets 403, whatever they send."""
+    """A user without the right to write gets 403, whatever the body is."""
     answer = await api("POST", MAPS, b"{no json", Impersonate_User="bob")
     assert answer.code == 403
 

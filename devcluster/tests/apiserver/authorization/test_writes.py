@@ -105,7 +105,7 @@ def test_nobody_gives_what_they_do_not_have(held: list[PolicyRule], new: Object,
 
 
 def test_bookkeeping_is_free() -> None:
-    """Whoever may change a role, and be it the garbage collector, may change its finalizers."""
+    """Every user who may change a role may change its finalizers, the garbage collector included."""
     storage, live = Storage(), role("r", DELETE)
     changed = live | {"metadata": {**live["metadata"], "finalizers": ["a/b"]}}
     assert check(storage, changed, live, verb="update") == ""

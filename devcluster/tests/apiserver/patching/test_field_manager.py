@@ -277,7 +277,7 @@ def test_kubectl_takes_over_what_it_applied_before() -> None:
 
 
 def test_kubectl_does_not_take_over_what_others_have_changed_since() -> None:
-    """A field that differs from the last-applied annotation belongs to whoever changed it."""
+    """A field that differs from the last-applied annotation belongs to the manager that changed it."""
     obj = widget({"size": 3})
     obj["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(widget({"size": 3}))}
     live = updated(None, obj, "kubectl-client-side-apply")

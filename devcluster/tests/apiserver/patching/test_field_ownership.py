@@ -101,7 +101,7 @@ def test_an_autoscaler_takes_the_replicas_over() -> None:
 
 
 def test_atomic_values_have_one_owner() -> None:
-    """A selector is one value: whoever changes a part of it takes the whole."""
+    """A selector is one value: a manager that changes a part of it owns all of it."""
     config = make_deployment(image="i")
     config["spec"]["selector"] = {"matchLabels": {"a": "1", "b": "2"}}
     live = applied(None, config, "one", typing=DEPLOYMENT)

@@ -61,7 +61,7 @@ def test_template_is_not_changed() -> None:
 
 
 def test_own_index_variable_is_kept() -> None:
-    """A template that sets JOB_COMPLETION_INDEX itself has its way."""
+    """A template's own JOB_COMPLETION_INDEX takes precedence."""
     own = {"name": "JOB_COMPLETION_INDEX", "value": "7"}
     job = make_job(pod_spec={"containers": [{"name": "c", "image": "i", "env": [own]}]})
     assert build_pod(job, 0)["spec"]["containers"][0]["env"] == [own]

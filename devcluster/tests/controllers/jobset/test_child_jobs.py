@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_jobs_are_sorted_by_how_they_fare() -> None:
-    """Jobs of an earlier restart count for nothing, whatever their state."""
+    """Jobs of an earlier restart do not count, whatever their state."""
     before = make_jobset(make_replicated_job(replicas=4))
     after = make_jobset(make_replicated_job(replicas=4), status={"restarts": 1})
     old = make_job(before, index=0, status=failed())

@@ -202,7 +202,7 @@ async def test_claims_are_made_before_the_jobs_and_only_once() -> None:
 
 
 async def test_claim_that_is_there_is_used() -> None:
-    """Whoever has made it: admission has looked at it."""
+    """An existing claim is used, whichever client created it."""
     async with one_jobset(make_jobset(volumeClaimPolicies=[POLICY])) as world:
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-js", "namespace": "n"}}
         world.server.add(claim)
