@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, Decision
+    from trainer_devcluster.apiserver.authorization.authorizer import Decision
+    from trainer_devcluster.apiserver.authorization.rules import AccessCheck
 
 
 CLIENT_CLOSED_REQUEST: Final = 499

@@ -6,7 +6,8 @@ import pytest
 from multidict import MultiDict
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, attributes_of, forbidden
+from trainer_devcluster.apiserver.authorization.authorizer import attributes_of, forbidden
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck
 
 BOB = User("bob")
 

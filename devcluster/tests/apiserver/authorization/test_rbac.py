@@ -13,9 +13,9 @@ from devcluster.tests.apiserver.authorization.samples import binding, put, remov
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS, User
-from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, Decision
+from trainer_devcluster.apiserver.authorization.authorizer import Decision
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
-from trainer_devcluster.apiserver.authorization.rules import PolicyRule, rules_in
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule, rules_in
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, Storage
 
 if TYPE_CHECKING:

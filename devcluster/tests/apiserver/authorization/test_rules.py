@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
-from trainer_devcluster.apiserver.authorization.rules import PolicyRule, compacted, describe, uncovered
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule, compacted, describe, uncovered
 
 BOB = User("bob")
 

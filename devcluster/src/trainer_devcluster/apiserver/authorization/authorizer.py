@@ -18,6 +18,7 @@ from trainer.kube.resource import Resource
 from trainer.kube.selectors import FieldSelector
 from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX, service_account
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.headers import header_text
 from trainer_devcluster.apiserver.wire.params import boolean
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from trainer.kube.errors import ApiError
     from trainer_devcluster.apiserver.authentication.authenticator import Authenticator
     from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
-    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 
 
 class Decision(NamedTuple):
@@ -57,25 +57,6 @@ class Authorizer(Protocol):
 
     def rules_of(self, user: User, namespace: str) -> Held:
         """The rules of the user in a namespace, or with "" in all."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccessCheck:
-    """What an authorizer decides about: a verb on a resource or, if `path` is set, on a non-resource path."""
-
-    user: User
-    verb: str
-    """As roles name it: get, list, watch, create, update, patch, delete, deletecollection ...; for a path the HTTP
-    method in lower case."""
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    """Plural."""
-    subresource: str = ""
-    namespace: str = ""
-    """"" for cluster-scoped resources and for all namespaces."""
-    name: str = ""
-    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

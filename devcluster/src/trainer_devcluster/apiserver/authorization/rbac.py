@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
-    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
+    from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule
     from trainer_devcluster.apiserver.storage.storage import Storage
 
 

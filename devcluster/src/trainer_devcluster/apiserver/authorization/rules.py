@@ -14,10 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
+    from trainer_devcluster.apiserver.authentication.user import User
 
 
 ALL: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCheck:
+    """What an authorizer decides about: a verb on a resource or, if `path` is set, on a non-resource path."""
+
+    user: User
+    verb: str
+    """As roles name it: get, list, watch, create, update, patch, delete, deletecollection ...; for a path the HTTP
+    method in lower case."""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    """Plural."""
+    subresource: str = ""
+    namespace: str = ""
+    """"" for cluster-scoped resources and for all namespaces."""
+    name: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
-from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck, forbidden
+from trainer_devcluster.apiserver.authorization.authorizer import forbidden
 from trainer_devcluster.apiserver.authorization.rbac import role_key
 from trainer_devcluster.apiserver.authorization.rules import (
     EVERYTHING,
+    AccessCheck,
     compacted,
     describe,
     quoted,

@@ -22,8 +22,8 @@ from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     InvalidTokenError,
 )
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import AccessCheck
 from trainer_devcluster.apiserver.authorization.rbac import joined
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.kinds.reviews import AUTHORIZATION, TOKEN_REQUEST

@@ -13,7 +13,7 @@ from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from trainer.kube.errors import ApiError
     from trainer.kube.field_errors import FieldError
@@ -53,6 +53,12 @@ _QUANTITY_TEXT: Final = "must be greater than or equal to 0"
 NOT_A_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WITH_VALUES: Final = ("In", "NotIn")
 _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
+
+
+def all_containers(spec: Object) -> Iterator[Object]:
+    """Init and app containers; entries that are no objects are left to validation."""
+    for field in ("initContainers", "containers"):
+        yield from dicts(spec.get(field))
 
 
 def unchanged(field: str, new: object, old: object) -> list[FieldError]:

@@ -15,8 +15,7 @@ from trainer.kube.resource import PODS, RESOURCE_QUOTAS
 from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
-from trainer_devcluster.apiserver.kinds.fields import section, validate_quantity
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
+from trainer_devcluster.apiserver.kinds.fields import all_containers, section, validate_quantity
 from trainer_devcluster.apiserver.wire import answers
 
 if TYPE_CHECKING:

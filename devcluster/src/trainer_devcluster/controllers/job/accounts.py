@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from trainer.kube.objects import uid_of
+from trainer_devcluster.controllers.job.pod_failure_policy import counts_as_failed, is_counted
 from trainer_devcluster.controllers.job.pods import completion_index, has_succeeded, parse_indexes
-from trainer_devcluster.controllers.job.verdict import counts_as_failed, is_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import is_being_deleted, is_condition_true, metadata_of
 from trainer_devcluster.controllers.job.accounts import Accounts, settle
+from trainer_devcluster.controllers.job.pod_failure_policy import counts_as_failed, is_counted, is_out_of_range
 from trainer_devcluster.controllers.job.pods import (
     completion_index,
     finished_at,
@@ -30,15 +31,7 @@ from trainer_devcluster.controllers.job.pods import (
 )
 from trainer_devcluster.controllers.job.spec import is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
-from trainer_devcluster.controllers.job.verdict import (
-    FAILURE_TARGET,
-    JobEnd,
-    counts_as_failed,
-    is_counted,
-    is_out_of_range,
-    reach_verdict,
-    time_to_deadline,
-)
+from trainer_devcluster.controllers.job.verdict import FAILURE_TARGET, JobEnd, reach_verdict, time_to_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

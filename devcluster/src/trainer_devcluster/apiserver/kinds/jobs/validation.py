@@ -9,8 +9,7 @@ from trainer.kube.field_errors import OMITTED, forbidden, invalid, not_supported
 from trainer.kube.names import subdomain_problems
 from trainer.kube.objects import labels_of, name_of, uid_of
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.apiserver.kinds.fields import not_negative, validate_label_selector
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
+from trainer_devcluster.apiserver.kinds.fields import all_containers, not_negative, validate_label_selector
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.field_errors import OMITTED, invalid
 from trainer.kube.objects import ObjectKey, name_of, namespace_of
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
-from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
+from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, section
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 if TYPE_CHECKING:

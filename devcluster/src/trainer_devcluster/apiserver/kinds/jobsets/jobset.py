@@ -11,10 +11,17 @@ from trainer.kube.objects import is_condition_true, name_of
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.review import denial
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
-from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts, fill, section, take_over, unchanged
+from trainer_devcluster.apiserver.kinds.fields import (
+    IMMUTABLE,
+    all_containers,
+    dicts,
+    fill,
+    section,
+    take_over,
+    unchanged,
+)
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from trainer.kube.objects import annotations_of
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
-from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section
+from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, section
 from trainer_devcluster.apiserver.kinds.limit_range import admit_limits
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, default_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
 from trainer_devcluster.apiserver.kinds.pods.service_account import admit_service_account
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.kinds.priority_class import admit_priority

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer_devcluster.apiserver.kinds.fields import dicts, fill
+from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trainer.kube.objects import Object
 
 DEFAULT_GRACE_SECONDS = 30
@@ -34,12 +32,6 @@ def default_pod_spec(spec: Object) -> None:
         _default_container(container)
     for volume in dicts(spec.get("volumes")):
         _default_volume(volume)
-
-
-def all_containers(spec: Object) -> Iterator[Object]:
-    """Init and app containers; entries that are no objects are left to validation."""
-    for field in ("initContainers", "containers"):
-        yield from dicts(spec.get(field))
 
 
 def default_pull_policy(image: str) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import ObjectKey, namespace_of
 from trainer.kube.resource import SERVICE_ACCOUNTS
-from trainer_devcluster.apiserver.kinds.fields import dicts, fill, refused
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
+from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, refused
 from trainer_devcluster.apiserver.objects.names import generate_name
 
 if TYPE_CHECKING:
