@@ -157,7 +157,7 @@ class TrainJobController:
                     # The change of its status will trigger no reconcile, and its time to live runs.
                     return Result(requeue=True)
                 case Deferred():
-                    self._metrics.made(train_job)
+                    self._metrics.jobset_created(train_job)
                     return Result(requeue_after=_FIRST_STATUS, priority=LOW_PRIORITY)
                 case Failed(creation, failure):
                     pass

@@ -60,10 +60,10 @@ def test_what_is_gone_gives_its_series_back() -> None:
     series = TrainJobSeries(registry)
     for namespace in ("gone", "kept", "busy"):
         series.completed.labels(*JobLabels(namespace, "torch", "torch")).inc(3)
-    series.give_back({("kept", "torch")})
+    series.remove_stale({("kept", "torch")})
     assert len(counted(registry, "trainer_trainjobs_completed_total")) == 3
     series.completed.labels(*JobLabels("busy", "torch", "torch")).inc()
-    series.give_back({("kept", "torch")})
+    series.remove_stale({("kept", "torch")})
     assert counted(registry, "trainer_trainjobs_completed_total") == {("kept", "torch"): 3, ("busy", "torch"): 4}
     series.completed.labels(*JobLabels("gone", "torch", "torch")).inc()
     assert counted(registry, "trainer_trainjobs_completed_total")["gone", "torch"] == 1

@@ -227,7 +227,7 @@ async def test_a_status_that_is_written_later(cluster: Cluster) -> None:
         await submit(cluster)
         train_job = TrainJob.from_object(cluster.train_job)
         await cluster.clock.advance(2)
-        metrics.made(train_job)
+        metrics.jobset_created(train_job)
         await cluster.clock.advance(5)
         made = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "made")
         for count, number in metrics.steps(train_job, next_status(train_job, Observation(made), "")):

@@ -92,7 +92,7 @@ def test_long_label_values_are_cut() -> None:
     things.labels("x" * 5000, "cube", "red").inc()
     assert values(registry) == {("x" * LONGEST, "cube", "red"): 1}
     for _ in range(2):
-        things.give_back(lambda _: False)
+        things.remove_stale(lambda _: False)
     assert values(registry) == {}
 
 
@@ -103,7 +103,7 @@ def test_room_comes_back() -> None:
     for number in range(200):
         things.labels(f"old-{number}", "cube", "red").inc()
     for _ in range(2):
-        things.give_back(lambda labels: labels[0] == "old-7")
+        things.remove_stale(lambda labels: labels[0] == "old-7")
     for number in range(99):
         things.labels(f"new-{number}", "cube", "red").inc()
     found = values(registry)

@@ -44,12 +44,12 @@ class Life:
     """When it was created or resumed and began to wait for its JobSet; None while it does not wait."""
     running_since: float | None = None
     """When it was Running for the first time. Defaults to never."""
-    made: float | None = None
+    jobset_created_at: float | None = None
     """When the JobSet that it awaits was created, which the status does not show yet. Defaults to never."""
 
     def got_jobset(self, _: float = 0) -> None:
         """Record that its JobSet exists and the status shows it."""
-        self.awaits_jobset_since = self.made = None
+        self.awaits_jobset_since = self.jobset_created_at = None
 
     def ran(self, at: float) -> None:
         """Record that it is Running."""
@@ -103,7 +103,7 @@ class Milestones:
         if summary.state in _MADE:  # by whichever replica leads
             life.got_jobset()
         if life.is_suspended and not summary.is_suspended:
-            life.awaits_jobset_since, life.made = self._clock.monotonic(), None
+            life.awaits_jobset_since, life.jobset_created_at = self._clock.monotonic(), None
         life.is_suspended = summary.is_suspended
         if summary.state == State.RUNNING:
             life.ran(self._clock.monotonic())

@@ -127,10 +127,10 @@ class TrainJobSeries:
             for end in _ENDS:
                 self.running.labels(framework, end)
 
-    def give_back(self, groups: AbstractSet[tuple[str, str]]) -> None:
+    def remove_stale(self, groups: AbstractSet[tuple[str, str]]) -> None:
         """Remove the series that have not changed since the last call and belong to no existing group."""
         for counter in self._counters:
-            counter.give_back(lambda values: values[:2] in groups)
+            counter.remove_stale(lambda values: values[:2] in groups)
 
 
 class ObservedGauge(Collector):

@@ -27,7 +27,7 @@ Step: TypeAlias = tuple[Callable[[float], None], float]
 """A method of a metric, and its argument, to call once a status is stored."""
 
 
-_GIVE_BACK_EVERY = 1800.0
+_REMOVAL_INTERVAL = 1800.0
 """Seconds between two removals of series of deleted objects; every scrape sees the last values before that."""
 
 
@@ -40,7 +40,7 @@ class TrainJobMetrics:
         self._milestones = Milestones(manager.clock)
         self._frameworks = Frameworks()
         self._state_counts = state_counts = StateCounts(self._frameworks, self._milestones)
-        self._gives_back_at = self._clock.monotonic() + _GIVE_BACK_EVERY
+        self._removes_stale_at = self._clock.monotonic() + _REMOVAL_INTERVAL
         self._series.population.observe(state_counts.count)
         self._series.pending.observe(state_counts.pending)
         self._series.info.observe(state_counts.latest)
@@ -48,19 +48,19 @@ class TrainJobMetrics:
         manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
 
-    def made(self, train_job: TrainJob) -> None:
+    def jobset_created(self, train_job: TrainJob) -> None:
         """Record that its JobSet was created; the status is written later."""
         life = self._milestones.of(train_job.metadata.uid or "")
-        if life is not None and life.made is None:
-            life.made = self._clock.monotonic()
+        if life is not None and life.jobset_created_at is None:
+            life.jobset_created_at = self._clock.monotonic()
 
     def expect(self, train_job: TrainJob) -> None:
         """Expose the series of its group with 0, before anything is counted."""
         self._series.expect(self._group(train_job))
         now = self._clock.monotonic()
-        if now >= self._gives_back_at:
-            self._gives_back_at = now + _GIVE_BACK_EVERY
-            self._series.give_back(self._state_counts.groups())
+        if now >= self._removes_stale_at:
+            self._removes_stale_at = now + _REMOVAL_INTERVAL
+            self._series.remove_stale(self._state_counts.groups())
 
     def steps(self, train_job: TrainJob, status: TrainJobStatus) -> list[Step]:
         """What to count once this status is stored.
@@ -95,7 +95,7 @@ class TrainJobMetrics:
     def _times(self, framework: str, life: Life, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
         now = self._clock.monotonic()
         if life.awaits_jobset_since is not None and _gets_jobset(before, status):
-            made = now if life.made is None else life.made
+            made = now if life.jobset_created_at is None else life.jobset_created_at
             yield self._series.to_jobset.labels(framework).observe, made - life.awaits_jobset_since
             yield life.got_jobset, now
         if status.state is before.state:

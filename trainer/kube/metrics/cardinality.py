@@ -56,7 +56,7 @@ class Shares:
         self._taken[namespace] = self._taken.get(namespace, 0) + 1
         return True
 
-    def give_back(self, namespace: str) -> None:
+    def release(self, namespace: str) -> None:
         """Return a label set."""
         self._free += 1
         left = self._taken[namespace] - 1
@@ -105,12 +105,12 @@ class BoundedCounter:
             return self._bind(rest)
         return self._counter.labels(*folded)
 
-    def give_back(self, is_alive: Callable[[tuple[str, ...]], bool]) -> None:
+    def remove_stale(self, is_alive: Callable[[tuple[str, ...]], bool]) -> None:
         """Remove the series that nothing has asked for since the last call, and of whose labels nothing is alive."""
         for values, series in tuple(self._bound.items()):
             if series.is_idle and not is_alive(values):
                 del self._bound[values]
-                self._shares.give_back(values[0])
+                self._shares.release(values[0])
                 self._counter.remove(*series.values)
             series.is_idle = True
 
