@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.controllers.test_launcher_reports import TORCHRUN, TRACEBACK
 from tests.framework.plugin_api.test_failure import end, job, pod
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import LINES, SIZE_LIMIT, TIME_LIMIT, FailureLog, last_lines
@@ -131,6 +132,13 @@ async def test_messages_about_progress_are_left_out(
     assert await FailureLog(client, clock).tail(CULPRIT, "default") == lines
     options: list[Any] = [request.body for request in client.requests]
     assert [each.tail_lines for each in options] == asked
+
+
+async def test_reports_of_launchers_are_left_out(client: FakeClient, clock: ManualClock) -> None:
+    """What the program has said stands far above the end of torchrun's log; a report alone is better than nothing."""
+    write_log(client, (TRACEBACK + TORCHRUN).encode())
+    assert await FailureLog(client, clock).tail(CULPRIT, "default") == tuple(TRACEBACK.splitlines())
+    assert last_lines(TORCHRUN.encode())[-1] == "=" * 60
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import structlog
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
 from trainer.api.progress_tags import TAG_END, without_message
+from trainer.controllers.launcher_reports import without_reports
 from trainer.framework.plugin_api.failure import failed_jobs, first_failure
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
@@ -103,7 +104,7 @@ class FailureLog:
                 while True:
                     end = await self._read(culprit, namespace, asked, previous=previous)
                     data = data if end.is_cut and data else end.shown
-                    if end.is_cut or end.lines < asked or len(_shown_lines(data)) >= LINES:
+                    if end.is_cut or end.lines < asked or len(without_reports(_shown_lines(data))) >= LINES:
                         break
                     asked *= _FACTOR
             except KubeError as error:
@@ -151,12 +152,13 @@ def _without_messages(block: bytes) -> bytes:
 
 
 def _shown_lines(data: bytes) -> list[str]:
-    return [line for line in _lines(data.decode(errors="replace")) if line][-LINES:]
+    return [line for line in _lines(data.decode(errors="replace")) if line]
 
 
 def last_lines(data: bytes) -> tuple[str, ...]:
-    """The last lines of a log without control sequences of terminals and without blank lines."""
-    lines = _shown_lines(data)
+    """The last lines of a log without control sequences of terminals, blank lines and reports of launchers."""
+    shown = _shown_lines(data)
+    lines = (without_reports(shown) or shown)[-LINES:]
     while sum(len(line.encode()) + 1 for line in lines) > SIZE_LIMIT:
         del lines[0]
     return tuple(lines)

@@ -106,7 +106,7 @@ def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
     previous = ["--previous"] if crash.is_of_previous_run else []
     command = kubectl("logs", pod, "-c", container, *previous, namespace=snapshot.namespace)
     about = Subject(PODS.kind, pod, snapshot.namespace)
-    remedy = exit_remedy(text, is_limited=limit != "")
+    remedy = exit_remedy(text, log, is_limited=limit != "")
     return Cause(reason, about, one_line(message), remedy, command, details=tuple(map(one_line, log)))
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _CODE = re.compile(r"exited with code (\d{1,3})(?: \((\w+))?")
 _CONTAINER = re.compile(r"container ([a-z0-9-]{1,63}) exited with code ")
@@ -33,13 +37,42 @@ _CODES = {
     143: "it was asked to end (SIGTERM), as for an eviction or a deletion: see the events of its pod",
 }
 _DEFAULT = "its log says why: correct the program, its arguments or its data"
+_DO_IT = "do what the message says"
+_WITH_REMEDY = re.compile(r"exited with code \d{1,3}: (?:dataset|model|export): ")
+"""Before the message of an initializer or the exporter, which ends with what to do."""
+
+_LAST_WORDS = {
+    r"trainer: cannot install ": "correct the requirements, or name an index that the pods reach "
+    "(trainer run --env PIP_INDEX_URL=...)",
+    r"trainer: (?:the image has |cannot )": _DO_IT,
+    r"(?:ModuleNotFoundError|ImportError): No module named '[\w.]+'": "take an image that has the module; with trainer "
+    "run, name its package in requirements.txt, or, if it is your own, see that it travels (--folder)",
+    r"FileNotFoundError: \[Errno 2\] ": "see that the file is in the container: with trainer run it travels with "
+    "--folder, else mount the volume that has it",
+    r"can't open file '": "correct the path of the script in spec.trainer.command, or mount the volume that has it",
+    r"(?:SyntaxError|IndentationError|TabError): ": "correct the script, which this Python cannot read",
+    r"(?:CUDA|HIP) out of memory|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED: Out of memory": "the GPU has too little "
+    "memory: use a smaller batch or shorter sequences, or train on more or larger GPUs",
+    r"Found no NVIDIA driver|No CUDA GPUs are available|Torch not compiled with CUDA|no CUDA-capable": "ask "
+    "for GPUs in spec.trainer.resourcesPerNode (trainer run --gpus), and take an image that is built for them",
+    r"out of shared memory|Bus error\b": "its /dev/shm is too small: mount an emptyDir with medium Memory there, or "
+    "use fewer workers that load data",
+    r"No space left on device": "its disk or volume is full: write less, or ask for a larger volume",
+    r"PermissionError: \[Errno 13\] ": "see that the user of the container may use the file: securityContext.fsGroup "
+    "gives it a volume",
+}
+"""What the last lines of logs say most often, as the end of an exception has it, and what to do about it."""
+_WORDS = tuple(
+    (re.compile(rf"(?:^|\s|\]:\s?)(?:[\w.]+\.)?(?:{words})"), remedy) for words, remedy in _LAST_WORDS.items()
+)
 
 
-def exit_remedy(text: str, *, is_limited: bool = True) -> str:
+def exit_remedy(text: str, log: Sequence[str] = (), *, is_limited: bool = True) -> str:
     """What to do about a container that ended as a text says, in the words of `FailedContainer.text`.
 
     Args:
         text: names the container; those that do not train are set by the runtime, and not by `spec.trainer`.
+        log: its last lines, which say more where the program has ended by itself. Default: none.
         is_limited: whether it has a limit of memory. Default: True, as it has where the kernel ends it alone.
     """
     found, named = _CODE.search(text), _CONTAINER.search(text)
@@ -51,5 +84,16 @@ def exit_remedy(text: str, *, is_limited: bool = True) -> str:
     if reason == _OUT_OF_MEMORY:
         remedies = (_LARGER, _LARGER_BESIDE) if is_limited else (_NO_LIMIT, _NO_LIMIT_BESIDE)
         return remedies[bool(beside)].format(beside)
-    remedy = _REASONS.get(reason) or _CODES.get(code) or _DEFAULT
+    remedy = _REASONS.get(reason) or _CODES.get(code) or _of_words(text, log)
     return remedy.format(command=_COMMAND_BESIDE.format(beside) if beside else _COMMAND)
+
+
+def _of_words(text: str, log: Sequence[str]) -> str:
+    """By the last line that says something known, or by the termination message, which is part of the text."""
+    if _WITH_REMEDY.search(text):
+        return _DO_IT
+    for line in (*reversed(log), text):
+        for words, remedy in _WORDS:
+            if words.search(line):
+                return remedy
+    return _DEFAULT

@@ -49,7 +49,7 @@ def failure(snapshot: Snapshot) -> Cause:
         condition.get("reason") or "Failed",
         about,
         facts,
-        f"{exit_remedy(facts)}; {again}",
+        f"{exit_remedy(facts, log)}; {again}",
         command,
         details=log,
     )
