@@ -9,7 +9,7 @@ import pytest
 
 from trainer.cli.errors import BadInputError
 from trainer.cli.run import folder as folder_module
-from trainer.cli.run.folder import files_of_folder, files_of_script, likely_secrets, project_requirements
+from trainer.cli.run.folder import files_of_folder, files_of_script, likely_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,8 @@ def test_ignored(tmp_path: Path) -> None:
     write(
         tmp_path,
         _DOT_git__config="",
+        _DOT_git__info__exclude="*.private",
+        project__notes_DOT_private="",
         _DOT_gitignore="*.log\n/secret/\nkept.bin\n",
         project__train_DOT_py="",
         project__a_DOT_log="",
@@ -68,6 +70,18 @@ def test_wrong_pattern(tmp_path: Path, pattern: str) -> None:
     """The message names the file and the line."""
     write(tmp_path, _DOT_trainerignore=f"*.log\n{pattern}\n")
     with pytest.raises(BadInputError, match=r"\.trainerignore: line 2: .* is no pattern of \.gitignore"):
+        files_of_folder(tmp_path)
+
+
+def test_ignore_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the file."""
+    write(tmp_path, _DOT_trainerignore="")
+
+    def read_text(path: Path, **_options: str) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(type(tmp_path), "read_text", read_text)
+    with pytest.raises(BadInputError, match=r"\.trainerignore cannot be read: Permission denied"):
         files_of_folder(tmp_path)
 
 
@@ -158,25 +172,3 @@ def test_likely_secrets(tmp_path: Path) -> None:
     """Files that often hold passwords are found by their names."""
     write(tmp_path, _DOT_env="", keys__tls_DOT_key="", train_DOT_py="")
     assert likely_secrets(files_of_folder(tmp_path)) == [".env", "keys/tls.key"]
-
-
-@pytest.mark.parametrize(
-    ("content", "stated"),
-    [
-        pytest.param('[project]\ndependencies = ["numpy>=2"]', ["numpy>=2"], id="stated"),
-        pytest.param("[tool.ruff]", [], id="only tools"),
-        pytest.param("[project]\nname = 'x'", [], id="none"),
-    ],
-)
-def test_project_requirements(tmp_path: Path, content: str, stated: list[str]) -> None:
-    """The dependencies of pyproject.toml are requirements."""
-    (tmp_path / "pyproject.toml").write_text(content)
-    assert project_requirements(tmp_path) == stated
-
-
-@pytest.mark.parametrize("content", ["[project", "[project]\ndependencies = 3", "project = 1", "\0"])
-def test_wrong_project(tmp_path: Path, content: str) -> None:
-    """A pyproject.toml that says nothing clear is refused by its name."""
-    (tmp_path / "pyproject.toml").write_text(content)
-    with pytest.raises(BadInputError, match=r"pyproject\.toml: "):
-        project_requirements(tmp_path)

@@ -28,7 +28,9 @@ def shipped(version: Version = "v2alpha1") -> list[ChosenRuntime]:
     ("modules", "framework"),
     [
         pytest.param({"torch", "os"}, "torch", id="torch"),
-        pytest.param({"transformers"}, "torch", id="a library on torch"),
+        pytest.param({"timm"}, "torch", id="a library on torch"),
+        pytest.param({"transformers", "peft", "torch"}, "transformers", id="transformers has torch"),
+        pytest.param({"deepspeed", "transformers"}, "deepspeed", id="deepspeed has transformers"),
         pytest.param({"deepspeed", "torch", "mpi4py"}, "deepspeed", id="deepspeed has torch"),
         pytest.param({"keras", "jax"}, "jax", id="keras on jax"),
         pytest.param({"keras"}, "tensorflow", id="keras alone"),
@@ -40,6 +42,12 @@ def shipped(version: Version = "v2alpha1") -> list[ChosenRuntime]:
 def test_framework(modules: set[str], framework: str) -> None:
     """Imports decide about the framework; libraries that others build on decide only alone."""
     assert framework_of(modules, "train.py") == framework
+
+
+def test_installed_library() -> None:
+    """Where requirements bring transformers, an image with torch is enough."""
+    assert framework_of({"transformers", "torch"}, "train.py", {"transformers"}) == "torch"
+    assert framework_of({"transformers"}, "train.py", {"peft"}) == "transformers"
 
 
 def test_several_frameworks() -> None:
@@ -61,7 +69,9 @@ def test_several_frameworks() -> None:
         pytest.param("v2alpha1", "mpi", "mpi-openmpi", id="MPI"),
         pytest.param("v2alpha1", "plain", "plain", id="plain"),
         pytest.param("v2alpha1", "deepspeed", "deepspeed-distributed", id="deepspeed"),
+        pytest.param("v2alpha1", "transformers", "transformers-distributed", id="transformers"),
         pytest.param("v1alpha1", "torch", "torch-distributed", id="torch, v1alpha1"),
+        pytest.param("v1alpha1", "transformers", "torch-distributed", id="transformers on torch"),
         pytest.param("v1alpha1", "xgboost", "xgboost-distributed", id="xgboost, v1alpha1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a requirements.txt includes."""
+"""What a script requires, by requirements.txt or pyproject.toml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ import pytest
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.folder import files_of_folder, files_of_script
 from trainer.cli.run.package import pack
-from trainer.cli.run.requirements import included_files
+from trainer.cli.run.requirements import (
+    included_files,
+    project_requirements,
+    required_packages,
+    unread_requirements,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +68,51 @@ def test_ignored_include(tmp_path: Path) -> None:
     (tmp_path / ".trainerignore").write_text("constraints.txt")
     with pytest.raises(BadInputError, match=r"constraints\.txt, which requirements\.txt includes, is ignored"):
         pack(files_of_folder(tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "stated"),
+    [
+        pytest.param('[project]\ndependencies = ["numpy>=2"]', ["numpy>=2"], id="stated"),
+        pytest.param("[tool.ruff]", [], id="only tools"),
+        pytest.param("[project]\nname = 'x'", [], id="none"),
+    ],
+)
+def test_project_requirements(tmp_path: Path, content: str, stated: list[str]) -> None:
+    """The dependencies of pyproject.toml are requirements."""
+    (tmp_path / "pyproject.toml").write_text(content)
+    assert project_requirements(tmp_path) == stated
+
+
+@pytest.mark.parametrize("content", ["[project", "[project]\ndependencies = 3", "project = 1", "\0"])
+def test_wrong_project(tmp_path: Path, content: str) -> None:
+    """A pyproject.toml that says nothing clear is refused by its name."""
+    (tmp_path / "pyproject.toml").write_text(content)
+    with pytest.raises(BadInputError, match=r"pyproject\.toml: "):
+        project_requirements(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "table"),
+    [
+        pytest.param('[project]\ndynamic = ["dependencies"]', "project.dynamic", id="dynamic"),
+        pytest.param('[tool.poetry.dependencies]\npython = "3"\ntorch = "2"', "tool.poetry.dependencies", id="poetry"),
+        pytest.param('[tool.poetry.dependencies]\npython = "3"', "", id="poetry without any"),
+        pytest.param('[project]\ndependencies = ["a"]\n[tool.poetry.dependencies]\nb = "1"', "", id="both"),
+        pytest.param('[project]\ndynamic = ["version"]', "", id="version"),
+        pytest.param("project = 1\ntool = 2", "", id="no tables"),
+    ],
+)
+def test_unread_requirements(tmp_path: Path, content: str, table: str) -> None:
+    """Dependencies that a build tool would have to be run for are found, to be warned of."""
+    (tmp_path / "pyproject.toml").write_text(content)
+    assert unread_requirements(tmp_path) == table
+
+
+def test_required_packages(tmp_path: Path) -> None:
+    """Names of packages are those of requirements.txt and what it includes, else of pyproject.toml."""
+    (tmp_path / "pyproject.toml").write_text("[project]\ndependencies = [\"Torch>=2; python_version>'3'\"]")
+    assert required_packages(tmp_path) == {"torch"}
+    (tmp_path / "requirements.txt").write_text("--no-index\n-r more.txt\nTransformers[torch] @ https://x # a\n# b\n")
+    (tmp_path / "more.txt").write_text("  accelerate==1\n")
+    assert required_packages(tmp_path) == {"transformers", "accelerate"}

@@ -160,12 +160,14 @@ def test_warnings() -> None:
     """What may be meant is only warned of."""
     Path("broken.py").write_text("import torch\nprint 1")
     Path(".env").write_text("TOKEN=hidden")
+    Path("pyproject.toml").write_text('[project]\ndynamic = ["dependencies"]')
 
     result = run("broken.py --folder . --no-follow --name demo")
 
     assert result.exit_code == 0
     assert "warning: broken.py cannot be parsed here (line 2: " in result.stderr
     assert "warning: .env travels in a ConfigMap, which everybody may read" in result.stderr
+    assert "warning: pyproject.toml has its dependencies in project.dynamic, so that none of them" in result.stderr
     assert "hidden" not in result.output
 
 
@@ -204,6 +206,20 @@ def test_code_that_is_there(served: FakeClient) -> None:
     served.add(code)
     assert run("train.py --name demo --no-follow").exit_code == 0
     assert "ownerReferences" not in only(served, CONFIG_MAPS)["metadata"]
+
+
+def test_kept_file(served: FakeClient) -> None:
+    """What --dry-run has printed is submitted like the script: the code belongs to the TrainJob, or is not there."""
+    Path("kept.yaml").write_text(run("train.py --name demo --dry-run").stdout)
+
+    served.faults.fail(InvalidError(422, "spec.x: no"), verb="create", resource=TRAIN_JOBS)
+    assert run("-f kept.yaml --no-follow").exit_code == 2
+    assert served.objects(CONFIG_MAPS) == []
+    result = run("-f kept.yaml --no-follow")
+
+    assert (result.exit_code, result.stdout) == (0, "trainjob.trainer.kubeflow.org/demo created\n")
+    (owner,) = only(served, CONFIG_MAPS)["metadata"]["ownerReferences"]
+    assert owner["uid"] == only(served, TRAIN_JOBS)["metadata"]["uid"]
 
 
 def test_code_of_a_deleted_job(served: FakeClient) -> None:

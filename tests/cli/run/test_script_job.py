@@ -12,7 +12,7 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.render import render_documents
 from trainer.cli.run.code_source import GitCode
-from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
+from trainer.cli.run.script_job import QUEUE_LABEL, JobSettings, as_served, job_name, train_job
 from trainer.kube.objects import name_of
 from trainer.workloads import JOBSETS
 
@@ -131,16 +131,29 @@ def test_settings(version: Version) -> None:
         suspend=True,
     )
 
-    job = as_served(train_job(wanted, runtime_named("torch-distributed", version), "code", "team"), version)
+    runtime = runtime_named("torch-distributed", version)
+    job = as_served(train_job(wanted, runtime, "code", "team", version=version), version)
 
     trainer = job["spec"]["trainer"]
     assert job["apiVersion"] == f"trainer.kubeflow.org/{version}"
-    assert job["metadata"] == {
-        "name": "train-x", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "team-queue"},
-    }  # fmt: skip
+    assert (job["metadata"]["name"], job["metadata"]["namespace"]) == ("train-x", "team")
     assert (job["spec"]["suspend"], trainer["image"], trainer["numNodes"]) == (True, "mine:1", 4)
     assert (trainer["numProcPerNode"], trainer["resourcesPerNode"]) == (2, amounts)
     assert trainer["command"][-4:] == ["train.py", "$$(A)", "$$$$", "$$$$(A)"]
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_queue(version: Version) -> None:
+    """Kueue finds the label on what it queues: the TrainJob, or, where it knows no TrainJobs, the JobSet alone."""
+    runtime, label = runtime_named("torch-distributed", version), {QUEUE_LABEL: "a"}
+    job = as_served(train_job(settings(queue="a"), runtime, "code", "team", version=version), version)
+    document = checked(job, "train.py")
+    assert isinstance(document, Document), document
+    (rendered,) = render_documents([document])
+    (job_set,) = [component.object for component in rendered.components if component.resource == JOBSETS]
+
+    queued = [obj["metadata"].get("labels", {}).items() >= label.items() for obj in (job, job_set)]
+    assert queued == [version == "v1alpha1", version == "v2alpha1"]
 
 
 def test_script_that_looks_like_an_option() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -176,6 +177,47 @@ def test_repository(node: Node, tmp_path: Path) -> None:
     options = ("--git", f"file://{repository}", commit)
 
     assert node.run(sys.executable, "train.py", options=options)[:2] == (0, "from git\n")
+
+
+def repository_of(folder: Path, **contents: str) -> tuple[str, str, str]:
+    """The options of start.py for a repository with these files; `__` in a name is the dot."""
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for name, content in contents.items():
+        (folder / name.replace("__", ".")).write_text(content)
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "x")
+    return "--git", f"file://{folder}", git(folder, "rev-parse", "HEAD")
+
+
+def test_requirements_of_a_repository(node: Node, tmp_path: Path) -> None:
+    """Those that its pyproject.toml states are installed, unless it has a requirements.txt."""
+    wheel(tmp_path / "wheels", "madeforthistest")
+    node.variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "wheels")}
+    project = '[project]\nname = "a"\nversion = "1"\ndependencies = ["madeforthistest"]\n'
+    script = "import madeforthistest; print('found', madeforthistest.VALUE)"
+    options = repository_of(tmp_path / "stated", train__py=script, pyproject__toml=project)
+
+    code, stdout, stderr = node.run(sys.executable, "train.py", options=options)
+
+    assert (code, stdout.splitlines()[-1], stderr) == (0, "found 42", "")
+    shutil.rmtree(node.work)
+    options = repository_of(tmp_path / "both", train__py=SHOW, pyproject__toml=project, requirements__txt="pytest\n")
+    assert "madeforthistest" not in node.run(sys.executable, "train.py", options=options)[1]
+
+
+@pytest.mark.parametrize(
+    ("project", "problem"),
+    [
+        pytest.param("[project", "cannot read pyproject.toml: Expected ']'", id="no TOML"),
+        pytest.param('[project]\ndependencies = "torch"', "project.dependencies must be a list", id="no list"),
+    ],
+)
+def test_wrong_project_of_a_repository(node: Node, tmp_path: Path, project: str, problem: str) -> None:
+    """What cannot be read is one line."""
+    options = repository_of(tmp_path / "repository", train__py=SHOW, pyproject__toml=project)
+    code, _, stderr = node.run(sys.executable, "train.py", options=options)
+    assert (code, "Traceback" in stderr, problem in stderr.splitlines()[-1]) == (1, False, True), stderr
 
 
 @pytest.mark.parametrize(

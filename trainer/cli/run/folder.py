@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.ignores import IGNORE_FILE, Ignores
-from trainer.cli.run.requirements import REQUIREMENTS, included_files
+from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, included_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PROJECT = "pyproject.toml"
 MOST_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024
 """Limit of the bytes of all files before compression; a larger folder would not fit afterwards, and is not read."""
@@ -69,25 +67,6 @@ def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
                 yield _packed(root, path, follows_link=True)
 
     return _bounded(packed(), root)
-
-
-def project_requirements(folder: Path) -> list[str]:
-    """The dependencies that a pyproject.toml states.
-
-    Raises:
-        BadInputError: the file is no TOML, or its dependencies are no list.
-    """
-    file = folder / PROJECT
-    try:
-        project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{file}: {printable(str(error))}") from None
-    except OSError:
-        return []
-    stated = project.get("dependencies", []) if isinstance(project, dict) else None
-    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
-        raise BadInputError(f"{file}: project.dependencies: must be a list of requirements, such as numpy>=2")
-    return stated
 
 
 def likely_secrets(files: Iterable[PackedFile]) -> list[str]:

@@ -23,7 +23,7 @@ from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
@@ -32,7 +32,8 @@ PLAIN: Final = "plain"
 """The framework of a script that imports none."""
 _OF_MODULE: Final = {
     **dict.fromkeys(("torch", "torchvision", "torchaudio", "torchdata", "lightning", "pytorch_lightning"), "torch"),
-    **dict.fromkeys(("transformers", "accelerate", "diffusers", "peft", "trl", "timm", "fastai"), "torch"),
+    **dict.fromkeys(("diffusers", "peft", "trl", "timm", "fastai"), "torch"),
+    **dict.fromkeys(("transformers", "accelerate"), "transformers"),
     **dict.fromkeys(("jax", "flax", "optax", "haiku", "equinox", "orbax"), "jax"),
     "deepspeed": "deepspeed",
     "mlx": "mlx",
@@ -43,8 +44,10 @@ _OF_MODULE: Final = {
 """The label of runtimes that a module asks for."""
 _OF_LONE_MODULE: Final = {"keras": "tensorflow", "mpi4py": "mpi"}
 """Modules that others build on: they decide only where no other framework is imported."""
-_INCLUDED: Final = {"deepspeed": {"torch"}}
-"""Frameworks whose runtimes have those of others."""
+_INCLUDED: Final = {"deepspeed": {"torch", "transformers"}, "transformers": {"torch"}}
+"""Frameworks whose runtimes take the scripts of others as well."""
+_GENERAL: Final = {"transformers": "torch"}
+"""The framework that a library builds on: its runtimes train as well, where its package is installed."""
 _LAUNCHERS: Final = {"torch": ["torchrun"], "paddle": ["python3", "-m", "paddle.distributed.launch"]}
 """The words before a script for policies whose frameworks do not start it as it is."""
 _USUAL: Final = ("{}-distributed", "{}-openmpi", "{}")
@@ -119,8 +122,13 @@ class ChosenRuntime:
         return step == Ancestor.TRAINER or (step is None and job.get("name") in {*TRAINER_JOBS, LAUNCHER, *peers})
 
 
-def framework_of(modules: Iterable[str], script: str) -> str:
+def framework_of(modules: Iterable[str], script: str, required: Collection[str] = ()) -> str:
     """The framework that modules belong to: `plain` for none.
+
+    Args:
+        modules: what the script imports.
+        script: names it in errors.
+        required: packages that are installed before the start, so that the image need not have them. Default: none.
 
     Raises:
         BadInputError: they belong to several.
@@ -129,7 +137,8 @@ def framework_of(modules: Iterable[str], script: str) -> str:
     found: dict[str, str] = {}
     for name in names:
         if name in _OF_MODULE:
-            found.setdefault(_OF_MODULE[name], name)
+            framework = _OF_MODULE[name]
+            found.setdefault(_GENERAL.get(framework, framework) if framework in required else framework, name)
     for framework in list(found):
         for other in _INCLUDED.get(framework, set()) & found.keys():
             del found[other]
@@ -171,7 +180,9 @@ def choose_runtime(
                 f"--runtime: namespace {namespace} has no runtime {printable(name)}: {_choices(runtimes)}"
             )
         return named
-    fitting = [each for each in runtimes if each.framework == framework]
+    wanted = (framework, _GENERAL.get(framework))
+    fitting = next((found for name in wanted if (found := [each for each in runtimes if each.framework == name])), [])
+    framework = fitting[0].framework if fitting else framework
     current = [each for each in fitting if not labels_of(each.obj).get(SUPPORT_LABEL)] or fitting
     if len(current) == 1:
         return current[0]

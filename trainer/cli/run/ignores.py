@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 IGNORE_FILE = ".trainerignore"
 """Name of the ignore file, in the format of .gitignore, in any folder; it takes precedence over git's."""
-_FILES = (IGNORE_FILE, ".gitignore")
+_OF_GIT = ".gitignore"
+_FILES = (IGNORE_FILE, _OF_GIT)
+_EXCLUDE = ".git/info/exclude"
+"""At the top of a repository: what its owner has git ignore without telling others."""
 _MADE_BY_TOOLS = frozenset(
     {
         ".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache",
-        ".tox", ".nox", ".eggs", "node_modules", ".DS_Store", ".idea", ".vscode", IGNORE_FILE, ".gitignore",
+        ".tox", ".nox", ".eggs", "node_modules", ".DS_Store", ".idea", ".vscode", IGNORE_FILE, _OF_GIT,
     }
 )  # fmt: skip
 """Names that are never packed."""
@@ -43,7 +46,9 @@ class Ignores:
                 break
         else:
             above = [folder]  # no repository
-        ignores = cls(above[-1])
+        top = above[-1]
+        exclude = top / _EXCLUDE
+        ignores = cls(top, ((_OF_GIT, top, _spec(exclude)),) if exclude.is_file() else ())
         for each in reversed(above):
             ignores = ignores.below(each)
         return ignores
@@ -52,8 +57,7 @@ class Ignores:
         """The rules in a folder of this one.
 
         Raises:
-            OSError: an ignore file cannot be read.
-            BadInputError: a pattern is wrong.
+            BadInputError: an ignore file cannot be read, or a pattern is wrong.
         """
         own = []
         for name in _FILES:
@@ -78,7 +82,10 @@ class Ignores:
 
 
 def _spec(file: Path) -> GitIgnoreSpec:
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise BadInputError(f"{printable(str(file))} cannot be read: {error.strerror}") from None
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:

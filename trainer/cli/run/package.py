@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.code_store import ARCHIVE
-from trainer.cli.run.folder import PackedFile, project_requirements, size, too_large
-from trainer.cli.run.requirements import REQUIREMENTS, included_files
+from trainer.cli.run.folder import PackedFile, size, too_large
+from trainer.cli.run.requirements import REQUIREMENTS, included_files, project_requirements
+from trainer.kube.objects import mapping_at, name_of
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ MOST_COMPRESSED = 900 * 1024
 """Bytes; with start.py and its metadata a ConfigMap of this size is accepted everywhere (1 MiB)."""
 _NAMED = 5
 """Files that are named when a package is described."""
-_HASH = 10
+_INFIX, _HASH = "-code-", 10
+"""What joins the parts of the ConfigMap's name, and the digits of the digest in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,14 @@ class CodePackage:
 
     def config_map_name(self, train_job: str) -> str:
         """The name of `config_map`."""
-        return f"{train_job}-code-{self.digest}"
+        return f"{train_job}{_INFIX}{self.digest}"
+
+
+def is_code_of(config_map: Object, train_job: str) -> bool:
+    """Whether it is a ConfigMap that was made for a TrainJob of this name."""
+    name, _, digest = name_of(config_map).rpartition(_INFIX)
+    is_made_here = config_map.get("immutable") is True and START in mapping_at(config_map, "data")
+    return is_made_here and name == train_job and len(digest) == _HASH
 
 
 def pack(

@@ -1,18 +1,22 @@
-"""The files that a requirements.txt includes, which must travel with it."""
+"""What a script requires: a requirements.txt with the files that it includes, else a pyproject.toml."""
 
 from __future__ import annotations
 
 import os
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
+from trainer.kube.objects import mapping_at
 
-REQUIREMENTS = "requirements.txt"
+REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
 _OPTIONS = ("-r", "-c", "--requirement", "--constraint")
 """Options of pip's format that read another file: `-r FILE`, `-rFILE`, `--requirement FILE`, `--constraint=FILE`."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#")
+_PACKAGE = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:")
 _MOST_FILES = 100
 
@@ -47,12 +51,15 @@ def included_files(folder: Path) -> list[str]:
 
 def _includes(root: Path, file: str) -> list[tuple[int, str]]:
     """What a file includes, each with the number of its line; pip reads URLs and variables in the pod."""
+    names = ((number, _included(line)) for number, line in enumerate(_lines(root, file), start=1))
+    return [(number, name) for number, name in names if name and not _URL.match(name) and "${" not in name]
+
+
+def _lines(root: Path, file: str) -> list[str]:
     try:
-        lines = (root / file).read_text(encoding="utf-8", errors="replace").splitlines()
+        return (root / file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise BadInputError(f"{printable(file)} of {root} cannot be read: {error.strerror}") from None
-    names = ((number, _included(line)) for number, line in enumerate(lines, start=1))
-    return [(number, name) for number, name in names if name and not _URL.match(name) and "${" not in name]
 
 
 def _included(line: str) -> str:
@@ -64,3 +71,47 @@ def _included(line: str) -> str:
         if rest != words and (len(option) == len("-r") or not rest or rest[0] in " \t="):
             return rest.strip().removeprefix("=").strip().strip("'\"")
     return ""
+
+
+def project_requirements(folder: Path) -> list[str]:
+    """The dependencies that a pyproject.toml states.
+
+    Raises:
+        BadInputError: the file is no TOML, or its dependencies are no list.
+    """
+    project = _project(folder).get("project", {})
+    stated = project.get("dependencies", []) if isinstance(project, dict) else None
+    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
+        raise BadInputError(
+            f"{folder / PROJECT}: project.dependencies: must be a list of requirements, such as numpy>=2"
+        )
+    return stated
+
+
+def required_packages(folder: Path) -> set[str]:
+    """The names of the packages that are installed before the start, in small letters."""
+    files = [REQUIREMENTS, *included_files(folder)] if (folder / REQUIREMENTS).is_file() else []
+    lines = [line for file in files for line in _lines(folder, file)] if files else project_requirements(folder)
+    return {found[1].lower() for line in lines if (found := _PACKAGE.match(line))}
+
+
+def unread_requirements(folder: Path) -> str:
+    """The table of a pyproject.toml with dependencies that only a build tool can read; empty if there is none."""
+    tables = _project(folder)
+    if mapping_at(tables, "project").get("dependencies"):
+        return ""
+    if mapping_at(tables, "tool", "poetry", "dependencies").keys() - {"python"}:
+        return "tool.poetry.dependencies"
+    dynamic = mapping_at(tables, "project").get("dynamic")
+    return "project.dynamic" if isinstance(dynamic, list) and "dependencies" in dynamic else ""
+
+
+def _project(folder: Path) -> dict[str, Any]:
+    """A pyproject.toml; empty without one."""
+    file = folder / PROJECT
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{file}: {printable(str(error))}") from None
+    except OSError:
+        return {}

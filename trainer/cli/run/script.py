@@ -21,13 +21,17 @@ from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runt
 from trainer.cli.run.imports import Imports, imports_of
 from trainer.cli.run.node_resources import amounts_per_node, devices_per_node, resources_per_node
 from trainer.cli.run.package import START, CodePackage, pack, start_program
+from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, required_packages, unread_requirements
 from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
 from trainer.cli.run.variables import check_text, environment
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainer.cli.current_cluster import ConnectedCluster
     from trainer.cli.run.code_source import GitCode
+    from trainer.cli.run.folder import PackedFile
     from trainer.cli.run.frameworks import ChosenRuntime
 
 
@@ -92,6 +96,8 @@ class _Code:
     """Relative to the code."""
     imports: Imports | None
     """None for a script that is not here."""
+    required: frozenset[str] = frozenset()
+    """Packages that are installed before the start."""
     git: GitCode | None = None
     stored: StoredCode | None = None
 
@@ -121,8 +127,9 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
         queue=options.queue,
         suspend=options.suspend,
     )
-    job = train_job(settings, runtime, code.package.config_map_name(name), namespace, git=code.git, stored=code.stored)
-    document = checked(as_served(job, cluster.served.version), options.script)
+    version, config_map = cluster.served.version, code.package.config_map_name(name)
+    job = train_job(settings, runtime, config_map, namespace, version=version, git=code.git, stored=code.stored)
+    document = checked(as_served(job, version), options.script)
     if not isinstance(document, Document):
         raise document
     return ScriptJob(
@@ -149,7 +156,7 @@ async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: _Cod
     if options.runtime is None:
         if code.imports is None:
             raise BadInputError("--runtime: must be given, because the script is not here to be read")
-        framework = framework_of(code.imports.modules, options.script)
+        framework = framework_of(code.imports.modules, options.script, code.required)
     known = await runtimes_of_cluster(cluster.client, namespace)
     return choose_runtime(known, namespace, name=options.runtime, framework=framework, script=options.script)
 
@@ -172,19 +179,30 @@ def _code(options: ScriptOptions) -> _Code:
     relative = _relative(script, folder)
     if relative not in {file.name for file in files}:
         raise BadInputError(f"{script} is ignored in {folder} (.trainerignore, .gitignore): the script must travel")
-    for name in likely_secrets(files):
-        note(
-            f"{name} travels in a ConfigMap, which everybody may read who may read those of the namespace: "
-            "list it in .trainerignore, and use --secret-env for passwords",
-            kind="warning",
-        )
+    _warn_of(files, folder)
     report = (PurePosixPath(relative).parent / _REPORT).as_posix()
     wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
     additions = {report: _report_source()} if wants_report else {}
     store = None if options.code_store is None else code_store(options.code_store, options.code_secret)
     package = pack(files, folder, additions, store=store)
     stored = StoredCode.of(store, package.archive) if store is not None and package.archive else None
-    return _Code(package, relative, imports, stored=stored)
+    return _Code(package, relative, imports, frozenset(required_packages(folder)), stored=stored)
+
+
+def _warn_of(files: Sequence[PackedFile], folder: Path) -> None:
+    for name in likely_secrets(files):
+        note(
+            f"{name} travels in a ConfigMap, which everybody may read who may read those of the namespace: "
+            "list it in .trainerignore, and use --secret-env for passwords",
+            kind="warning",
+        )
+    table = "" if REQUIREMENTS in {file.name for file in files} else unread_requirements(folder)
+    if table:
+        note(
+            f"{PROJECT} has its dependencies in {table}, so that none of them is installed: list them in "
+            f"{REQUIREMENTS} or in project.dependencies",
+            kind="warning",
+        )
 
 
 def _imports(script: Path) -> Imports:
@@ -207,7 +225,7 @@ def _code_of_git(options: ScriptOptions, reference: str) -> _Code:
     git = git_code(reference)
     package = CodePackage({START: start_program()}, {}, b"", f"{git.url} at {git.commit[:12]}")
     here = Path(options.script)
-    return _Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git)
+    return _Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git=git)
 
 
 def _check_script(script: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
-"""Label by which Kueue finds the queue of a TrainJob."""
+"""Label by which Kueue finds the queue of a job."""
 SOURCE, WORK = "/mnt/trainer/source", "/mnt/trainer/work"
 """Where the ConfigMap and the unpacked code are in a container."""
 _SOURCE_VOLUME, _WORK_VOLUME = "trainer-source", "trainer-work"
@@ -76,10 +76,14 @@ def train_job(
     config_map: str,
     namespace: str,
     *,
+    version: Version = "v2alpha1",
     git: GitCode | None = None,
     stored: StoredCode | None = None,
 ) -> Object:
-    """The TrainJob, of v2alpha1."""
+    """The TrainJob in the shape of v2alpha1, for a cluster that serves `version`.
+
+    Kueue queues TrainJobs of v1alpha1 by their label. Of v2alpha1 it knows none, and queues their JobSets.
+    """
     trainer: Object = {
         "image": settings.image,
         "numNodes": settings.nodes,
@@ -90,12 +94,14 @@ def train_job(
     }
     jobs = runtime.training_containers()
     labels = {"labels": {QUEUE_LABEL: settings.queue}} if settings.queue else {}
+    own, of_jobset = (labels, {}) if version == "v1alpha1" else ({}, labels)
     return {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,
-        "metadata": {"name": settings.name, "namespace": namespace, **labels},
+        "metadata": {"name": settings.name, "namespace": namespace, **own},
         "spec": {
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
+            **of_jobset,
             **({"suspend": True} if settings.suspend else {}),
             "trainer": {name: value for name, value in trainer.items() if value not in (None, [], {})},
             "podSpecOverrides": [_override(jobs, container, config_map, stored) for container in _containers(jobs)],

@@ -37,7 +37,9 @@ SECRET = SOURCE.parent / "secret"
 """Has a file for each key of the Secret with which the code is fetched."""
 CLIENT, CLIENT_REQUIREMENT = "obstore", "obstore>=0.12"
 """The only library that fetching needs."""
-REQUIREMENTS = "requirements.txt"
+REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
+STATED = WORK / "stated-requirements.txt"
+"""What the project of a repository states; elsewhere they are written where the code is packed."""
 MESSAGE = Path("/dev/termination-log")
 PIP_SETTINGS = ("PIP_CONFIG_FILE", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX")
 """How images and pods name their package index to pip; uv reads other variables."""
@@ -111,6 +113,34 @@ def prepare(options: list[str]) -> None:
         unpack(ARCHIVE, CODE)
     if (CODE / REQUIREMENTS).exists():
         install(PACKAGES, ["-r", REQUIREMENTS], REQUIREMENTS, CODE)
+    elif options[:1] == ["--git"] and (stated := project_requirements()):
+        STATED.write_text("".join(f"{each}\n" for each in stated), encoding="utf-8")
+        install(PACKAGES, ["-r", str(STATED)], f"the dependencies of {PROJECT}", CODE)
+
+
+def project_requirements() -> list[str]:
+    """The dependencies that the pyproject.toml of the code states."""
+    file = CODE / PROJECT
+    if not file.exists():
+        return []
+    try:
+        import tomllib as toml  # noqa: PLC0415 - older images have none
+    except ImportError:
+        try:
+            from pip._vendor import tomli as toml  # type: ignore[no-redef]  # noqa: PLC0415
+        except ImportError:
+            version = ".".join(map(str, sys.version_info[:2]))
+            raise StartError(
+                f"cannot read {PROJECT} with Python {version}: take an image with 3.11, or add a {REQUIREMENTS}"
+            ) from None
+    try:
+        project = toml.loads(file.read_text(encoding="utf-8")).get("project", {})
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise StartError(f"cannot read {PROJECT}: {error}") from None
+    stated = project.get("dependencies", []) if isinstance(project, dict) else None
+    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
+        raise StartError(f"cannot install what {PROJECT} states: project.dependencies must be a list of requirements")
+    return stated
 
 
 def unpack(file: Path, directory: Path) -> None:

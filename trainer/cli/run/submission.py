@@ -12,6 +12,7 @@ from trainer.cli.documents import place
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import is_about_an_object, not_served, reference
 from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.run.package import is_code_of
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -34,15 +35,19 @@ if TYPE_CHECKING:
 async def submit(
     client: Client, documents: list[Document], *, namespace: str | None, default_namespace: str
 ) -> list[Object]:
-    """Apply the other objects, create the TrainJobs, and return the TrainJobs as stored."""
+    """Apply the other objects, create the TrainJobs, and return the TrainJobs as stored.
+
+    The code of a script, as `trainer run SCRIPT --dry-run` prints it, belongs to its TrainJob afterwards.
+    """
     placed = place(documents, namespace=namespace, default=default_namespace)
     jobs = [document for document in placed if document.is_train_job]
+    codes = [next((each for each in placed if _is_code_of(each, job)), None) for job in jobs]
     for job in jobs:
         await _refuse_existing(client, job)
     for document in placed:
-        if not document.is_train_job:
+        if not document.is_train_job and document not in codes:
             await _apply(client, document)
-    return [await _create(client, job) for job in jobs]
+    return [await _create_with(client, job, code) for job, code in zip(jobs, codes, strict=True)]
 
 
 async def submit_script(client: Client, job: ScriptJob, *, is_quiet: bool = False) -> Object:
@@ -51,17 +56,26 @@ async def submit_script(client: Client, job: ScriptJob, *, is_quiet: bool = Fals
     Without a TrainJob no ConfigMap stays behind.
     """
     await _refuse_existing(client, job.train_job)
-    is_ours = await _create_code(client, job.config_map)
+    return await _create_with(client, job.train_job, job.config_map, is_quiet=is_quiet)
+
+
+async def _create_with(client: Client, job: Document, code: Document | None, *, is_quiet: bool = False) -> Object:
+    is_ours = code is not None and await _create_code(client, code)
     try:
-        created = await _create(client, job.train_job, is_quiet=is_quiet)
+        created = await _create(client, job, is_quiet=is_quiet)
     except BaseException:
-        if is_ours:
+        if code is not None and is_ours:
             with anyio.CancelScope(shield=True):
-                await _delete_code(client, job.config_map)
+                await _delete_code(client, code)
         raise
-    if is_ours:
-        await _own(client, job.config_map, created)
+    if code is not None and is_ours:
+        await _own(client, code, created)
     return created
+
+
+def _is_code_of(document: Document, job: Document) -> bool:
+    is_near = namespace_of(document.obj) == namespace_of(job.obj)
+    return document.resource == CONFIG_MAPS and is_near and is_code_of(document.obj, name_of(job.obj))
 
 
 async def _create_code(client: Client, document: Document) -> bool:
