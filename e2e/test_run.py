@@ -48,6 +48,7 @@ def test_failed(cluster: Cluster, tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "node-0 | oops" in result.stdout.splitlines()
     assert re.search(r"^demo  Failed  after .*  FailedJobs: ", result.stdout, re.MULTILINE)
+    assert f"note: trainer explain demo -n {cluster.namespace} --kubeconfig " in result.stderr
 
 
 def test_what_the_job_needs(cluster: Cluster, tmp_path: Path) -> None:

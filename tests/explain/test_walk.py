@@ -859,11 +859,11 @@ CASES = {
                 reason="FailedJobs",
                 message="jobset failed due to one or more job failures (first failed job: demo-node-0); pod "
                 "demo-node-0-0-abcde: container trainer exited with code 1\nlast lines of its log:\nTraceback\n"
-                "KeyError: 3",
+                "    ^\nKeyError: 3",
             ),
             state="Failed",
         ),
-        detail="KeyError: 3",
+        detail="    ^\nKeyError: 3",
         verdict=Verdict.FAILED,
     ),
     "failed-with-words-about-a-pod": Case(

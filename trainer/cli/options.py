@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,3 +21,9 @@ _API_VERSION = typer.Option(
 )
 ApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"], _API_VERSION]
 WantedApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"] | None, _API_VERSION]
+
+
+def cluster_options(kubeconfig: Path | None, context: str | None) -> str:
+    """The options that lead to a cluster, each after a blank, to be appended to a command line."""
+    given = {"--kubeconfig": kubeconfig, "--context": context}
+    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None)

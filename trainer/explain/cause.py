@@ -82,6 +82,11 @@ def one_line(text: object) -> str:
     return " ".join(shown[:_LIMIT].split()) + (" ..." if len(shown) > _LIMIT else "")
 
 
+def log_line(text: str) -> str:
+    """A line of a log of a bounded length; the blanks before it show where a traceback points."""
+    return text[:_LIMIT].rstrip() + (" ..." if len(text) > _LIMIT else "")
+
+
 def kubectl(*arguments: str, namespace: str = "") -> str:
     """A command line of kubectl that can be pasted into a shell."""
     return shlex.join(["kubectl", *arguments, *(["-n", namespace] if namespace else [])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.explain.cause import Cause, Subject, kubectl, one_line
+from trainer.explain.cause import Cause, Subject, kubectl, log_line, one_line
 from trainer.explain.exits import exit_remedy
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.events.compact import last_seen
@@ -107,7 +107,7 @@ def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
     command = kubectl("logs", pod, "-c", container, *previous, namespace=snapshot.namespace)
     about = Subject(PODS.kind, pod, snapshot.namespace)
     remedy = exit_remedy(text, log, is_limited=limit != "")
-    return Cause(reason, about, one_line(message), remedy, command, details=tuple(map(one_line, log)))
+    return Cause(reason, about, one_line(message), remedy, command, details=tuple(map(log_line, log)))
 
 
 def _still_running(crash: Crash) -> str:

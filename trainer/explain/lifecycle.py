@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.explain.cause import Cause, Subject, describe, kubectl, log_line, one_line, trainer
 from trainer.explain.exits import exit_remedy
 from trainer.explain.remedies import refusal_of
 from trainer.framework.plugin_api.failure import named_in
@@ -59,7 +59,7 @@ def _parts(condition: Object) -> tuple[str, tuple[str, ...]]:
     """The facts, and the lines of the log below them."""
     lines = str(condition.get("message") or "").splitlines()
     heading = lines.index(LOG_HEADING) if LOG_HEADING in lines else len(lines)
-    return one_line(" ".join(lines[:heading])), tuple(one_line(line) for line in lines[heading + 1 :])
+    return one_line(" ".join(lines[:heading])), tuple(map(log_line, lines[heading + 1 :]))
 
 
 def deletion(snapshot: Snapshot) -> Iterator[Cause]:

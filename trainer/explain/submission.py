@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.explain.cause import Cause, Explanation, Subject, Unread, Verdict, describe, kubectl, one_line
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.explain.cause import Cause, Explanation, Subject, Unread, Verdict, describe, kubectl, one_line, trainer
 from trainer.explain.node_room import capacity_of, misfits
 from trainer.explain.remedies import refusal_of
 from trainer.kube.objects import name_of
@@ -88,6 +89,8 @@ def _missing(there: Inventory) -> Iterator[Cause]:
     for about, path in there.missing:
         message = f"{about} does not exist, which {path} names"
         command = kubectl("get", about.kind.lower(), namespace=about.namespace)
+        if about.kind in {TRAINING_RUNTIMES.kind, CLUSTER_TRAINING_RUNTIMES.kind}:
+            command = trainer("runtimes", namespace=about.namespace)
         yield Cause("Missing", about, message, "create it, or name one that exists", command, fields=(path,))
 
 

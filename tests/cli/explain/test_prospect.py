@@ -100,7 +100,12 @@ def test_nothing_would_hold_it(blueprint: FakeClient, cluster: None, tmp_path: P
             id="gpus",
         ),
         pytest.param({"trainer": {"env": [SECRET]}}, 3, "Missing: Secret credentials does not exist", id="secret"),
-        pytest.param({"runtimeRef": {"name": "none"}}, 3, "there is no ClusterTrainingRuntime none", id="runtime"),
+        pytest.param(
+            {"runtimeRef": {"name": "none"}},
+            3,
+            "Missing: ClusterTrainingRuntime none does not exist, which spec.runtimeRef names",
+            id="runtime",
+        ),
         pytest.param(
             {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "nodeSelector": {"gpu": "h100"}}]},
             3,
@@ -116,6 +121,16 @@ def test_what_would_hold_it(
     found, said = explain("-f", write(tmp_path, job(**spec)))
     assert found == code
     assert words in said.splitlines()[0]
+
+
+def test_a_missing_runtime(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
+    """The command lists those that there are."""
+    said = explain("-f", write(tmp_path, job(runtimeRef={"name": "none", "kind": "TrainingRuntime"})), "-o", "json")[1]
+    (cause,) = json.loads(said)["causes"]
+    assert (cause["remedy"], cause["command"]) == (
+        "create it, or name one that exists",
+        "trainer runtimes -n default",
+    )
 
 
 def test_a_quota(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:

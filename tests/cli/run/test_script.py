@@ -94,6 +94,7 @@ def test_suspend() -> None:
         pytest.param(".", ". is a folder: name the script in it", id="a folder"),
         pytest.param("job.yaml", "trainer run -f job.yaml submits the TrainJobs in it", id="a file of TrainJobs"),
         pytest.param("README", "must end in .py", id="no Python"),
+        pytest.param("binary.py", "binary.py is no Python script: it has zero bytes", id="binary"),
         pytest.param("train.py -f job.yaml", "--file: must not be given together with a script", id="both"),
         pytest.param("-f job.yaml --nodes 2", "--nodes: is for scripts", id="option of scripts"),
         pytest.param("-f job.yaml --procs 2", "--procs: is for scripts", id="option of another name"),
@@ -118,6 +119,7 @@ def test_bad_input(served: FakeClient, arguments: str, problem: str) -> None:
     for name in ("README", "job.yaml", "ignored.py"):
         Path(name).write_text("")
     Path("both.py").write_text("import jax, torch")
+    Path("binary.py").write_bytes(b"\x7fELF\0\0")
     Path(".trainerignore").write_text("/ignored.py")
 
     result = run(f"{arguments} --no-follow")

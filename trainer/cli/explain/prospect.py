@@ -62,6 +62,7 @@ class Prospect:
     """The other objects of the file, which count as present."""
     _unread: dict[str, Unread] = field(default_factory=dict, init=False)
     _refusals: list[DryRunRefusal] = field(default_factory=list, init=False)
+    _missing: list[tuple[Subject, str]] = field(default_factory=list, init=False)
 
     @property
     def namespace(self) -> str:
@@ -80,7 +81,8 @@ class Prospect:
         components = () if self._refusals else await self._build()
         plans = [plan for each in components if each.resource == JOBSETS for plan in _plans(each.object)]
         if not plans:
-            return check_submission(self.namespace, (), Inventory(refusals=self._refusals, unread=self._left()))
+            known = Inventory(refusals=self._refusals, missing=self._missing, unread=self._left())
+            return check_submission(self.namespace, (), known)
         of_file = (each for each in self.others if namespace_of(each.obj) == self.namespace)
         given = {*_made(components), *((each.resource, name_of(each.obj)) for each in of_file)}
         accounts = [f'serviceaccount "{name}" not found' for resource, name in given if resource == SERVICE_ACCOUNTS]
@@ -149,8 +151,7 @@ class Prospect:
             stored = await self._get(self.cluster.served.resource(resource), key)
             if stored is None:
                 if resource.plural not in self._unread:
-                    message = f"there is no {resource.kind} {key.name} (spec.runtimeRef); trainer runtimes lists them"
-                    self._refusals.append(DryRunRefusal(Subject(resource.kind, key.name, key.namespace), message))
+                    self._missing.append((Subject(resource.kind, key.name, key.namespace), "spec.runtimeRef"))
                 return ()
             documents.append(Document(resource, stored))
         workspace = await anyio.to_thread.run_sync(Workspace, documents)  # reads the shipped runtimes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from trainer.cli.options import cluster_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ class CommandOptions:
     @classmethod
     def of(cls, kubeconfig: Path | None, context: str | None, connected: ConnectionOptions) -> CommandOptions:
         """The cluster that the options of a user lead to; kubectl does not know that of `trainer up`."""
-        return cls(_options(connected.kubeconfig, context), _options(kubeconfig, context))
+        return cls(cluster_options(connected.kubeconfig, context), cluster_options(kubeconfig, context))
 
     def with_options(self, answer: Explanation) -> Explanation:
         """The answer with these options in its remedies and commands."""
@@ -46,8 +47,3 @@ class CommandOptions:
 
     def _command(self, command: str) -> str:
         return command + (self.kubectl if command.startswith("kubectl ") else self.trainer)
-
-
-def _options(kubeconfig: Path | None, context: str | None) -> str:
-    given = {"--kubeconfig": kubeconfig, "--context": context}
-    return "".join(f" {name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.labels import ANCESTOR_LABEL
@@ -19,6 +20,7 @@ from trainer.cli.jobs.find import list_served
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
+from trainer.framework.runtimes.runtimes import alternatives
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
 
@@ -176,8 +178,10 @@ def choose_runtime(
     if name is not None:
         named = next((each for each in runtimes if each.name == name), None)
         if named is None:
+            similar = alternatives(name, map(attrgetter("name"), runtimes)).similar
+            meant = f"did you mean {similar}? There are " if similar else ""
             raise BadInputError(
-                f"--runtime: namespace {namespace} has no runtime {printable(name)}: {_choices(runtimes)}"
+                f"--runtime: namespace {namespace} has no runtime {printable(name)}: {meant}{_choices(runtimes)}"
             )
         return named
     wanted = (framework, _GENERAL.get(framework))

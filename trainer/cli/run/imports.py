@@ -28,6 +28,8 @@ class Imports:
     """Modules and packages beside the script: files and folders."""
     syntax_error: str = ""
     """Why the script itself could not be parsed; then its imports are guessed line by line."""
+    is_binary: bool = False
+    """Whether the script has zero bytes, with which no Python reads it."""
 
 
 def imports_of(script: Path) -> Imports:
@@ -37,7 +39,9 @@ def imports_of(script: Path) -> Imports:
         OSError: the script cannot be read.
     """
     found = Imports()
-    names, found.syntax_error = _names(script.read_bytes()[:_LONGEST])
+    source = script.read_bytes()[:_LONGEST]
+    names, found.syntax_error = _names(source)
+    found.is_binary = b"\0" in source
     waiting, directory = list(names), script.parent
     seen: set[str] = set()
     while waiting:
@@ -70,7 +74,7 @@ def _names(source: bytes) -> tuple[set[str], str]:
             warnings.simplefilter("ignore")  # of invalid escapes and the like
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
+        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) and error.lineno else str(error)
         return {name.decode().partition(".")[0] for name in _IMPORT.findall(source)}, line or type(error).__name__
     return set(_imported(tree)), ""
 

@@ -11,7 +11,7 @@ from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import check_version, read_documents
 from trainer.cli.errors import BadInputError, ExitCode
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import follow_jobs
 from trainer.cli.run.options import (  # noqa: TC001 - typer reads annotations
@@ -129,7 +129,9 @@ def run(
         else _sender_of_file(file, options, namespace, prints=dry_run or print_as is not None)
     )
     is_followed = follow and not (suspend or dry_run or print_as)
-    raise typer.Exit(_run(current_cluster(kubeconfig, context), send, timeout, is_followed=is_followed))
+    connection = current_cluster(kubeconfig, context)
+    target = cluster_options(kubeconfig, context)
+    raise typer.Exit(_run(connection, send, timeout, target, is_followed=is_followed))
 
 
 _OPTION_NAMES = {"resources": "resource", "processes": "procs"}
@@ -186,6 +188,7 @@ def _run(
     connection: ConnectionOptions,
     send: Callable[[ConnectedCluster], Awaitable[list[Object]]],
     timeout: float | None,
+    target: str,
     *,
     is_followed: bool,
 ) -> int:
@@ -199,6 +202,9 @@ def _run(
         outcomes: Mapping[ObjectKey, JobOutcome] = {}
         async with move_on_after(clock, timeout) as scope:
             outcomes = await follow_on_screen(cluster.client, submitted, clock)
+        for key, outcome in outcomes.items():
+            if outcome.state is not None and not outcome.is_complete:
+                note(f"trainer explain {key.name} -n {key.namespace}{target} says what to do")
         return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
 
     code = run_on(connection, submit_and_follow, log_level="warning")

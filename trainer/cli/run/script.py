@@ -167,6 +167,8 @@ def _code(options: ScriptOptions) -> _Code:
     script = Path(options.script)
     _check_script(script)
     imports = _imports(script)
+    if imports.is_binary:
+        raise BadInputError(f"{script} is no Python script: it has zero bytes, so that it is no text")
     if imports.syntax_error:
         note(f"{script} cannot be parsed here ({printable(imports.syntax_error)}): it may fail", kind="warning")
     folder = script.parent.resolve() if options.folder is None else options.folder.resolve()
