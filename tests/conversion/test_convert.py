@@ -345,6 +345,46 @@ def test_names_of_containers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        pytest.param("torch-sidecar", "RANK", id="nodes"),
+        pytest.param("xgb-workers", "RANK", id="xgboost"),
+        pytest.param("mpi-v1-main", "NVIDIA_VISIBLE_DEVICES", id="launcher"),
+        pytest.param("mpi-v2beta1-workers", "K_MPI_JOB_ROLE", id="roles-of-mpi"),
+    ],
+)
+def test_variables_that_had_no_effect(name: str, variable: str) -> None:
+    """A variable that the operator overwrote is named, in whichever container it is."""
+    job = copy.deepcopy(JOBS[name])
+    (field,) = (each for each in job["spec"] if each.endswith("ReplicaSpecs"))
+    role, replicas = next(iter(job["spec"][field].items()))
+    for each in job["spec"][field].values():
+        for container in each["template"]["spec"]["containers"]:
+            container["env"] = [{"name": variable, "value": "mine"}]
+    kind = kind_of(job)
+    assert kind is not None
+    result = convert(job, kind)
+
+    path = f"spec.{field}[{role}].template.spec.containers"
+    names = [container["name"] for container in replicas["template"]["spec"]["containers"]]
+    assert {f"{path}[{each}].env[0]" for each in names} <= set(fields(result))
+    assert "mine" not in str(result.train_job)
+    launcher_alone = variable == "NVIDIA_VISIBLE_DEVICES"
+    assert launcher_alone or "mine" not in str(result.runtime)
+
+
+def test_commands() -> None:
+    """A command of one word with spaces is the name of a file, which a TrainJob would split."""
+    job = copy.deepcopy(JOBS["torch-master"])
+    (container,) = job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"]
+    container["command"] = ["/my programs/train"]
+    kind = kind_of(job)
+    assert kind is not None
+
+    assert convert(job, kind).train_job["spec"]["trainer"]["command"] == ["'/my programs/train'"]
+
+
+@pytest.mark.parametrize(
     ("name", "runtime", "overrides"),
     [
         pytest.param("torch-shipped", "torch-distributed", 0, id="equal"),

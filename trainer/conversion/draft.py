@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NODE: Final = "node"
 """Name of the replicated Job whose pods are the nodes."""
 
+_TRAINER_FIELDS: Final = {"command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}
+"""Members of the container that trains which the TrainJob states, and their names there."""
+
 
 @dataclass(slots=True)
 class Draft:
@@ -118,19 +121,25 @@ def draft_nodes(
     """
     role = source.roles[0]
     additions = list(variables)
-    names = {variable["name"] for variable in additions} - {TRAINJOB_NAME}
-    pods = pods_of(source, role, losses, reserved | names, keeps_port=keeps_port)
+    names = {variable["name"] for variable in additions}
+    beside = list(sidecar_variables)
+    pods = pods_of(
+        source,
+        role,
+        losses,
+        reserved | names,
+        reserved_beside={variable["name"] for variable in beside},
+        keeps_port=keeps_port,
+    )
     set_env(pods.main, additions)
     for sidecar in pods.sidecars:
-        set_env(sidecar, sidecar_variables)
+        set_env(sidecar, beside)
     job_spec = restart_fields(source, role, pods, losses)
     if ends_with_first and source.pods > 1:
         job_spec["successPolicy"] = {"rules": [{"succeededIndexes": "0"}]}
     check_backoff_limit(source, 1, losses)
     trainer = {"numNodes": source.pods, "image": pods.main["image"]}
-    for name, member in (("command",) * 2, ("args",) * 2, ("env",) * 2, ("resources", "resourcesPerNode")):
-        if pods.main.get(name):
-            trainer[member] = pods.main.pop(name)
+    trainer |= {member: pods.main.pop(name) for name, member in _TRAINER_FIELDS.items() if pods.main.get(name)}
     return Draft(framework, [replicated_job(NODE, pods, job_spec, is_trainer=True)], ml_policy, trainer)
 
 
@@ -159,8 +168,8 @@ def draft_parted(
     jobs = []
     for role in parted.roles:
         additions = [name_variable(), *variables(role, parted), UNBUFFERED]
-        names = {variable["name"] for variable in additions} - {TRAINJOB_NAME}
-        pods = pods_of(source, role, losses, names, keeps_port=True)
+        names = {variable["name"] for variable in additions}
+        pods = pods_of(source, role, losses, names, reserved_beside=names, keeps_port=True)
         for container in pods.template["spec"]["containers"]:
             set_env(container, additions)
         is_first = parted.is_first(role)

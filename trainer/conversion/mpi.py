@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Final
 from trainer.api.kubeflow_v1.kinds import MPIJob, MPIJobV2beta1, MPIJobV2beta1Spec
 from trainer.api.losses import Losses
 from trainer.conversion.draft import NODE, Draft, replicated_job
-from trainer.conversion.pods import pods_of, set_env
+from trainer.conversion.pods import main_container, pods_of, set_env
 from trainer.conversion.restarts import check_backoff_limit, restart_fields
 from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trainer.api.kubeflow_v1.kinds import MPIJobSpec
     from trainer.conversion.pods import Pods
     from trainer.conversion.source import Role, Source
@@ -103,9 +101,9 @@ def _policy(source: Source, losses: Losses) -> Object:
 
 
 def _node(source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Object:
-    pods = pods_of(source, role, losses, reserved)
+    variables = [{"name": _ROLE, "value": "worker"}] if isinstance(source.job, MPIJobV2beta1) else []
+    pods = _pods_with(variables, source, role, losses, reserved)
     if isinstance(source.job, MPIJobV2beta1):
-        _set_everywhere(pods, [{"name": _ROLE, "value": "worker"}])
         if not pods.main.get("command") and not pods.main.get("args"):
             pods.main["command"] = ["/usr/sbin/sshd", "-De"]
     else:
@@ -131,19 +129,25 @@ def _serve_ssh(pods: Pods, role: Role, losses: Losses) -> None:
 
 
 def _launcher(source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Object:
-    pods = pods_of(source, role, losses, reserved)
+    is_v2beta1 = isinstance(source.job, MPIJobV2beta1)
+    container = main_container(source, role.template["spec"]["containers"])
+    variables: list[Object] = [{"name": _ROLE, "value": "launcher"}] if is_v2beta1 else []
+    if not is_v2beta1 and not any("gpu" in name for name in mapping_at(container, "resources", "limits")):
+        variables += _NO_GPU
+    pods = _pods_with(variables, source, role, losses, reserved)
     fields = restart_fields(source, role, pods, losses)
-    if isinstance(source.job, MPIJobV2beta1):
-        _set_everywhere(pods, [{"name": _ROLE, "value": "launcher"}])
+    if is_v2beta1:
         limit = source.run_policy.backoff_limit if source.run_policy else None
         fields["backoffLimit"] = _LAUNCHER_BACKOFF_LIMIT if limit is None else limit
     else:
         check_backoff_limit(source, 1, losses)
-        if not any("gpu" in name for name in mapping_at(pods.main, "resources", "limits")):
-            _set_everywhere(pods, _NO_GPU)
     return replicated_job(_LAUNCHER, pods, fields)
 
 
-def _set_everywhere(pods: Pods, variables: Iterable[Object]) -> None:
+def _pods_with(variables: list[Object], source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Pods:
+    """The pods of a role with variables that all their containers get."""
+    names = {variable["name"] for variable in variables}
+    pods = pods_of(source, role, losses, reserved | names, reserved_beside=names)
     for container in pods.template["spec"]["containers"]:
         set_env(container, variables)
+    return pods

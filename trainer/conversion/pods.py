@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME
+from trainer.api.v1alpha1.decode import with_literal_command
 from trainer.kube.objects import mapping_at, objects_in
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ TRAINJOB_NAME: Final = "TRAINJOB_NAME"
 UNBUFFERED: Final[Object] = {"name": "PYTHONUNBUFFERED", "value": "1"}
 """Makes Python write what it prints at once."""
 
+_CONTAINERS: Final = ("containers", "initContainers")
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
@@ -57,7 +59,13 @@ class Pods:
 
 
 def pods_of(
-    source: Source, role: Role, losses: Losses, reserved: AbstractSet[str] = frozenset(), *, keeps_port: bool = False
+    source: Source,
+    role: Role,
+    losses: Losses,
+    reserved: AbstractSet[str] = frozenset(),
+    *,
+    reserved_beside: AbstractSet[str] = frozenset(),
+    keeps_port: bool = False,
 ) -> Pods:
     """The template of a role, without what JobSet or a plugin sets.
 
@@ -66,6 +74,7 @@ def pods_of(
         role: of the job.
         losses: what is lost is added to it.
         reserved: variables of the container that trains whose values count for nothing, since they are set by others.
+        reserved_beside: likewise, of the other containers.
         keeps_port: whether pods meet at the port that the job declares.
     """
     template, path = copy.deepcopy(role.template), f"{role.path}.template"
@@ -74,11 +83,15 @@ def pods_of(
         if not template["metadata"]:
             del template["metadata"]
     spec = template["spec"]
+    for kind in _CONTAINERS:
+        if kind in spec:
+            spec[kind] = [with_literal_command(container) for container in spec[kind]]
     _drop_pod_fields(spec, role, losses)
     main = main_container(source, spec["containers"])
     if not keeps_port:
         _drop_port(main, source, role, losses)
-    _drop_variables(main, reserved, role, losses)
+    for container in spec["containers"]:
+        _drop_variables(container, reserved if container is main else reserved_beside, role, losses)
     _rename(template, main, role, losses)
     return Pods(template, main)
 
@@ -132,20 +145,20 @@ def _drop_port(main: Object, source: Source, role: Role, losses: Losses) -> None
         main.pop("ports", None)
 
 
-def _drop_variables(main: Object, reserved: AbstractSet[str], role: Role, losses: Losses) -> None:
+def _drop_variables(container: Object, reserved: AbstractSet[str], role: Role, losses: Losses) -> None:
     kept = []
-    for index, variable in enumerate(main.get("env") or []):
+    for index, variable in enumerate(container.get("env") or []):
         if variable["name"] not in reserved:
             kept.append(variable)
             continue
         if variable == UNBUFFERED:
             continue
         rule = f"is left out: every pod gets its own {variable['name']}; remove it"
-        losses.add(f"{role.containers_path}[{main['name']}].env[{index}]", rule)
+        losses.add(f"{role.containers_path}[{container['name']}].env[{index}]", rule)
     if kept:
-        main["env"] = kept
+        container["env"] = kept
     else:
-        main.pop("env", None)
+        container.pop("env", None)
 
 
 def _rename(template: Object, main: Object, role: Role, losses: Losses) -> None:
@@ -171,7 +184,7 @@ def _rename(template: Object, main: Object, role: Role, losses: Losses) -> None:
 def _resource_references(value: Any) -> Iterator[Object]:
     """What names a container in variables and in volumes of the downward API."""
     spec = mapping_at(value)
-    for kind in ("containers", "initContainers"):
+    for kind in _CONTAINERS:
         for container in objects_in(spec.get(kind)):
             for variable in objects_in(container.get("env")):
                 yield mapping_at(variable, "valueFrom", "resourceFieldRef")

@@ -90,6 +90,11 @@ def test_other_kinds(obj: Any) -> None:
             "spec.pytorchReplicaSpecs[Worker].replicas: Invalid value: 0: must be at least 1",
             id="no-worker",
         ),
+        pytest.param(
+            job({"Worker": {"template": POD, "replicas": 2**31 - 1}}),
+            "spec.pytorchReplicaSpecs: Invalid value: 2147483647: must have at most 100000 replicas",
+            id="too-many-pods",
+        ),
         pytest.param(job(name="1st"), 'metadata.name: Invalid value: "1st"', id="name"),
         pytest.param(job(name="a" * 64), "metadata.name: Invalid value", id="long-name"),
         pytest.param(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.policies import ReplicaSpec
 
 _LONGEST_NAME: Final = 63
+_MOST_PODS: Final = 100_000
+"""Of a job, which is the most that Kubernetes runs of one Job."""
 _REQUIRED: Final = {"XGBoostJob": "Master", "JAXJob": "Worker", "MPIJob": "Launcher"}
 """The role that jobs of a kind must have."""
 _SINGLE: Final = {
@@ -66,6 +68,9 @@ def _check_roles(roles: dict[str, ReplicaSpec], kind: JobKind, path: str) -> Ite
     for role in _POPULATED.get(kind.resource.kind, ()):
         if role in known and known[role].replicas == 0:
             yield invalid(f"{path}[{role}].replicas", 0, "must be at least 1")
+    pods = sum(1 if replica.replicas is None else replica.replicas for replica in known.values())
+    if pods > _MOST_PODS:
+        yield invalid(path, pods, f"must have at most {_MOST_PODS} replicas of all roles together")
     single = [role for role in _SINGLE.get(kind.resource.kind, ()) if role in known]
     for role in single:
         if known[role].replicas not in {None, 1}:

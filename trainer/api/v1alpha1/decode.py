@@ -109,7 +109,7 @@ def _train_job_spec(spec: Object, losses: Losses) -> Object:
         decoded["managedBy"] = TRAIN_JOB_CONTROLLER
     trainer = spec.get("trainer")
     if isinstance(trainer, dict):
-        decoded["trainer"] = _with_literal_command(trainer)
+        decoded["trainer"] = with_literal_command(trainer)
     initializer = mapping_at(spec, "initializer")
     if "dataset" in initializer:
         decoded["datasetConfig"] = _storage(initializer["dataset"])
@@ -120,7 +120,7 @@ def _train_job_spec(spec: Object, losses: Losses) -> Object:
     return decoded | ({"podSpecOverrides": overrides} if overrides else {})
 
 
-def _with_literal_command(container: Object) -> Object:
+def with_literal_command(container: Object) -> Object:
     """A command of one item with spaces is the name of a file in v1alpha1; the model would split it into words."""
     match container.get("command"):
         case [str(item)] if re.search(r"\s", item):
@@ -199,7 +199,7 @@ def _replicated_job(job: Any, path: str, losses: Losses) -> Any:
     pod_template = mapping_at(template, "spec", "template")
     pod_spec = mapping_at(pod_template, "spec")
     literal = {
-        kind: [_with_literal_command(each) if isinstance(each, dict) else each for each in pod_spec[kind]]
+        kind: [with_literal_command(each) if isinstance(each, dict) else each for each in pod_spec[kind]]
         for kind in ("containers", "initContainers")
         if isinstance(pod_spec.get(kind), list)
     }
