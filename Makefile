@@ -1,6 +1,7 @@
 # make demo                      train examples/jax-digits on this machine, no Kubernetes needed
 # make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
 # make demo EXAMPLE=fine-tune-tiny   fetch data and model, fine-tune with LoRA, export
+# make dashboard                 a dev cluster with three trainings, and the page that shows them; Ctrl-C ends all of it
 # make test                      all tests          make e2e     real processes, real kubectl, real training
 # make e2e KUBECONFIG=FILE       the same on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
@@ -25,7 +26,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: demo dashboard example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -34,6 +35,16 @@ demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
 example-exists:
 	@test -f examples/$(EXAMPLE)/train.py || \
 	  { echo "error: EXAMPLE=$(EXAMPLE): there is no example of this name that runs on this machine; choose one of:" $$(cd examples && ls */train.py | xargs dirname) >&2; exit 2; }
+
+# In a state directory of its own, so that it leaves the cluster of `trainer up` alone. The shell has to outlive Ctrl-C,
+# which the terminal sends to all of them, to end what runs in the background.
+SHOWN := jax-digits keras-digits xgboost-digits
+dashboard: $(foreach example,$(SHOWN),$(VENV)/.demo-$(word 1,$(subst -, ,$(example))))
+	@set -e; export XDG_STATE_HOME=$$(mktemp -d); unset KUBECONFIG; \
+	trap '$(BIN)/trainer down --delete; rm -rf "$$XDG_STATE_HOME"' EXIT; trap 'exit 0' INT TERM; \
+	$(BIN)/trainer up; \
+	for example in $(SHOWN); do $(BIN)/trainer run --no-follow -f examples/$$example/trainjob.yaml; done; \
+	$(BIN)/trainer dashboard
 
 # Three workers keep two cores busy: many tests wait for processes that they have started.
 test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite

@@ -17,3 +17,16 @@ def test_the_demo_shows_what_it_installs() -> None:
     (install,) = (line for line in done.stdout.splitlines() if "pip install" in line)
     assert "examples-jax" in install
     assert "--quiet" not in install
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_the_dashboard_installs_what_its_examples_need() -> None:
+    """The frameworks of the trainings that it shows are there, and each training is one of the examples."""
+    command = ["make", "--dry-run", "--always-make", "dashboard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    (loop,) = (line for line in done.stdout.splitlines() if line.strip().startswith("for example in "))
+    shown = loop.partition(" in ")[2].partition(";")[0].split()
+    assert len(shown) == 3
+    for example in shown:
+        assert (ROOT / "examples" / example / "trainjob.yaml").is_file()
+        assert f"examples-{example.partition('-')[0]}]" in done.stdout
