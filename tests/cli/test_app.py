@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import trainer
 from trainer.api.crds import crds
+from trainer.api.kubeflow_v1.definitions import served_definitions
 from trainer.cli.app import app
 from trainer.cli.operate.install import crds as print_crds
 from trainer.cli.processes.background import StateDirectory
@@ -146,6 +147,13 @@ def test_crds(version: Version) -> None:
 
     assert result.exit_code == 0
     assert list(yaml.load_all(result.stdout, yaml.CSafeLoader)) == crds(version)
+
+
+def test_crds_of_v1_jobs() -> None:
+    """Those of PyTorchJob and JAXJob are printed in place of ours."""
+    result = CliRunner().invoke(app, "crds --v1-jobs")
+
+    assert list(yaml.load_all(result.stdout, yaml.CSafeLoader)) == served_definitions()
 
 
 def test_crds_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.status import FURTHER_CONDITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from trainer.api.model import ApiModel
     from trainer.api.v1alpha1.discovery import Version
@@ -75,23 +75,28 @@ def crds(version: Version = "v2alpha1") -> list[Object]:
 
 
 def _v2alpha1() -> list[Object]:
-    train_job = _crd(TRAIN_JOBS, TrainJob, "tj", _TRAIN_JOB_COLUMNS)
+    train_job = definition_of(TRAIN_JOBS, TrainJob, _TRAIN_JOB_COLUMNS, short_name="tj")
     version: dict[str, Any] = train_job["spec"]["versions"][0]
     version["subresources"] = {"status": {}, "scale": _TRAIN_JOB_SCALE}
     version["schema"]["openAPIV3Schema"][rules.RULES] = rules.train_job_rules()
     return [
         train_job,
-        _crd(TRAINING_RUNTIMES, TrainingRuntime, "trt", _RUNTIME_COLUMNS),
-        _crd(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, "ctrt", _RUNTIME_COLUMNS),
+        definition_of(TRAINING_RUNTIMES, TrainingRuntime, _RUNTIME_COLUMNS, short_name="trt"),
+        definition_of(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, _RUNTIME_COLUMNS, short_name="ctrt"),
     ]
 
 
 def _v1alpha1() -> list[Object]:
-    train_job = _crd(SERVED[TRAIN_JOBS], trainjob.TrainJob, "tj", _V1ALPHA1_TRAIN_JOB_COLUMNS)
+    train_job = definition_of(SERVED[TRAIN_JOBS], trainjob.TrainJob, _V1ALPHA1_TRAIN_JOB_COLUMNS, short_name="tj")
     train_job["spec"]["versions"][0]["subresources"] = {"status": {}}
     runtimes = [
-        _crd(SERVED[TRAINING_RUNTIMES], trainingruntime.TrainingRuntime, "trt", _RUNTIME_COLUMNS),
-        _crd(SERVED[CLUSTER_TRAINING_RUNTIMES], trainingruntime.ClusterTrainingRuntime, "ctrt", _RUNTIME_COLUMNS),
+        definition_of(SERVED[TRAINING_RUNTIMES], trainingruntime.TrainingRuntime, _RUNTIME_COLUMNS, short_name="trt"),
+        definition_of(
+            SERVED[CLUSTER_TRAINING_RUNTIMES],
+            trainingruntime.ClusterTrainingRuntime,
+            _RUNTIME_COLUMNS,
+            short_name="ctrt",
+        ),
     ]
     for runtime in runtimes:
         spec = runtime["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
@@ -110,7 +115,12 @@ def _v1alpha1() -> list[Object]:
 
 def crds_yaml(version: Version = "v2alpha1") -> str:
     """The CustomResourceDefinitions as one YAML stream, ready for `kubectl apply -f -`."""
-    return "".join(f"---\n{crd_yaml(crd)}" for crd in crds(version))
+    return stream_of(crds(version))
+
+
+def stream_of(definitions: Iterable[Object]) -> str:
+    """CustomResourceDefinitions as one YAML stream."""
+    return "".join(f"---\n{crd_yaml(crd)}" for crd in definitions)
 
 
 def crd_yaml(crd: Object) -> str:
@@ -125,7 +135,17 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
-def _crd(resource: Resource, model: type[ApiModel], short_name: str, columns: Sequence[Object]) -> Object:
+def definition_of(
+    resource: Resource, model: type[ApiModel], columns: Sequence[Object], *, short_name: str = ""
+) -> Object:
+    """The CustomResourceDefinition of a kind with this model, without subresources."""
+    names: Object = {
+        "kind": resource.kind,
+        "listKind": resource.list_kind,
+        "plural": resource.plural,
+        "singular": resource.kind.lower(),
+        "categories": ["kubeflow"],
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -133,14 +153,7 @@ def _crd(resource: Resource, model: type[ApiModel], short_name: str, columns: Se
         "spec": {
             "group": resource.group,
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "names": {
-                "kind": resource.kind,
-                "listKind": resource.list_kind,
-                "plural": resource.plural,
-                "singular": resource.kind.lower(),
-                "shortNames": [short_name],
-                "categories": ["kubeflow"],
-            },
+            "names": names | ({"shortNames": [short_name]} if short_name else {}),
             "versions": [
                 {
                     "name": resource.version,

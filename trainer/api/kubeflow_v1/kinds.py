@@ -298,3 +298,6 @@ KINDS: Final[Mapping[tuple[str, str], JobKind]] = {
     )
 }  # fmt: skip
 """The kinds by apiVersion and kind."""
+
+SERVED_KINDS: Final = tuple(KINDS[each.api_version, each.kind] for each in (PYTORCH_JOBS, JAX_JOBS))
+"""The kinds that a manager can serve: those of which jobs become TrainJobs without being converted by hand."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from trainer.api.builtin_schemas import built_in
 from trainer.api.model import ApiModel, Int32, JsonObject, Time, atomic_list
 
+ConditionType: TypeAlias = Literal["Created", "Running", "Restarting", "Succeeded", "Suspended", "Failed", "Unmanaged"]
+"""Conditions of a job. Unmanaged is none of the operator's: nobody works on the job, and the message says why."""
+
 
 class JobCondition(ApiModel):
     """One aspect of a job's state."""
 
-    type: Literal["Created", "Running", "Restarting", "Succeeded", "Suspended", "Failed"]
+    type: ConditionType
     """Aspect of the state. Running and Restarting exclude each other."""
     status: Literal["True", "False", "Unknown"]
     """Whether the condition holds."""
@@ -31,7 +34,7 @@ class ReplicaStatus(ApiModel):
     """How the pods of one role are doing."""
 
     active: Int32 | None = None
-    """Pods that run or wait."""
+    """Pods that run."""
     succeeded: Int32 | None = None
     """Pods that have ended well."""
     failed: Int32 | None = None

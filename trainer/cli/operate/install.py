@@ -10,8 +10,9 @@ import msgspec
 import typer
 from anyio.to_thread import run_sync
 
-from trainer.api.crds import crds_yaml
+from trainer.api.crds import crds_yaml, stream_of
 from trainer.api.image_reference import check_image
+from trainer.api.kubeflow_v1.definitions import served_definitions
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -42,9 +43,17 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
-def crds(api_version: ApiVersion = "v2alpha1") -> None:
+OfV1Jobs = Annotated[
+    bool,
+    typer.Option(
+        "--v1-jobs", help="Print those of PyTorchJob and JAXJob of kubeflow.org/v1 instead, which config/v1 is for."
+    ),
+]
+
+
+def crds(api_version: ApiVersion = "v2alpha1", v1_jobs: OfV1Jobs = False) -> None:
     """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
-    output().file.write(crds_yaml(api_version))
+    output().file.write(stream_of(served_definitions()) if v1_jobs else crds_yaml(api_version))
 
 
 _TRANSIENT: Final = (
