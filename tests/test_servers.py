@@ -71,7 +71,7 @@ def servers_of(manager: Manager, configuration: Configuration) -> tuple[WebhookS
     """What a manager listens with."""
     admission = AdmissionHandlers(pipeline(), StaticRuntimes(RUNTIMES.values()))
     certificates = certificates_of(manager, configuration, "trainer-system")
-    return add_servers(manager, configuration, admission, certificates)
+    return add_servers(manager, configuration, [admission], certificates)
 
 
 def webhooks_only(*hosts: str, **sections: Object) -> Configuration:

@@ -6,7 +6,7 @@ import os
 import platform
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 from anyio.to_thread import run_sync
@@ -20,6 +20,7 @@ from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
 from trainer.controllers.released_finalizer import register_finalizer_removal
 from trainer.controllers.trainjob import TrainJobController
+from trainer.controllers.v1.serving import serve_jobs
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
@@ -34,6 +35,8 @@ from trainer.framework.startup.discovery import (
 )
 from trainer.kube.clock import SystemClock
 from trainer.kube.election.leader_election import default_identity
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.field_errors import invalid
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.supervisor import Group
@@ -48,12 +51,13 @@ from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.webhooks.handlers import AdmissionHandlers
+from trainer.webhooks.kubeflow_v1 import JobAdmission
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.webhooks.released_policies import priority_classes_of
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from prometheus_client import CollectorRegistry
 
@@ -67,6 +71,9 @@ if TYPE_CHECKING:
     from trainer.kube.manager.runnable_group import Run
     from trainer.kube.metrics import Metrics
     from trainer.kube.serving.certificates import CaBundle, CertificateSource
+
+V1_WEBHOOKS: Final = "validator.kubeflow-v1.trainer.kubeflow.org"
+"""Name of the ValidatingWebhookConfiguration of config/v1."""
 
 log = structlog.get_logger(__name__)
 
@@ -158,7 +165,11 @@ def build_manager(
         )
     else:
         admission = AdmissionHandlers(pipeline, live, metrics=manager.metrics)
-    add_servers(manager, configuration, admission, certificates)
+    admissions: list[Registrar] = [admission]
+    if configuration.controllers.v1.enabled:
+        serve_jobs(manager, only_namespace)
+        admissions.append(JobAdmission(pipeline, manager.api_reader, metrics=manager.metrics))
+    add_servers(manager, configuration, admissions, certificates)
     return manager
 
 
@@ -190,6 +201,9 @@ async def run_manager(
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
     if configuration.ignored:
         log.warning("ignored settings that have no effect here", settings=configuration.ignored)
+    if configuration.controllers.v1.enabled and served.version == "v1alpha1":
+        rule = "needs TrainJobs of v2alpha1, and this cluster serves v1alpha1: set it to false"
+        raise ConfigurationError(str(invalid("controllers.v1.enabled", value=True, detail=rule)))
     log.info("works with", api_version=f"{TRAIN_JOBS.group}/{served.version}")
     manager = build_manager(client, configuration, served=served, plugins=plugins, namespace=namespace, metrics=metrics)
     if version_watch is not None:
@@ -261,10 +275,17 @@ def certificates_of(
     )
 
 
+class Registrar(Protocol):
+    """Has webhooks to serve."""
+
+    def register(self, server: WebhookServer) -> None:
+        """Have the server serve them."""
+
+
 def add_servers(
     manager: Manager,
     configuration: Configuration,
-    admission: AdmissionHandlers,
+    admissions: Sequence[Registrar],
     certificates: FileCertificates | CertificateRotator | None,
 ) -> tuple[WebhookServer | None, MetricsServer | None]:
     """Add the servers of webhooks and metrics that are enabled."""
@@ -273,7 +294,8 @@ def add_servers(
         return None, metrics
     assert certificates is not None
     webhooks = _webhook_server(manager, configuration, certificates)
-    admission.register(webhooks)
+    for admission in admissions:
+        admission.register(webhooks)
     return webhooks, metrics
 
 
@@ -290,10 +312,11 @@ def _webhook_server(
     )
     server = WebhookServer(manager, certificates=certificates, options=options)
     if isinstance(certificates, CertificateRotator):
+        of_v1 = [V1_WEBHOOKS] if configuration.controllers.v1.enabled else []
         CaInjector(
             manager,
             certificates,
-            validating=[webhook.validating_webhook_configuration_name],
+            validating=[webhook.validating_webhook_configuration_name, *of_v1],
             mutating=[webhook.mutating_webhook_configuration_name],
         )
     return server

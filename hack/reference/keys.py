@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PACKAGE = Path(trainer.__file__).parent
 _DEV_CLUSTER_PACKAGE = Path(trainer_devcluster.__file__).parent
 _OURS = "trainer.kubeflow.org/"
+_OF_V1_JOBS = "training.kubeflow.org/"
 _DEV_CLUSTER = "devcluster.trainer/"
 _OTHERS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "scheduling.volcano.sh/")
 _VALIDATION = "trainer.kubeflow.org/webhook-validation"
@@ -39,6 +40,10 @@ def labels_and_annotations() -> str:
         "By these Jobs and pods of a TrainJob are found, for example with "
         "`kubectl get pods -l jobset.sigs.k8s.io/jobset-name=NAME`.",
         _keys(*_OTHERS),
+        "## Of PyTorchJobs and JAXJobs",
+        "Where they are [served](../migrate-from-v1.md#serve-the-v1-kinds), their pods have the labels of the Training "
+        "Operator.",
+        _keys(_OF_V1_JOBS),
         "## Of the dev cluster",
         "Annotations of pods: `runs-for` and `exits-with` where `trainer cluster --fake-pods` runs no processes, "
         "`metric-` also of HorizontalPodAutoscalers. See [devcluster.md](../devcluster.md).",

@@ -51,6 +51,7 @@ def sections() -> SearchStrategy[Object]:
             cacheSyncTimeout=SECONDS,
             gracefulShutdownTimeout=st.integers(-(10**9), 10**9).map("{}ms".format),
         ),
+        controllers=some(v1=some(enabled=st.booleans())),
         clientConnection=some(qps=st.floats(0, 1e6), burst=st.integers(0, 2**31 - 1)),
         tls=some(minVersion=st.sampled_from(["1.2", "1.3"]), nextProtos=st.just(["http/1.1"])),
         progress=some(stallTimeout=SECONDS, historySamples=st.integers(0, 100_000)),

@@ -14,6 +14,7 @@ from trainer.configuration.sections import (
     CertManagementConfiguration,
     ClientConnectionConfiguration,
     ControllerConfiguration,
+    ControllersConfiguration,
     HealthConfiguration,
     LeaderElectionConfiguration,
     LoggingConfiguration,
@@ -63,6 +64,8 @@ class Configuration(ApiModel):
     """How the probes of the kubelet are answered."""
     controller: ControllerConfiguration = Field(default_factory=ControllerConfiguration)
     """How the controllers work."""
+    controllers: ControllersConfiguration = Field(default_factory=ControllersConfiguration)
+    """Which controllers there are beside that of TrainJobs."""
     client_connection: ClientConnectionConfiguration = Field(default_factory=ClientConnectionConfiguration)
     """How many requests the API server gets."""
     tls: TlsConfiguration = Field(default_factory=TlsConfiguration)

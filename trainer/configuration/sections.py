@@ -238,6 +238,21 @@ class ControllerConfiguration(ApiModel):
                 yield not_supported("controller.groupKindConcurrency", name, known)
 
 
+class V1JobsConfiguration(ApiModel):
+    """PyTorchJobs and JAXJobs of kubeflow.org/v1, which become TrainJobs; config/v1 has what this needs."""
+
+    enabled: bool = False
+    """Whether they are served. Defaults to false: without config/v1 the manager may not even read them. On clusters
+    whose TrainJobs are of v1alpha1 the manager does not start with true."""
+
+
+class ControllersConfiguration(ApiModel):
+    """Controllers that are switched on."""
+
+    v1: V1JobsConfiguration = Field(default_factory=V1JobsConfiguration)
+    """PyTorchJobs and JAXJobs of kubeflow.org/v1."""
+
+
 class ClientConnectionConfiguration(ApiModel):
     """A limit on the requests of this manager."""
 

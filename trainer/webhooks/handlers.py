@@ -143,13 +143,13 @@ class AdmissionHandlers:
             return AdmissionResponse.allow()
         obj = placed(request.object, request)
         old = placed(request.old_object, request) if request.old_object is not None else None
-        return _response(await review_train_job(obj, old, self._pipeline, self._runtimes))
+        return response_of(await review_train_job(obj, old, self._pipeline, self._runtimes))
 
     async def validate_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Refuse a runtime on which no TrainJob can be built, and changes of its spec."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        return _response(review_runtime(placed(request.object, request), request.old_object, self._pipeline))
+        return response_of(review_runtime(placed(request.object, request), request.old_object, self._pipeline))
 
 
 def changed(before: Object, after: Object, warnings: tuple[str, ...] = ()) -> AdmissionResponse:
@@ -166,7 +166,8 @@ def placed(obj: Object, request: AdmissionRequest) -> Object:
     return obj | types | {"metadata": metadata}
 
 
-def _response(review: Review) -> AdmissionResponse:
+def response_of(review: Review) -> AdmissionResponse:
+    """The answer to a review: internal errors go before those of the author."""
     warnings = [str(warning) for warning in review.warnings]
     internal = [error for error in review.errors if error.reason == INTERNAL]
     if internal:

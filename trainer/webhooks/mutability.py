@@ -72,7 +72,7 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
     for name in _FIXED_ONCE_CREATED:
         yield from (
             forbidden(path, TRAINER_IMMUTABLE if path in _SIZE else CREATED_IMMUTABLE)
-            for path in _changes(before.get(name), after.get(name), f"spec.{name}")
+            for path in changes(before.get(name), after.get(name), f"spec.{name}")
         )
     former, present = _without_scheduling(before), _without_scheduling(after)
     if former != present:
@@ -148,7 +148,8 @@ def _without_scheduling(spec: Object) -> list[Object]:
     return [override for override in overrides if override.keys() - {"targetJobs"}]
 
 
-def _changes(before: object, after: object, path: str) -> list[str]:
+def changes(before: object, after: object, path: str) -> list[str]:
+    """Paths of what differs, not many more than are reported; `path` where only the order does."""
     if before == after:
         return []
     both = (differences(before, after, path), differences(after, before, path))

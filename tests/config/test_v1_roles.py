@@ -1,0 +1,85 @@
+"""What config/v1 lets the manager do besides, compared with what it does for v1 jobs."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tests.config.kustomized import of_kind, rendered
+from tests.config.test_roles import VERBS, as_texts, grants, role
+from tests.controllers.v1.conftest import Cluster
+from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job
+from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
+from trainer.kube.resource import LEASES, VALIDATING_WEBHOOK_CONFIGURATIONS
+from trainer.kube.testing import StreamingLists
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+ACCOUNT = "trainer-controller-manager-v1"
+OF_ADMISSION = {"get pytorchjobs.kubeflow.org", "get jaxjobs.kubeflow.org"}
+OF_SERVERS = {"patch validatingwebhookconfigurations.admissionregistration.k8s.io"}
+OF_THE_API_SERVER = {"update pytorchjobs/finalizers.kubeflow.org", "update jaxjobs/finalizers.kubeflow.org"}
+
+
+def v1_role() -> Object:
+    """The role."""
+    return role("v1", "ClusterRole", ACCOUNT)
+
+
+async def test_the_role_allows_what_the_manager_does() -> None:
+    """What it does for v1 jobs is allowed, and nothing is that it does not do."""
+    used: set[tuple[str, str, str]] = set()
+    for streaming in (StreamingLists.SERVED, StreamingLists.REFUSED):
+        used |= await requests_of_lives(streaming)
+    allowed, anyway = grants(v1_role()), grants(role("rbac", "ClusterRole"))
+    assert as_texts(used - allowed - anyway) == set()
+    assert as_texts(allowed - used) == OF_ADMISSION | OF_SERVERS | OF_THE_API_SERVER
+
+
+async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of all requests for jobs that meet whatever jobs meet."""
+    cluster = Cluster()
+    cluster.client.faults.streaming_lists = streaming
+    async with cluster.managed():
+        for job, resource in ((elastic_job(), PYTORCH_JOBS), (jax_job(name="jax"), JAX_JOBS)):
+            policy = {"ttlSecondsAfterFinished": 1, "cleanPodPolicy": "All"}
+            await cluster.put(job | {"spec": job["spec"] | {"runPolicy": policy}})
+            await cluster.run_pods()
+            if resource == PYTORCH_JOBS:
+                worker = cluster.only(resource)["spec"]["pytorchReplicaSpecs"]["Worker"]
+                await cluster.change(resource, pytorchReplicaSpecs={"Worker": worker | {"replicas": 3}})
+            await cluster.end("Completed")
+            await cluster.pass_time(5)
+            cluster.forget_workloads()
+        await cluster.put(pytorch_job(name="suspended"))
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
+    found = set()
+    for request in cluster.client.requests:
+        if request.verb == "update":  # the user's
+            continue
+        subresource = request.subresource and f"/{request.subresource}"
+        making = {"create"} if request.verb == "apply" and not subresource else set()
+        verbs = VERBS.get(request.verb, {request.verb}) | making
+        found |= set(product([request.resource.group], [f"{request.resource.plural}{subresource}"], verbs))
+    return found
+
+
+def test_nothing_is_granted_wholesale() -> None:
+    """Leases and webhook configurations are named; pods get labels, and can neither be made nor deleted."""
+    rules = v1_role()["rules"]
+    for resource in (LEASES, VALIDATING_WEBHOOK_CONFIGURATIONS):
+        found = [rule for rule in rules if resource.plural in rule["resources"]]
+        assert found
+        assert all(rule.get("resourceNames") for rule in found)
+        changed = [name for rule in found if "patch" in rule["verbs"] for name in rule["resourceNames"]]
+        assert [name for name in changed if not name.endswith(".trainer.kubeflow.org")] == []
+    assert [rule["verbs"] for rule in rules if "pods" in rule["resources"]] == [["patch"]]
+    assert not [rule for rule in rules if "*" in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]]
+
+
+def test_the_default_installation_has_no_right_for_them() -> None:
+    """Nothing of config/default knows the kinds."""
+    texts = [str(obj) for obj in of_kind(rendered("default"), "ClusterRole", "Role")]
+    assert texts
+    assert not [text for text in texts if "jaxjobs" in text or "pytorchjobs" in text]

@@ -1,0 +1,282 @@
+"""PyTorchJobs and JAXJobs become TrainJobs, and their status follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job, replica
+from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
+from trainer.api.trainingruntime import TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import is_controlled_by, labels_of
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from tests.controllers.v1.conftest import Cluster
+    from trainer.kube.objects import Object
+
+LEASE = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "1ca428e5.training-operator.kubeflow.org", "namespace": "kubeflow"},
+    "spec": {"holderIdentity": "operator", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"},
+}
+WEBHOOKS = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "validator.training-operator.kubeflow.org"},
+    "webhooks": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("job", "resource", "policy"),
+    [
+        pytest.param(pytorch_job(), PYTORCH_JOBS, "torch", id="PyTorchJob"),
+        pytest.param(jax_job(), JAX_JOBS, "jax", id="JAXJob"),
+    ],
+)
+async def test_from_submission_to_success(cluster: Cluster, job: Object, resource: Any, policy: str) -> None:
+    """A job has a TrainJob and a runtime of its own, which it owns, and conditions as they come."""
+    async with cluster.managed():
+        await cluster.put(job)
+        owner, train_job, runtime = (cluster.only(each) for each in (resource, TRAIN_JOBS, TRAINING_RUNTIMES))
+        assert is_controlled_by(train_job, owner)
+        assert is_controlled_by(runtime, owner)
+        assert policy in runtime["spec"]["mlPolicy"]
+        assert train_job["spec"]["runtimeRef"]["name"] == "job"
+        assert cluster.conditions(resource) == ["Created"]
+        await cluster.run_pods()
+        assert cluster.conditions(resource) == ["Created", "Running"]
+        await cluster.end("Completed")
+        assert cluster.conditions(resource) == ["Created", "!Running", "Succeeded"]
+        assert cluster.only(resource)["status"]["completionTime"]
+        cluster.client.requests.clear()
+        await cluster.put(cluster.only(resource))
+        assert cluster.writes == []
+
+
+async def test_failure(cluster: Cluster) -> None:
+    """A failed TrainJob is a failed job."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        await cluster.run_pods()
+        await cluster.end("Failed", message="jobset failed")
+        assert cluster.conditions() == ["Created", "!Running", "Failed"]
+        assert "jobset failed" in cluster.only(PYTORCH_JOBS)["status"]["conditions"][-1]["message"]
+
+
+async def test_labels_of_pods(cluster: Cluster) -> None:
+    """Pods have the labels of their role from the template, and get those of their index."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        template = cluster.only(JOBSETS)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+        assert template["metadata"]["labels"]["training.kubeflow.org/job-name"] == "job"
+        await cluster.run_pods(count=3)
+        seats = [
+            tuple(
+                labels_of(pod).get(f"training.kubeflow.org/{name}")
+                for name in ("replica-type", "replica-index", "job-role")
+            )
+            for pod in cluster.client.objects(PODS)
+        ]
+        assert seats == [("master", "0", "master"), ("worker", "0", None), ("worker", "1", None)]
+
+
+async def test_labels_without_a_master(cluster: Cluster) -> None:
+    """The first worker leads, whose log the SDK reads."""
+    async with cluster.managed():
+        await cluster.put(jax_job())
+        await cluster.run_pods(count=2)
+        roles = [labels_of(pod).get("training.kubeflow.org/job-role") for pod in cluster.client.objects(PODS)]
+        assert roles == ["master", None]
+
+
+async def test_scaling(cluster: Cluster) -> None:
+    """A new number of workers is that of the nodes of the TrainJob."""
+    async with cluster.managed():
+        await cluster.put(elastic_job(2))
+        assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 2
+        worker = cluster.only(PYTORCH_JOBS)["spec"]["pytorchReplicaSpecs"]["Worker"]
+        await cluster.change(PYTORCH_JOBS, pytorchReplicaSpecs={"Worker": worker | {"replicas": 3}})
+        assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 3
+
+
+async def test_autoscaler(cluster: Cluster) -> None:
+    """An elastic job with metrics has an autoscaler of its own, and its TrainJob has none."""
+    async with cluster.managed():
+        await cluster.put(elastic_job(2, metrics=True))
+        autoscaler = cluster.only(HORIZONTAL_POD_AUTOSCALERS)
+        assert autoscaler["spec"]["scaleTargetRef"]["kind"] == "PyTorchJob"
+        assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 4)
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+
+
+async def test_suspension(cluster: Cluster) -> None:
+    """A suspended job has no TrainJob; resumed, it has one of what it says by then."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job(suspend=True))
+        assert cluster.conditions() == ["Created", "Suspended"]
+        assert cluster.client.objects(TRAIN_JOBS) == []
+        specs = {"Master": replica(), "Worker": replica(replicas=4)}
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": False}, pytorchReplicaSpecs=specs)
+        assert cluster.conditions() == ["Created", "!Suspended"]
+        assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 5
+        await cluster.run_pods()
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
+        assert cluster.conditions() == ["Created", "!Running", "Suspended"]
+        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert cluster.client.objects(TRAINING_RUNTIMES) == []
+        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 1
+        await cluster.put(*(each | {"status": {"phase": "Failed"}} for each in cluster.client.objects(PODS)))
+        assert "active" not in cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]
+
+
+async def test_what_queues_read_stays_with_the_job(cluster: Cluster) -> None:
+    """Labels of Kueue do not go on to the TrainJob, which would be counted as well."""
+    job = pytorch_job()
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "queue", "team": "a"}
+    async with cluster.managed():
+        await cluster.put(job)
+        assert labels_of(cluster.only(TRAIN_JOBS)) == {"team": "a"}
+
+
+async def test_a_job_of_another_manager(cluster: Cluster) -> None:
+    """A job of MultiKueue is left alone."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job(managedBy="kueue.x-k8s.io/multikueue"))
+        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert cluster.conditions() == []
+
+
+@pytest.mark.parametrize("evidence", [pytest.param(LEASE, id="lease"), pytest.param(WEBHOOKS, id="webhooks")])
+async def test_beside_the_training_operator(cluster: Cluster, evidence: Object) -> None:
+    """All jobs are the operator's while it is there; one that it does not take is said to be nobody's."""
+    cluster.client.add(evidence)
+    with capture_logs() as logs:
+        async with cluster.managed():
+            await cluster.put(pytorch_job())
+            assert cluster.client.objects(TRAIN_JOBS) == []
+            assert cluster.conditions() == []
+    (warning,) = [line for line in logs if line["event"] == "leaves PyTorchJobs and JAXJobs to the Training Operator"]
+    assert evidence["metadata"]["name"] in warning["evidence"]
+
+
+async def test_a_job_that_the_operator_does_not_take(cluster: Cluster) -> None:
+    """After a minute without a condition it is Unmanaged, and taken up when the operator is removed."""
+    cluster.client.add(WEBHOOKS)
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        await cluster.pass_time(95)
+        assert cluster.conditions() == ["Unmanaged"]
+        cluster.client.remove(VALIDATING_WEBHOOK_CONFIGURATIONS, WEBHOOKS["metadata"]["name"])  # type: ignore[index]
+        await cluster.pass_time(31)
+        assert cluster.conditions() == ["Created"]
+        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+
+
+async def test_a_lease_that_nobody_renews(cluster: Cluster) -> None:
+    """After a minute the operator counts as gone, whatever the clock of its machine says."""
+    cluster.client.add(LEASE)
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        spec = LEASE["spec"] | {"renewTime": "2026-01-01T00:00:30.000000Z"}  # type: ignore[operator]
+        await cluster.put(LEASE | {"spec": spec})
+        await cluster.pass_time(50)
+        assert cluster.client.objects(TRAIN_JOBS) == []
+        await cluster.pass_time(60)
+        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+    assert cluster.client.objects(LEASES)
+
+
+async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
+    """A job that the operator has begun is not begun again while its pods are there."""
+    cluster.client.add(pytorch_job())
+    job = cluster.only(PYTORCH_JOBS)
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "job", "uid": job["metadata"]["uid"]}
+    metadata = {
+        "name": "job-master-0",
+        "namespace": "default",
+        "labels": {"training.kubeflow.org/job-name": "job"},
+        "ownerReferences": [owner | {"controller": True}],
+    }
+    cluster.client.add({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}})
+    async with cluster.managed():
+        await cluster.pass_time(1)
+        assert cluster.conditions() == ["Unmanaged"]
+        assert cluster.client.objects(TRAIN_JOBS) == []
+        cluster.client.remove(PODS, "job-master-0", "default")
+        await cluster.pass_time(1)
+        assert cluster.conditions() == ["Created"]
+
+
+async def test_a_taken_name(cluster: Cluster) -> None:
+    """A TrainJob of somebody else is left alone, and the author of the job learns of it."""
+    async with cluster.managed():
+        await cluster.put({"apiVersion": TRAIN_JOBS.api_version, "kind": "TrainJob",
+                           "metadata": {"name": "job", "namespace": "default"},
+                           "spec": {"runtimeRef": {"name": "none"}}})  # fmt: skip
+        await cluster.put(pytorch_job())
+        rule = "delete it, or give the PyTorchJob another name"
+        message = f"TrainJob default/job exists and does not belong to PyTorchJob job: {rule}"
+        assert ("FailedCreate", message) in cluster.warnings
+        assert cluster.conditions() == ["Created"]
+
+
+async def test_what_the_cluster_refuses(cluster: Cluster) -> None:
+    """The author learns why, and it is tried again."""
+    async with cluster.managed():
+        cluster.client.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=TRAIN_JOBS)
+        await cluster.put(pytorch_job())
+        assert ("FailedCreate", "exceeded quota") in cluster.warnings
+        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+
+
+async def test_a_job_that_is_wrong(cluster: Cluster) -> None:
+    """Stored without the webhook, it fails with field and remedy."""
+    job = jax_job()
+    job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["name"] = "main"
+    async with cluster.managed():
+        await cluster.put(job)
+        assert cluster.conditions(JAX_JOBS) == ["Failed"]
+        message = cluster.only(JAX_JOBS)["status"]["conditions"][0]["message"]
+        assert "spec.jaxReplicaSpecs[Worker].template.spec.containers: Required value" in message
+
+
+async def test_cleaning(cluster: Cluster) -> None:
+    """With cleanPodPolicy All the TrainJob goes with its pods, and with a time to live the job itself."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job(cleanPodPolicy="All", ttlSecondsAfterFinished=60))
+        await cluster.end("Completed")
+        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert len(cluster.client.objects(PYTORCH_JOBS)) == 1
+        await cluster.pass_time(61)
+        assert cluster.client.objects(PYTORCH_JOBS) == []
+
+
+async def test_trouble_with_pods(cluster: Cluster) -> None:
+    """The author of the job sees why pods wait, as an event of the job."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        waiting = {"name": "pytorch", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+        await cluster.run_pods("Pending")
+        pod = cluster.only(PODS)
+        await cluster.put(pod | {"status": {"phase": "Pending", "containerStatuses": [waiting]}})
+        await cluster.pass_time(5)
+        assert [reason for reason, _ in cluster.warnings] == ["ImagePullBackOff"]
+
+
+async def test_definitions_that_are_not_there(cluster: Cluster) -> None:
+    """The manager starts without them, and serves the jobs once they are installed."""
+    cluster.client.withdraw(JAX_JOBS)
+    async with cluster.managed():
+        cluster.client.serve(JAX_JOBS)
+        await cluster.pass_time(60)
+        await cluster.put(jax_job())
+        assert cluster.conditions(JAX_JOBS) == ["Created"]

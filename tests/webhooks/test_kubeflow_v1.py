@@ -1,0 +1,215 @@
+"""Validation of PyTorchJobs and JAXJobs."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.controllers.v1.samples import JAX, PYTORCH, elastic_job, jax_job, pytorch_job
+from tests.framework.static_reader import StaticReader
+from trainer.framework.pipeline import Pipeline
+from trainer.kube.objects import ObjectKey
+from trainer.kube.testing import FakeClient
+from trainer.kube.webhook.admission import AdmissionRequest, Operation
+from trainer.manager import built_in_plugins
+from trainer.webhooks.kubeflow_v1 import FIXED_SIZE, NO_MASTER, RUNNING, JobAdmission, review_job
+
+if TYPE_CHECKING:
+    from trainer.api.kubeflow_v1.kinds import JobKind
+    from trainer.kube.objects import Object
+
+WORKERS = "spec.pytorchReplicaSpecs[Worker]"
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Pipeline:
+    """With the plugins of this package."""
+    return Pipeline(built_in_plugins(StaticReader()))
+
+
+def kind_of(job: Object) -> JobKind:
+    return PYTORCH if job["kind"] == "PyTorchJob" else JAX
+
+
+def changed(job: Object, *path: str, to: Any) -> Object:
+    """A copy with another value at a path."""
+    result = copy.deepcopy(job)
+    place = result
+    for step in path[:-1]:
+        place = place.setdefault(step, {})
+    place[path[-1]] = to
+    return result
+
+
+CONTAINERS = ("pytorchReplicaSpecs", "Worker", "template", "spec", "containers")
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        pytest.param(pytorch_job(), [], id="PyTorchJob"),
+        pytest.param(elastic_job(), [], id="elastic"),
+        pytest.param(pytorch_job(1, master=False), [], id="one-worker-alone"),
+        pytest.param(jax_job(), [], id="JAXJob"),
+        pytest.param(
+            pytorch_job(2, master=False),
+            [f"spec.pytorchReplicaSpecs[Master]: Required value: {NO_MASTER}"],
+            id="no-master",
+        ),
+        pytest.param(
+            changed(elastic_job(), "spec", "elasticPolicy", "nProcPerNode", to=2),
+            [],
+            id="old-number-of-processes",
+        ),
+        pytest.param(
+            changed(
+                changed(elastic_job(), "spec", "elasticPolicy", "nProcPerNode", to=2), "spec", "nprocPerNode", to="2"
+            ),
+            [
+                (
+                    "spec.elasticPolicy.nProcPerNode: Forbidden: must not be set together with spec.nprocPerNode, "
+                    "which has taken its place; remove it"
+                )
+            ],
+            id="two-policies-at-once",
+        ),
+        pytest.param(
+            changed(elastic_job(), "spec", "elasticPolicy", "minReplicas", to=9),
+            ["spec.elasticPolicy.minReplicas: Invalid value: 9: must not be greater than maxReplicas, which is 4"],
+            id="bounds",
+        ),
+        pytest.param(
+            changed(jax_job(), "spec", "jaxReplicaSpecs", "Worker", "replicas", to=0),
+            ["spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 0: must be at least 1"],
+            id="no-worker",
+        ),
+        pytest.param(
+            changed(jax_job(), "spec", "jaxReplicaSpecs", to={}),
+            ["spec.jaxReplicaSpecs[Worker]: Required value: a JAXJob has this role"],
+            id="no-coordinator",
+        ),
+    ],
+)
+def test_new_jobs(job: Object, expected: list[str], pipeline: Pipeline) -> None:
+    """What cannot train is refused with field and remedy."""
+    assert list(map(str, review_job(job, None, kind_of(job), pipeline).errors)) == expected
+
+
+def test_a_name_that_is_too_long(pipeline: Pipeline) -> None:
+    """Pods have the name of the job, and more."""
+    (error,) = review_job(pytorch_job(name="a" * 60), None, PYTORCH, pipeline).errors
+    assert error.field == "metadata.name"
+
+
+def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
+    """The author learns what has no effect here."""
+    job = changed(elastic_job(), "spec", "elasticPolicy", "rdzvHost", to="etcd")
+    warnings = review_job(job, None, PYTORCH, pipeline).warnings
+    assert [warning.field for warning in warnings] == ["spec.elasticPolicy.rdzvHost"]
+
+
+def running(job: Object) -> Object:
+    """The job as it is stored while it runs."""
+    return job | {"status": {"conditions": [{"type": "Running", "status": "True"}]}}
+
+
+def ended(job: Object) -> Object:
+    """The job as it is stored after its end."""
+    return job | {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}
+
+
+IMAGE = [{"name": "pytorch", "image": "other", "command": ["train"]}]
+
+
+@pytest.mark.parametrize(
+    ("old", "path", "value", "expected"),
+    [
+        pytest.param(running(pytorch_job()), ("metadata", "finalizers"), [], [], id="metadata"),
+        pytest.param(running(pytorch_job()), ("spec", "runPolicy", "suspend"), True, [], id="suspend"),
+        pytest.param(running(pytorch_job()), ("spec", "runPolicy", "ttlSecondsAfterFinished"), 5, [], id="ttl"),
+        pytest.param(
+            running(pytorch_job()),
+            ("spec", *CONTAINERS),
+            IMAGE,
+            [f"{WORKERS}.template.spec.containers[pytorch].image: Forbidden: {RUNNING}"],
+            id="image-while-running",
+        ),
+        pytest.param(pytorch_job(suspend=True), ("spec", *CONTAINERS), IMAGE, [], id="image-while-suspended"),
+        pytest.param(
+            running(pytorch_job()),
+            ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+            3,
+            [f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}"],
+            id="size-while-running",
+        ),
+        pytest.param(
+            running(elastic_job()),
+            ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+            3,
+            [],
+            id="size-of-an-elastic",
+        ),
+        pytest.param(
+            running(elastic_job()),
+            ("spec", "elasticPolicy", "maxReplicas"),
+            5,
+            [f"spec.elasticPolicy.maxReplicas: Forbidden: {RUNNING}"],
+            id="bounds-while-running",
+        ),
+        pytest.param(
+            pytorch_job(suspend=True),
+            ("spec", "runPolicy", "managedBy"),
+            "kueue.x-k8s.io/multikueue",
+            [
+                (
+                    'spec.runPolicy.managedBy: Invalid value: "kueue.x-k8s.io/multikueue": is immutable: delete the '
+                    "job and submit it again"
+                )
+            ],
+            id="managedBy",
+        ),
+        pytest.param(ended(pytorch_job()), ("spec", *CONTAINERS), IMAGE, [], id="after-the-end"),
+    ],
+)
+def test_changes(old: Object, path: tuple[str, ...], value: Any, expected: list[str], pipeline: Pipeline) -> None:
+    """What a running job would ignore is refused, with what to do instead."""
+    review = review_job(changed(old, *path, to=value), old, kind_of(old), pipeline)
+    assert list(map(str, review.errors)) == expected
+
+
+@pytest.mark.parametrize(
+    ("job", "replicas", "expected"),
+    [
+        pytest.param(elastic_job(), 4, "", id="within-the-bounds"),
+        pytest.param(
+            elastic_job(),
+            5,
+            f"{WORKERS}.replicas: Invalid value: 5: must be between 1 and 4, as spec.elasticPolicy says",
+            id="out-of-bounds",
+        ),
+        pytest.param(pytorch_job(), 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}", id="not-elastic"),
+        pytest.param(pytorch_job(), 2, "", id="as-it-is"),
+        pytest.param(pytorch_job(suspend=True), 3, "", id="suspended"),
+        pytest.param(jax_job(), 3, f"spec.jaxReplicaSpecs[Worker].replicas: Forbidden: {FIXED_SIZE}", id="JAXJob"),
+    ],
+)  # fmt: skip
+async def test_scale(job: Object, replicas: int, expected: str, pipeline: Pipeline) -> None:
+    """`kubectl scale` is refused where a running training could not follow."""
+    kind = kind_of(job)
+    client = FakeClient(job, resources=[kind.resource])
+    request = AdmissionRequest(
+        uid="uid",
+        operation=Operation.UPDATE,
+        resource=kind.resource,
+        subresource="scale",
+        **ObjectKey("default", "job")._asdict(),
+        object={"kind": "Scale", "spec": {"replicas": replicas}},
+        old_object=None,
+        dry_run=False,
+        username="user",
+        groups=(),
+    )
+    response = await JobAdmission(pipeline, client).validate(kind, request)
+    assert (response.allowed, response.message) == (not expected, expected)

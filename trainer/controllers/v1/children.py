@@ -1,0 +1,114 @@
+"""What a v1 job becomes: a TrainingRuntime, a TrainJob and perhaps an autoscaler, all with its name and owned by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.kubeflow_v1.reading import normalised
+from trainer.controllers.v1.autoscaler import autoscaler_of
+from trainer.controllers.v1.labels import REPLICA_TYPE, selector_of
+from trainer.controllers.v1.roles import Seating
+from trainer.conversion import convert
+from trainer.conversion.draft import NODE
+from trainer.kube.objects import controller_reference, mapping_at, name_of
+
+if TYPE_CHECKING:
+    from trainer.api.kubeflow_v1.kinds import Job, JobKind
+    from trainer.kube.objects import Object
+
+_QUEUEING: Final = "kueue.x-k8s.io/"
+"""Labels and annotations of the job alone: Kueue counts it, and not its TrainJob as well."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KEPT_BY_THE_JOB: Final = ("suspend", "managedBy", "ttlSecondsAfterFinished")
+"""Fields of TrainJobs that follow from the run policy, which is observed for the job itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The objects."""
+
+    runtime: Object
+    train_job: Object
+    autoscaler: Object | None
+    """None for a job without metrics."""
+    seating: Seating
+    """The roles in the pods."""
+
+    @property
+    def elastic_nodes(self) -> int | None:
+        """The number of nodes of an elastic training; None for any other, whose number is fixed."""
+        if not mapping_at(self.runtime, "spec", "mlPolicy", "torch", "elasticPolicy"):
+            return None
+        return nodes_of(self.train_job)
+
+
+def nodes_of(train_job: Object) -> int | None:
+    """The number of nodes that a TrainJob states; None where that is its runtime's."""
+    found: int | None = mapping_at(train_job, "spec", "trainer").get("numNodes")
+    return found
+
+
+def read_leniently(obj: Object, kind: JobKind) -> Job:
+    """The model of a stored job, without checks.
+
+    Raises:
+        InvalidObjectError: it cannot be read at all.
+    """
+    return kind.model.from_object(normalised(obj, kind))
+
+
+def children_of(obj: Object, kind: JobKind) -> Children:
+    """The objects of a stored job; nobody may change them.
+
+    Raises:
+        InvalidObjectError: the job is wrong; the message has a line for each field.
+    """
+    job = read_leniently(obj, kind)
+    conversion = convert(obj, kind)
+    train_job, runtime = conversion.train_job, conversion.runtime
+    assert runtime is not None, "it is written for the job where no others are given"
+    for each in (train_job, runtime):
+        each["metadata"] = _own_metadata(each["metadata"], obj)
+    for name in _KEPT_BY_THE_JOB:
+        train_job["spec"].pop(name, None)
+    # The autoscaler is that of the job, and scales it.
+    mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy").pop("metrics", None)
+    seats = _seats(job, kind, runtime)
+    for replicated in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        _label(replicated, kind, name_of(obj), seats[replicated["name"]])
+    return Children(runtime, train_job, autoscaler_of(obj, job, kind), Seating(seats))
+
+
+def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[str, int], ...]]:
+    """The roles of each replicated Job, see `Seating`."""
+    specs = kind.replica_specs(job)
+    sizes = {role: specs[role].replicas for role in kind.roles if role in specs}
+    roles = tuple((role, 1 if size is None else size) for role, size in sizes.items() if size != 0)
+    names = [each["name"] for each in runtime["spec"]["template"]["spec"]["replicatedJobs"]]
+    if names == [NODE]:
+        return {NODE: roles}
+    return {role.lower(): ((role, size),) for role, size in roles}
+
+
+def _label(replicated: Object, kind: JobKind, name: str, roles: tuple[tuple[str, int], ...]) -> None:
+    """Give pods from their beginning the labels that all pods of a replicated Job have."""
+    labels = selector_of(kind, name, roles[0][0])
+    if len(roles) > 1:
+        del labels[REPLICA_TYPE]
+    metadata = replicated["template"]["spec"]["template"].setdefault("metadata", {})
+    metadata["labels"] = (metadata.get("labels") or {}) | labels
+
+
+def _own_metadata(metadata: Object, owner: Object) -> Object:
+    own = {name: value for name, value in metadata.items() if name != "generateName"}
+    for field in ("labels", "annotations"):
+        kept = {
+            name: value
+            for name, value in (metadata.get(field) or {}).items()
+            if name != _LAST_APPLIED and not name.startswith(_QUEUEING)
+        }
+        own.pop(field, None)
+        if kept:
+            own[field] = kept
+    return own | {"ownerReferences": [controller_reference(owner)]}

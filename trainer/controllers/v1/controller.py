@@ -1,0 +1,261 @@
+"""Reconciles the jobs of one v1 kind: makes their TrainJobs, and writes their status from those.
+
+A suspended job has no TrainJob: that of a job that is suspended is deleted, and another one is made of what the job
+says when it is resumed, since queues change pod templates in between.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.jobset_pods import is_made_by, jobset_keys
+from trainer.api.kubeflow_v1.policies import TRAINING_OPERATOR, RunPolicy
+from trainer.api.trainingruntime import TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.controllers.v1.children import children_of, read_leniently
+from trainer.controllers.v1.deployment import TakenNameError
+from trainer.controllers.v1.job_reports import JobReports
+from trainer.controllers.v1.pod_labels import label_pods
+from trainer.controllers.v1.status import (
+    Seen,
+    has_ended,
+    next_status,
+    refused_status,
+    status_of,
+    unmanaged_status,
+)
+from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.kube.client import DeleteOptions
+from trainer.kube.clock import parse_timestamp, timestamp
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.handlers import own_key, owner_key
+from trainer.kube.controller.reconcile import Result
+from trainer.kube.controller.sources import Kind
+from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.objects import is_being_deleted, key_of, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.recent import Recent
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trainer.api.kubeflow_v1.kinds import JobKind
+    from trainer.api.kubeflow_v1.status import JobStatus
+    from trainer.controllers.v1.children import Children
+    from trainer.controllers.v1.deployment import Deployment
+    from trainer.controllers.v1.training_operator import TrainingOperator
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.controller.handlers import MapFunction
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
+
+PODS_BY_JOBSET: Final = "pods-by-jobset"
+"""Index of pods by namespace and name of their JobSet, for pods that its Jobs have made."""
+
+_REMEMBERED: Final = 256
+"""Jobs whose conversion is kept; it takes some milliseconds."""
+_POD_DELAY: Final = 0.5
+"""Seconds in which changes of several pods of a job become one reconcile."""
+_AGAIN: Final = 30.0
+"""Seconds after which a job that is left to the Training Operator is looked at again."""
+_PATIENCE: Final = timedelta(minutes=1)
+"""How long the Training Operator has for a first condition before a job is said to be nobody's."""
+
+log = structlog.get_logger(__name__)
+
+
+class JobController:
+    """Registers a controller for one kind with the manager."""
+
+    def __init__(
+        self,
+        manager: Manager,
+        kind: JobKind,
+        deployment: Deployment,
+        operator: TrainingOperator,
+        *,
+        namespace: str | None = None,
+    ) -> None:
+        everything = Selection(namespace)
+        resource = kind.resource
+        self._kind = kind
+        self._client = manager.client
+        self._clock = manager.clock
+        self._deployment = deployment
+        self._operator = operator
+        self._reports = JobReports(manager.client, EventRecorder(manager.events, FIELD_MANAGER), resource)
+        self._converted: Recent[tuple[str, int], Children | InvalidObjectError] = Recent(_REMEMBERED)
+        jobs = manager.informer(resource, everything, optional=True)
+        self._jobs = jobs.lister
+        pods = manager.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
+        self._pods = pods.lister
+        controller = Controller(resource.kind.lower(), manager, self.reconcile, max_concurrent_reconciles=2)
+        controller.watches_source(Kind(jobs, own_key))
+        owners = owner_key(resource)
+        controller.watches(TRAIN_JOBS, owners, selection=everything, predicate=partial(_matters, owners))
+        controller.watches(TRAINING_RUNTIMES, owners, selection=everything, predicate=_is_gone)
+        controller.watches(HORIZONTAL_POD_AUTOSCALERS, owners, selection=deployment.autoscalers)
+        controller.watches(PODS, owners, selection=operator.pods, predicate=_is_gone)
+        controller.watches_source(Kind(pods, self._enqueue_job_of, _phase_changed))
+        self._controller = controller
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Create or delete the objects of one job, and write its status."""
+        obj = self._jobs.get(key)
+        if obj is None or is_being_deleted(obj):
+            return None
+        try:
+            policy = read_leniently(obj, self._kind).spec.run_policy or RunPolicy()
+        except InvalidObjectError as error:
+            return await self._refuse(obj, error)
+        if policy.managed_by not in {None, TRAINING_OPERATOR}:
+            return None
+        status = status_of(obj)
+        if has_ended(status):
+            return None if self._operator.evidence() else await self._clean_up(obj, policy, status)
+        if (left := await self._leave(obj, status)) is not None:
+            return left
+        children = self._children(obj)
+        if isinstance(children, InvalidObjectError):
+            return await self._refuse(obj, children)
+        if policy.suspend:
+            await self._deployment.remove(obj)
+            return await self._report(obj, children, policy)
+        problem = await self._ensure(obj, children)
+        result = await self._report(obj, children, policy)
+        return result if problem is None else Result(error=problem)
+
+    async def _report(self, obj: Object, children: Children, policy: RunPolicy) -> Result | None:
+        pods = self._pods.by_index(PODS_BY_JOBSET, str(key_of(obj)))
+        train_job = None if policy.suspend else self._deployment.train_job_of(obj)
+        if train_job is not None and is_being_deleted(train_job):
+            train_job = None  # of an earlier run
+        if train_job is not None:
+            self._reports.tell_trouble(obj, train_job)
+        seen = Seen(children.seating.counts(pods), train_job, is_suspended=bool(policy.suspend))
+        status = next_status(obj, self._kind, seen, timestamp(self._clock.now()))
+        await self._reports.write(obj, status)
+        await label_pods(self._client, pods, children.seating, self._kind, name_of(obj))
+        return await self._clean_up(obj, policy, status) if has_ended(status) else None
+
+    async def _ensure(self, obj: Object, children: Children) -> Exception | None:
+        """Create what is missing; returns what the author of the job has been told of and a retry may solve."""
+        try:
+            await self._deployment.ensure(obj, children)
+        except (TakenNameError, ForbiddenError, InvalidError) as error:
+            self._reports.warn(obj, "FailedCreate", str(error))
+            return error
+        return None
+
+    async def _refuse(self, obj: Object, error: InvalidObjectError) -> Result | None:
+        """Fail a job that cannot become a TrainJob, unless it is the Training Operator's."""
+        status = status_of(obj)
+        if has_ended(status):
+            return None
+        if (left := await self._leave(obj, status)) is not None:
+            return left
+        await self._deployment.remove(obj)
+        now = timestamp(self._clock.now())
+        await self._reports.write(obj, refused_status(obj, self._kind, f"it cannot become a TrainJob: {error}", now))
+        return None
+
+    async def _leave(self, obj: Object, status: JobStatus) -> Result | None:
+        """Leave a job alone that is the Training Operator's; None for one that is ours.
+
+        Where nobody works on it, the condition Unmanaged says so.
+        """
+        now = self._clock.now()
+        if self._operator.has_pods_of(obj):
+            reason = "PodsOfTrainingOperator"
+            message = (
+                "the Training Operator has made its pods, with which it goes on where it runs; "
+                "elsewhere delete the job and submit it again"
+            )
+        elif evidence := self._operator.evidence():
+            created = metadata_of(obj).get("creationTimestamp")
+            age = now - parse_timestamp(created) if created else timedelta()
+            if age < _PATIENCE or any(each.type != "Unmanaged" for each in status.conditions or []):
+                return Result(requeue_after=_AGAIN)
+            reason = "TrainingOperatorInstalled"
+            message = f"it is left to the Training Operator, as there is {evidence}; remove that to have it run here"
+        else:
+            return None
+        await self._reports.write(obj, unmanaged_status(obj, reason, message, timestamp(now)))
+        return Result(requeue_after=_AGAIN)
+
+    async def _clean_up(self, obj: Object, policy: RunPolicy, status: JobStatus) -> Result | None:
+        """Delete what a finished job needs no more, and at its time the job itself."""
+        if policy.clean_pod_policy == "All":
+            await self._deployment.remove(obj)
+        else:
+            await self._deployment.remove_autoscaler(obj)
+        if policy.ttl_seconds_after_finished is None or not status.completion_time:
+            return None
+        since = (self._clock.now() - parse_timestamp(status.completion_time)).total_seconds()
+        left = policy.ttl_seconds_after_finished - since
+        if left > 0:
+            return Result(requeue_after=left)
+        try:
+            options = DeleteOptions(uid=uid_of(obj))
+            await self._client.delete(self._kind.resource, name_of(obj), namespace_of(obj), options)
+        except NotFoundError:
+            return None
+        log.info("deleted finished job", ttl_seconds=policy.ttl_seconds_after_finished)
+        return None
+
+    def _children(self, obj: Object) -> Children | InvalidObjectError:
+        key = uid_of(obj), int(metadata_of(obj).get("generation") or 0)
+        known = self._converted.get(key)
+        if known is None or not key[1]:
+            try:
+                known = children_of(obj, self._kind)
+            except InvalidObjectError as error:
+                known = error
+            self._converted.put(key, known)
+        return known
+
+    def _enqueue_job_of(self, pod: CachedObject) -> Iterable[ObjectKey]:
+        """Map function of pods that joins changes of several ones."""
+        for key in jobset_keys(pod):
+            if self._jobs.peek(key) is not None:
+                self._controller.enqueue(key, after=_POD_DELAY)
+        return ()
+
+
+def jobsets_of(pod: CachedObject) -> tuple[str, ...]:
+    """Index function of `PODS_BY_JOBSET`."""
+    job = pod.controller
+    if job is None or not is_made_by(job.kind, job.name, pod.labels):
+        return ()
+    return tuple(map(str, jobset_keys(pod)))
+
+
+def _matters(owners: MapFunction, old: CachedObject | None, new: CachedObject | None) -> bool:
+    """Whether more of the TrainJob of a job has changed than its progress, which is written every few seconds."""
+    if old is None or new is None:
+        return True
+    if not owners(new):
+        return bool(owners(old))
+    if old.generation != new.generation or old.meta.deletion_timestamp != new.meta.deletion_timestamp:
+        return True
+    return bool((old.get("status") or {}).get("conditions") != (new.get("status") or {}).get("conditions"))
+
+
+def _phase_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
+    if old is None or new is None:
+        return True
+    if old.meta.deletion_timestamp != new.meta.deletion_timestamp:
+        return True
+    return bool((old.get("status") or {}).get("phase") != (new.get("status") or {}).get("phase"))
+
+
+def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:
+    return new is None

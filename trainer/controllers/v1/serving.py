@@ -1,0 +1,37 @@
+"""Has a manager serve the v1 kinds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.kubeflow_v1.kinds import SERVED_KINDS
+from trainer.controllers.v1.controller import PODS_BY_JOBSET, JobController, jobsets_of
+from trainer.controllers.v1.deployment import Deployment
+from trainer.controllers.v1.training_operator import TrainingOperator
+from trainer.kube.resource import PODS
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from trainer.kube.manager.manager import Manager
+
+_LOOK: Final = 30.0
+"""Seconds between two looks for the Training Operator, of which a change is logged."""
+
+
+def serve_jobs(manager: Manager, namespace: str | None = None) -> None:
+    """Register the controllers of all served kinds; `namespace` is the only one whose jobs are looked at."""
+    pods = manager.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
+    pods.add_index(PODS_BY_JOBSET, jobsets_of)
+    deployment, operator = Deployment(manager, namespace), TrainingOperator(manager, namespace)
+    for kind in SERVED_KINDS:
+        JobController(manager, kind, deployment, operator, namespace=namespace)
+    manager.add(partial(_look, manager, operator), name="search for the Training Operator")
+
+
+async def _look(manager: Manager, operator: TrainingOperator) -> None:
+    """Say in the log, from the start on, who works on the jobs."""
+    while True:
+        operator.evidence()
+        await manager.clock.sleep(_LOOK)

@@ -1,0 +1,229 @@
+"""Validates PyTorchJobs and JAXJobs of `kubeflow.org/v1` where they are served.
+
+| field | may change |
+|---|---|
+| metadata | always |
+| runPolicy.managedBy, runPolicy.schedulingPolicy.queue | never |
+| runPolicy.suspend, cleanPodPolicy, ttlSecondsAfterFinished, elasticPolicy.metrics | always |
+| replicas of the Worker of an elastic PyTorchJob | always, `kubectl scale` within the bounds of elasticPolicy |
+| everything else | while suspended, or in the update that suspends or resumes, as queues do it |
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.kubeflow_v1.kinds import SERVED_KINDS, PyTorchJob
+from trainer.api.kubeflow_v1.reading import normalised
+from trainer.api.trainingruntime import TrainingRuntime
+from trainer.api.trainjob import TrainJob
+from trainer.conversion import convert
+from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Review
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
+from trainer.kube.metrics import Metrics
+from trainer.kube.objects import is_being_deleted, is_condition_true, mapping_at
+from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.webhooks.handlers import AdmissionSeries, placed, response_of
+from trainer.webhooks.mutability import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.kubeflow_v1.kinds import Job, JobKind
+    from trainer.framework.pipeline import Pipeline
+    from trainer.framework.plugin_api.errors import Finding
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+    from trainer.kube.webhook.admission import AdmissionRequest
+    from trainer.kube.webhook.server import WebhookServer
+
+_SCALE: Final = "scale"
+_IMMUTABLE: Final = (("managedBy",), ("schedulingPolicy", "queue"))
+"""Members of the run policy, as paths."""
+_FREE: Final = ("suspend", "cleanPodPolicy", "ttlSecondsAfterFinished")
+"""Members of the run policy that may always change."""
+_AGAIN: Final = "delete the job and submit it again"
+RUNNING: Final = (
+    "cannot be changed while the job runs: set spec.runPolicy.suspend to true first, or in the same update, "
+    f"or {_AGAIN}"
+)
+FIXED_SIZE: Final = (
+    "cannot be changed while the job runs, since it is not elastic: suspend it first (spec.runPolicy.suspend), "
+    "or submit it again with spec.elasticPolicy"
+)
+NO_MASTER: Final = (
+    "several workers find each other by a Master, or by spec.elasticPolicy: add one of the two; "
+    "the Master counts as the first worker"
+)
+
+
+class JobAdmission:
+    """Admits jobs of the served v1 kinds; `client` reads the job that is scaled."""
+
+    def __init__(self, pipeline: Pipeline, client: Client, *, metrics: Metrics | None = None) -> None:
+        self._pipeline = pipeline
+        self._client = client
+        self._series = (metrics or Metrics()).series(AdmissionSeries)
+
+    def register(self, server: WebhookServer) -> None:
+        """Serve a validating webhook for each kind, at the path of the Training Operator's."""
+        for kind in SERVED_KINDS:
+            name = kind.resource.kind
+            handler = self._series.measured(name, partial(self.validate, kind))
+            path = f"/validate-kubeflow-org-v1-{name.lower()}"
+            server.register(path, f"validator.{name.lower()}.{kind.resource.group}", handler)
+
+    async def validate(self, kind: JobKind, request: AdmissionRequest) -> AdmissionResponse:
+        """Refuse a job that cannot become a TrainJob, and changes that a running one would ignore."""
+        if request.object is None or request.subresource not in {"", _SCALE}:
+            return AdmissionResponse.allow()
+        if request.subresource == _SCALE:
+            job = await self._client.get(kind.resource, request.name, request.namespace)
+            return response_of(Review.of(_scale_errors(job, kind, request.object)))
+        obj = placed(request.object, request)
+        old = placed(request.old_object, request) if request.old_object is not None else None
+        return response_of(review_job(obj, old, kind, self._pipeline))
+
+
+def review_job(obj: Object, old: Object | None, kind: JobKind, pipeline: Pipeline) -> Review:
+    """Errors that refuse a job, and warnings for its author.
+
+    An update is refused only for errors that the stored job does not have, so that it can always be suspended or lose a
+    finalizer; one of a job that has ended or is being deleted is not refused at all.
+    """
+    if old is None:
+        return Review.of(_findings(obj, kind, pipeline))
+    if mapping_at(obj, "spec") == mapping_at(old, "spec") or is_being_deleted(obj) or _has_ended(old):
+        return Review()
+    if errors := tuple(_forbidden_changes(old, obj, kind)):
+        return Review.of(errors)
+    review = Review.of(_findings(obj, kind, pipeline))
+    if not review.errors:
+        return review
+    before = Review.of(_findings(old, kind, pipeline))
+    return Review.of([*(set(review.errors) - set(before.errors)), *review.warnings])
+
+
+def _findings(obj: Object, kind: JobKind, pipeline: Pipeline) -> Iterator[Finding]:
+    """Errors of the job itself, else of the TrainJob that it becomes, and what is lost on the way."""
+    try:
+        conversion = convert(obj, kind)
+    except InvalidObjectError as error:
+        yield from error.errors
+        return
+    yield from _own_rules(kind.model.from_object(normalised(obj, kind)))
+    for lost in conversion.findings:
+        if lost.field.partition(".")[0] == "spec" and not _is_observed(lost.field, obj):
+            yield AdmissionWarning(lost.field, lost.message)
+    assert conversion.runtime is not None, "it is written for the job where no others are given"
+    try:
+        train_job = TrainJob.from_object(conversion.train_job, strict=True)
+        runtime = TrainingRuntime.from_object(conversion.runtime, strict=True)
+    except InvalidObjectError as error:
+        yield from (_in_words_of_the_job(each) for each in error.errors)
+        return
+    review = pipeline.review(train_job, runtime)
+    yield from (_in_words_of_the_job(each) for each in review.errors)
+
+
+def _own_rules(job: Job) -> Iterator[FieldError]:
+    """What the operator lets pass and never trains."""
+    if not isinstance(job, PyTorchJob) or job.spec.elastic_policy is not None:
+        return
+    worker = job.spec.pytorch_replica_specs.get("Worker")
+    if "Master" not in job.spec.pytorch_replica_specs and worker is not None and (worker.replicas or 1) > 1:
+        yield required("spec.pytorchReplicaSpecs[Master]", NO_MASTER)
+
+
+def _is_observed(field: str, obj: Object) -> bool:
+    """Whether the controller of the job does what a TrainJob cannot."""
+    return (
+        field == "spec.runPolicy.cleanPodPolicy" and mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy") == "All"
+    )
+
+
+def _in_words_of_the_job(error: FieldError) -> FieldError:
+    """An error of the TrainJob or its runtime, whose fields the author of the job does not know."""
+    if error.reason == INTERNAL or error.field.startswith("metadata."):
+        return error
+    return FieldError("spec", f"Invalid value: becomes a TrainJob with {error}")
+
+
+def _forbidden_changes(old: Object, new: Object, kind: JobKind) -> Iterator[FieldError]:
+    before, after = _spec(old, kind), _spec(new, kind)
+    for *steps, name in _IMMUTABLE:
+        former, present = (mapping_at(each, "runPolicy", *steps).get(name) for each in (before, after))
+        if former != present:
+            yield invalid(".".join(("spec.runPolicy", *steps, name)), present, f"is immutable: {_AGAIN}")
+    if _is_suspended(before) or _is_suspended(after):
+        return
+    is_elastic = bool(before.get("elasticPolicy"))
+    former, present = (_fixed(each, kind, is_elastic=is_elastic) for each in (before, after))
+    for path in changes(former, present, "spec"):
+        place = _with_role(path, kind)
+        yield forbidden(place, FIXED_SIZE if place == _size_of(kind) and not is_elastic else RUNNING)
+
+
+def _scale_errors(job: Object, kind: JobKind, scale: Object) -> Iterator[FieldError]:
+    spec, wanted = _spec(job, kind), mapping_at(scale, "spec").get("replicas") or 0
+    worker = mapping_at(spec, kind.replicas_field, "Worker")
+    field = _size_of(kind)
+    if wanted == worker.get("replicas", 1) or _has_ended(job):
+        return
+    if wanted < 1:
+        yield invalid(field, wanted, "must be at least 1")
+        return
+    policy = spec.get("elasticPolicy")
+    if not isinstance(policy, dict):
+        if not _is_suspended(spec):
+            yield forbidden(field, FIXED_SIZE)
+        return
+    least = policy.get("minReplicas") or policy.get("maxReplicas") or wanted
+    most = policy.get("maxReplicas") or policy.get("minReplicas") or wanted
+    if not least <= wanted <= most:
+        yield invalid(field, wanted, f"must be between {least} and {most}, as spec.elasticPolicy says")
+
+
+def _size_of(kind: JobKind) -> str:
+    return f"spec.{kind.replicas_field}[Worker].replicas"
+
+
+def _with_role(path: str, kind: JobKind) -> str:
+    """A path with the role in brackets, as in all other messages."""
+    for role in kind.roles:
+        start = f"spec.{kind.replicas_field}.{role}"
+        if path == start or path.startswith(f"{start}."):
+            return f"spec.{kind.replicas_field}[{role}]{path.removeprefix(start)}"
+    return path
+
+
+def _spec(obj: Object, kind: JobKind) -> Object:
+    try:
+        return mapping_at(normalised(obj, kind), "spec")
+    except InvalidObjectError:
+        return mapping_at(obj, "spec")
+
+
+def _fixed(spec: Object, kind: JobKind, *, is_elastic: bool) -> Object:
+    """What may not change while the job runs."""
+    kept = copy.deepcopy(spec)
+    for name in _FREE:
+        mapping_at(kept, "runPolicy").pop(name, None)
+    if not mapping_at(kept, "runPolicy"):
+        kept.pop("runPolicy", None)
+    mapping_at(kept, "elasticPolicy").pop("metrics", None)
+    if is_elastic:
+        mapping_at(kept, kind.replicas_field, "Worker").pop("replicas", None)
+    return kept
+
+
+def _is_suspended(spec: Object) -> bool:
+    found: Any = mapping_at(spec, "runPolicy").get("suspend")
+    return bool(found)
+
+
+def _has_ended(job: Object) -> bool:
+    return any(is_condition_true(job, end) for end in ("Succeeded", "Failed"))
