@@ -50,7 +50,7 @@ dashboard: $(foreach example,$(SHOWN),$(VENV)/.demo-$(word 1,$(subst -, ,$(examp
 test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
 	$(BIN)/pytest -n 3
 
-e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk $(VENV)/.tf-keras
+e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk $(VENV)/.tf-keras $(VENV)/.training-sdk
 	$(E2E)
 
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts. Tests wait for
@@ -163,6 +163,11 @@ $(VENV)/.tf-keras: constraints.txt | $(BIN)/python
 $(VENV)/.sdk: e2e/sdk_requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/sdk --upgrade \
 	  --requirement e2e/sdk_requirements.txt
+	@touch $@
+
+$(VENV)/.training-sdk: e2e/training_sdk_requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/training-sdk --upgrade \
+	  --requirement e2e/training_sdk_requirements.txt
 	@touch $@
 
 # In a directory of its own: botocore needs an older python-dateutil than the client of Kubernetes.

@@ -22,7 +22,7 @@ from e2e import audit, foreign, parts
 from e2e.belongings import Belongings
 from e2e.cluster import Cluster
 from e2e.identity import write_credentials
-from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, wait_for_trust, webhooks
+from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, v1_roles, wait_for_trust, webhooks
 from e2e.kubectl import BIN
 from e2e.manager import InstalledManager, Manager, manager
 from e2e.parts import Part
@@ -112,12 +112,13 @@ def session_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluste
 
 
 @contextmanager
-def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
+def running_cluster(directory: Path, *options: str, serves_v1: bool = False) -> Iterator[Cluster]:
     """A dev cluster with CRDs, runtimes and a running manager, until it is left.
 
     Args:
         directory: where its files go.
         options: further options of `trainer cluster`.
+        serves_v1: whether the manager serves PyTorchJobs and JAXJobs (config/v1).
     """
     kubeconfig = directory / "kubeconfig"
     command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
@@ -128,7 +129,7 @@ def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
         cluster = _cluster(directory, kubeconfig, is_local=True, webhook_host=HOST)
         node = until(lambda: cluster.get("node", "laptop"), "the kubelet has registered its node")
         cluster.pod_network = node["metadata"]["annotations"]["devcluster.trainer/pod-network"]
-        _install(cluster, stack)
+        _install(cluster, stack, serves_v1=serves_v1)
         yield cluster
 
 
@@ -162,19 +163,24 @@ def _cluster(directory: Path, kubeconfig: Path, *, is_local: bool, webhook_host:
     )
 
 
-def _install(cluster: Cluster, stack: ExitStack) -> None:
+def _install(cluster: Cluster, stack: ExitStack, *, serves_v1: bool = False) -> None:
     """Everything of config/, with the manager on this machine instead of its Deployment."""
     create = cluster.belongings.create
     create(cluster, *yaml.load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text(), yaml.CSafeLoader))
     cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
     create(cluster, *roles(cluster))
+    if serves_v1:
+        create(cluster, *yaml.load_all((CONFIG / "v1/crd/kubeflow.org.yaml").read_text(), yaml.CSafeLoader))
+        create(cluster, *v1_roles(cluster))
+        cluster.configuration["controllers"] = {"v1": {"enabled": True}}
     write_credentials(cluster, cluster.manager_kubeconfig)
     cluster.manager = manager(cluster, cluster.manager_kubeconfig.parent)
     stack.callback(cluster.manager.stop)
     section = cluster.configuration["webhook"]
     if cluster.has_webhooks:
         host = next((each for each in section["hosts"] if each != HOST), HOST)
-        create(cluster, *webhooks(cluster, f"https://{host}:{section['port']}"))
+        for room in ("webhook", *(["v1"] if serves_v1 else [])):
+            create(cluster, *webhooks(cluster, f"https://{host}:{section['port']}", room))
     cluster.manager.start(ready="started manager")
     if cluster.has_webhooks:
         wait_for_trust(cluster)

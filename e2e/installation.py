@@ -95,6 +95,11 @@ def roles(kubectl: Kubectl) -> list[dict[str, Any]]:
     ]
 
 
+def v1_roles(kubectl: Kubectl) -> list[dict[str, Any]]:
+    """What the manager may do besides where it serves jobs of kubeflow.org/v1."""
+    return [obj for obj in _rendered(kubectl, "v1") if obj["kind"].startswith("ClusterRole")]
+
+
 def released_roles(kubectl: Kubectl) -> list[dict[str, Any]]:
     """The same of config/v1alpha1."""
     return [obj for obj in _rendered(kubectl, "v1alpha1/manager") if obj["kind"] in _ACCESS]
