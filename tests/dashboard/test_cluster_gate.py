@@ -316,6 +316,15 @@ async def test_reviews_are_remembered(cluster: ClusterClient, clock: ManualClock
         assert [review["kind"] for review in cluster.reviews] == ["TokenReview", "SubjectAccessReview"]
 
 
+async def test_clients_of_users(cluster: ClusterClient, clock: ManualClock) -> None:
+    """All requests with one token share a client, and no two tokens do."""
+    cluster.users["another-token-of-jane"] = cluster.users[TOKEN]
+    async with visiting(cluster, clock) as visitor:
+        for token in (TOKEN, "another-token-of-jane", TOKEN):
+            await visitor.json("/api/trainjobs/team/ours/rights", token=token)
+    assert len(cluster.acting) == 2
+
+
 @pytest.mark.parametrize(
     ("headers", "proxy", "status"),
     [

@@ -14,6 +14,7 @@ knows a user by: therefore requests behind a proxy must have a header that no pa
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -24,6 +25,7 @@ import structlog
 from trainer.dashboard.answers import refusal, unauthorized
 from trainer.kube.access import BearerGate, bearer_token
 from trainer.kube.errors import KubeError
+from trainer.kube.recent import Recent
 from trainer.kube.serving.tls import common_names
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ PERMITTED: Final = 60.0
 """Seconds for which a permission is remembered, and so for which it may outlive its role."""
 CAPACITY: Final = 32_768
 """Answers of each kind that are remembered, some 10 MiB: one for each user and namespace."""
+_MEMBERS: Final = 256
+"""Users whose clients are kept for their next request."""
 PROXIED: Final = 600.0
 """Seconds after which a stream behind a proxy ends, so that the proxy is asked anew who it is for."""
 USER_HEADER: Final = "X-Remote-User"
@@ -111,6 +115,7 @@ class ClusterGate:
         self._served = served
         self._clock = clock
         self._proxy = proxy
+        self._members: Recent[bytes, Client] = Recent(_MEMBERS)
         self._reviews = BearerGate(reviewer, clock=clock, permitted=PERMITTED, capacity=CAPACITY)
 
     def refusal_of_host(self, request: web.BaseRequest, port: int) -> None:  # noqa: ARG002
@@ -136,8 +141,14 @@ class ClusterGate:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, text)
         if user is None:
             return unauthorized("the token is wrong or has expired; log in with another one", self.login)
-        client = self._served.client(self._clients.acting_as(token))
-        return _Member(str(user["username"]), client, user, self._reviews, self._clock, token=token)
+        return _Member(str(user["username"]), self._client_of(token), user, self._reviews, self._clock, token=token)
+
+    def _client_of(self, token: str) -> Client:
+        """The same for all requests with a token, so that what was found out for one of them can serve the next."""
+        digest = hashlib.sha256(token.encode()).digest()
+        client = self._members.get(digest) or self._served.client(self._clients.acting_as(token))
+        self._members.put(digest, client)
+        return client
 
     def _behind(self, proxy: Proxy, request: web.BaseRequest) -> Viewer | web.Response:
         if request.headers.get(REQUESTED_BY) != _PAGE:
