@@ -17,8 +17,9 @@ from trainer.kube.errors import TransportError, UntrustedServerError
 from trainer.kube.rest import transport as transport_module
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.failures import answer_error
+from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import ClientTls
-from trainer.kube.rest.transport import Endpoint, Request, Transport
+from trainer.kube.rest.transport import Endpoint, Transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable

@@ -21,8 +21,9 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.lean_connection import READ_SIZE
 from trainer.kube.rest.paced_answer import MAX_SPEED_UP
+from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import ClientTls
-from trainer.kube.rest.transport import Endpoint, Request, Transport
+from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.testing import ManualClock, settle
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from trainer.kube.errors import ConfigurationError, UntrustedServerError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.credentials import FixedCredentials
+from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import POLL_SECONDS, ClientCertificate, ClientTls, ReloadingTls
-from trainer.kube.rest.transport import Endpoint, Request, Transport
+from trainer.kube.rest.transport import Endpoint, Transport
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,9 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.histograms import REQUEST
 from trainer.kube.rest.credentials import FixedCredentials, Identity, TokenFile
 from trainer.kube.rest.rate_limiter import RateLimiter
+from trainer.kube.rest.request import Request
 from trainer.kube.rest.retries import MAX_RETRIES, REQUESTED_RETRIES
-from trainer.kube.rest.transport import Endpoint, Request, Transport
+from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.testing import ManualClock, settle
 
 if TYPE_CHECKING:

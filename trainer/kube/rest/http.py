@@ -27,7 +27,7 @@ from trainer.kube.pager import list_all
 from trainer.kube.resource import PODS
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.page_decoder import decode_page
-from trainer.kube.rest.transport import Request, Transport
+from trainer.kube.rest.request import Request
 from trainer.kube.rest.watch_stream import read_events
 from trainer.kube.selection import EVERYTHING, Selection
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.kube.rest.transport import Transport
 
 log = structlog.get_logger(__name__)
 
