@@ -27,9 +27,10 @@ from tests.explain.samples import (
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
-from trainer.cli.explain.target import CommandOptions
+from trainer.cli.options import cluster_options
 from trainer.explain import Cause, Explanation, Subject, Verdict
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS
+from trainer.explain.target import CommandOptions
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.rest.connection import ConnectionOptions
@@ -262,7 +263,11 @@ def test_kubectl_gets_the_cluster_of_trainer_up() -> None:
     remedy = "create it (kubectl create serviceaccount a -n b), then trainer resume demo."
     asked = Cause("Unschedulable", Subject("Pod", "a"), "", remedy, "kubectl describe pod a")
     connected = ConnectionOptions(kubeconfig=Path("/state/kubeconfig"))
-    (cause,) = CommandOptions.of(None, None, connected).with_options(Explanation(Verdict.WAITING, (asked,))).causes
+    (cause,) = (
+        CommandOptions(cluster_options(connected.kubeconfig, None))
+        .with_options(Explanation(Verdict.WAITING, (asked,)))
+        .causes
+    )
     assert cause.remedy == remedy.replace("-n b", "-n b --kubeconfig /state/kubeconfig")
     assert cause.command == "kubectl describe pod a --kubeconfig /state/kubeconfig"
 

@@ -12,11 +12,12 @@ from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_o
 from trainer.cli.documents import check_version, place, read_documents
 from trainer.cli.errors import BadInputError
 from trainer.cli.explain.prospect import Prospect
-from trainer.cli.explain.reading import SnapshotReader
 from trainer.cli.explain.report import EXIT_CODES, as_json, lines
-from trainer.cli.explain.target import CommandOptions
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.jobs.find import find_train_job
+from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
 from trainer.explain import explain as explanation_of
+from trainer.explain.reading import SnapshotReader
+from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -59,13 +60,14 @@ def explain(
         raise BadInputError("name a TrainJob (trainer explain NAME), or a file with one (trainer explain -f FILE)")
     documents = read_documents(file) if file is not None else []
     options = current_cluster(kubeconfig, context)
-    target = CommandOptions.of(kubeconfig, context, options)
+    target = CommandOptions(cluster_options(options.kubeconfig, context), cluster_options(kubeconfig, context))
 
     async def answer(cluster: ConnectedCluster) -> int:
         where = namespace or cluster.namespace
         if name is None:
             return await _explain_submission(cluster, documents, namespace, target, form)
-        snapshot = await SnapshotReader(cluster.client, where, SystemClock()).of(name)
+        job = await find_train_job(cluster.client, name, where)
+        snapshot = await SnapshotReader(cluster.client, job, SystemClock()).snapshot()
         return show(f"TrainJob {name}", name, where, target.with_options(explanation_of(snapshot)), form)
 
     raise typer.Exit(run_on(options, answer))

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-from trainer.cli.options import cluster_options
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.explain import Explanation
-    from trainer.kube.rest.connection import ConnectionOptions
+    from trainer.explain.cause import Explanation
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
 _MENTIONED = re.compile(
@@ -26,12 +21,8 @@ class CommandOptions:
     """The options with which the commands in an answer reach the same cluster; empty where a command needs none."""
 
     kubectl: str = ""
+    """Each after a blank; kubectl does not know the cluster of `trainer up`."""
     trainer: str = ""
-
-    @classmethod
-    def of(cls, kubeconfig: Path | None, context: str | None, connected: ConnectionOptions) -> CommandOptions:
-        """The cluster that the options of a user lead to; kubectl does not know that of `trainer up`."""
-        return cls(cluster_options(connected.kubeconfig, context), cluster_options(kubeconfig, context))
 
     def with_options(self, answer: Explanation) -> Explanation:
         """The answer with these options in its remedies and commands."""
@@ -47,3 +38,7 @@ class CommandOptions:
 
     def _command(self, command: str) -> str:
         return command + (self.kubectl if command.startswith("kubectl ") else self.trainer)
+
+
+NO_OPTIONS: Final = CommandOptions()
+"""For the cluster that both commands find without options."""

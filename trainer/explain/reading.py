@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from trainer.cli.jobs.find import find_train_job
 from trainer.controllers.failure_log import FailureLog
-from trainer.explain import QueuePosition, Snapshot, Unread, needs_of
-from trainer.explain.needs import has_children
+from trainer.explain.cause import Unread
+from trainer.explain.needs import has_children, needs_of
+from trainer.explain.snapshot import QueuePosition, Snapshot
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
 from trainer.kube.client import ListOptions
 from trainer.kube.errors import ApiError, KubeError, NotFoundError, UnauthorizedError
 from trainer.kube.events.compact import compact_event
-from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in, uid_of
+from trainer.kube.objects import labels_of, mapping_at, name_of, namespace_of, objects_in, uid_of
 from trainer.kube.resource import EVENTS, JOBS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer.kube.selection import Selection
 from trainer.workloads import JOBSETS
@@ -23,7 +23,7 @@ from trainer.workloads import JOBSETS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from trainer.explain import Needs
+    from trainer.explain.needs import Needs
     from trainer.framework import FailedContainer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -40,43 +40,46 @@ _EVENT_PAGES = 4
 
 @dataclass
 class SnapshotReader:
-    """Reads the objects of one answer: one request for the TrainJob, two for JobSet and pods, and those of `Needs`."""
+    """Reads the objects of one answer: two requests for JobSet and pods, and those of `Needs`."""
 
     client: Client
-    namespace: str
+    train_job: Object
+    """In the form of the model, with managedFields."""
     clock: Clock
     _objects: list[Object] = field(default_factory=list, init=False)
     _unread: list[Unread] = field(default_factory=list, init=False)
     _logs: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, init=False)
     _position: QueuePosition | None = field(default=None, init=False)
 
-    async def of(self, name: str) -> Snapshot:
-        """Everything about a TrainJob.
+    async def snapshot(self) -> Snapshot:
+        """Everything about the TrainJob.
 
         Raises:
-            CommandError: there is no such TrainJob.
-            KubeError: it cannot be read.
+            KubeError: the API server knows its user no longer, or does not answer.
         """
-        job = await find_train_job(self.client, name, self.namespace)
-        if has_children(job):
+        if has_children(self.train_job):
+            name = name_of(self.train_job)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._get, JOBSETS, name)
-                tasks.start_soon(self._list, PODS, Selection(self.namespace, jobset_selector(name)))
-        snapshot = self._snapshot(job)
-        await self._read(needs_of(snapshot), snapshot)
-        return self._snapshot(job)
+                tasks.start_soon(self._list, PODS, Selection(self._namespace, jobset_selector(name)))
+        seen = self._seen()
+        await self._read(needs_of(seen), seen)
+        return self._seen()
 
-    def _snapshot(self, job: Object) -> Snapshot:
-        return Snapshot(
-            job, self.clock.now(), tuple(self._objects), dict(self._logs), self._position, tuple(self._unread)
-        )
+    @property
+    def _namespace(self) -> str:
+        return namespace_of(self.train_job)
+
+    def _seen(self) -> Snapshot:
+        found = tuple(self._objects), dict(self._logs), self._position, tuple(self._unread)
+        return Snapshot(self.train_job, self.clock.now(), *found)
 
     async def _read(self, needs: Needs, snapshot: Snapshot) -> None:
         async with anyio.create_task_group() as tasks:
             if needs.workload:
                 tasks.start_soon(self._read_workload, snapshot)
             if needs.events:
-                tasks.start_soon(self._list, JOBS, Selection(self.namespace, jobset_selector(snapshot.name)))
+                tasks.start_soon(self._list, JOBS, Selection(self._namespace, jobset_selector(snapshot.name)))
                 tasks.start_soon(self._read_events, "type=Warning")
             if needs.claims:
                 tasks.start_soon(self._read_events, f"involvedObject.kind={PERSISTENT_VOLUME_CLAIMS.kind},type=Normal")
@@ -88,7 +91,7 @@ class SnapshotReader:
                 tasks.start_soon(self._read_log, needs.log, needs.previous_log)
 
     async def _get(self, resource: Resource, name: str) -> None:
-        found = await self._attempt(resource, lambda: self.client.get(resource, name, self.namespace))
+        found = await self._attempt(resource, lambda: self.client.get(resource, name, self._namespace))
         if found is not None:
             self._objects.append(found)
 
@@ -98,7 +101,7 @@ class SnapshotReader:
             self._objects += found.items
 
     async def _read_events(self, field_selector: str) -> None:
-        selection, options = Selection(self.namespace, field_selector=field_selector), ListOptions(limit=_EVENTS)
+        selection, options = Selection(self._namespace, field_selector=field_selector), ListOptions(limit=_EVENTS)
         for _ in range(_EVENT_PAGES):
             page = await self._attempt(EVENTS, lambda: self.client.list_page(EVENTS, selection, options))  # noqa: B023
             if page is None:
@@ -111,7 +114,7 @@ class SnapshotReader:
 
     async def _read_workload(self, snapshot: Snapshot) -> None:
         uids = [uid_of(each) for each in (snapshot.train_job, snapshot.jobset) if each is not None]
-        selection = Selection(self.namespace, workload_selector(uids))
+        selection = Selection(self._namespace, workload_selector(uids))
         for resource in WORKLOADS:
             try:
                 found = (await self.client.list(resource, selection)).items
@@ -132,7 +135,7 @@ class SnapshotReader:
         if not queue:
             return
         try:
-            answer = await self.client.get(LOCAL_QUEUES, queue, self.namespace, subresource="pendingworkloads")
+            answer = await self.client.get(LOCAL_QUEUES, queue, self._namespace, subresource="pendingworkloads")
         except (KubeError, ValueError, NotImplementedError):
             return  # the visibility API is optional, and seldom granted
         for item in objects_in(answer.get("items")):
@@ -142,7 +145,7 @@ class SnapshotReader:
                     self._position = QueuePosition(local, cluster)
 
     async def _read_log(self, container: FailedContainer, previous: bool) -> None:
-        lines = await FailureLog(self.client, self.clock).tail(container, self.namespace, previous=previous)
+        lines = await FailureLog(self.client, self.clock).tail(container, self._namespace, previous=previous)
         self._logs[container.pod, container.container] = lines
 
     async def _attempt(self, resource: Resource, read: Callable[[], Awaitable[_T]]) -> _T | None:
