@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from trainer.api import patterns
-from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kubeflow_v1.reading import kind_of
-from trainer.api.labels import check_metadata
+from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     TRAINING_RUNTIMES,
@@ -24,7 +21,7 @@ from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
-from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
+from trainer.kube.field_errors import FieldError, required
 from trainer.kube.objects import metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS
 from trainer.kubernetes_yaml import YamlError, parse
@@ -54,7 +51,6 @@ _BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACC
 _Item = TypeVar("_Item")
 _LIST = "List"
 _STANDARD_INPUT = "-"
-_NO_UTF8 = "must be text in UTF-8: remove the half of a surrogate pair, such as \\ud800"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +233,8 @@ def checked(content: Object, place: str) -> Document | DocumentError:
 
 
 def _document(content: Object, place: str) -> Document:
-    for field in islice(_undecodable(content, ""), 1):
-        raise DocumentError(place, FieldError(field, _NO_UTF8))
+    for error in text_errors(content):
+        raise DocumentError(place, replace(error, field=printable(error.field)))
     api_version, kind = content.get("apiVersion"), content.get("kind")
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str) or not value:
@@ -246,55 +242,13 @@ def _document(content: Object, place: str) -> Document:
     resource = _BY_TYPE.get((str(api_version), str(kind)))
     if resource is None:
         raise _refusal(place, content)
-    metadata = content.get("metadata")
-    if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        raise DocumentError(place, required("metadata.name"))
-    for field in ("name", "generateName", "namespace"):
-        if not isinstance(metadata.get(field) or "", str):
-            raise DocumentError(place, type_invalid(f"metadata.{field}", metadata[field], "must be a string"))
+    for error in identity_errors(content):
+        raise DocumentError(place, error)
     document = Document(resource, content, place)
-    errors = [*_name_errors(metadata)]
-    if errors:
+    models = _MODELS if document.version == "v2alpha1" else _V1ALPHA1_MODELS
+    if errors := object_errors(content, models.get(resource)):
         raise DocumentError(place, *errors, subject=document.subject)
-    if resource in _MODELS:
-        models = _MODELS if document.version == "v2alpha1" else _V1ALPHA1_MODELS
-        try:
-            models[resource].from_object(content, strict=True)
-        except InvalidObjectError as error:
-            raise DocumentError(place, *error.errors, subject=document.subject) from None
-        errors = [*check_metadata(metadata, "metadata")]
-        if errors:
-            raise DocumentError(place, *errors, subject=document.subject)
     return document
-
-
-def _undecodable(value: object, path: str) -> Iterator[str]:
-    """Paths of texts with halves of surrogate pairs, which YAML and JSON can write as escapes and UTF-8 cannot."""
-    if isinstance(value, str):
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            yield path
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            child = f"{path}.{printable(str(name))}" if path else printable(str(name))
-            yield from _undecodable(name, child)
-            yield from _undecodable(member, child)
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            yield from _undecodable(member, f"{path}[{index}]")
-
-
-def _name_errors(metadata: Object) -> Iterator[FieldError]:
-    """Names that every API server refuses, whatever the kind."""
-    name, prefix, namespace = (metadata.get(field) or "" for field in ("name", "generateName", "namespace"))
-    for field, value, pattern, longest in (
-        ("name", name, patterns.OBJECT_NAME, 253),
-        ("generateName", "" if name else prefix.rstrip("-."), patterns.OBJECT_NAME, 253),
-        ("namespace", namespace, patterns.DNS_LABEL, 63),
-    ):
-        if value and not patterns.compiled(pattern).search(value):
-            yield invalid(f"metadata.{field}", metadata[field], patterns.WORDS[pattern])
-        elif len(value) > longest:
-            yield too_long(f"metadata.{field}", longest)
 
 
 def _refusal(place: str, content: Object) -> DocumentError:
