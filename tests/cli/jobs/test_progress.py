@@ -10,14 +10,12 @@ import pytest
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.cli.jobs.progress import (
     NOTHING_REPORTED,
-    MetricValue,
     TrainingProgress,
-    by_interest,
     in_room,
-    label,
     progress_bar,
     short_value,
 )
+from trainer.progress.interest import MetricValue
 
 STATUS = {
     "progressPercentage": 45,
@@ -91,47 +89,6 @@ def test_time_that_is_none() -> None:
 def test_written_by_somebody_else(status: Any, expected: TrainingProgress) -> None:
     """What another manager has written is shown where it makes sense."""
     assert TrainingProgress.of(status) == expected
-
-
-@pytest.mark.parametrize(
-    ("train", "evaluation", "names"),
-    [
-        pytest.param(
-            ["grad_norm", "learning_rate", "loss"],
-            ["eval_accuracy", "eval_loss", "eval_runtime"],
-            ["loss", "eval_accuracy", "eval_loss", "grad_norm", "learning_rate", "eval_runtime"],
-            id="transformers",
-        ),
-        pytest.param(["acc", "val_acc", "val_loss"], [], ["val_loss", "acc", "val_acc"], id="keras"),
-        pytest.param(["aux", "lr"], [], ["aux", "lr"], id="unknown ones before machinery"),
-        pytest.param(["train-rmse"], ["validation-rmse"], ["validation-rmse", "train-rmse"], id="xgboost"),
-        pytest.param(["lossy", "blossom", "flawless"], [], ["lossy", "blossom", "flawless"], id="only whole words"),
-        pytest.param(
-            ["train/total_loss", "tokens_per_second"], [], ["train/total_loss", "tokens_per_second"], id="path"
-        ),
-    ],
-)
-def test_order(train: list[str], evaluation: list[str], names: list[str]) -> None:
-    """A loss comes first, then an accuracy, and what only tells of the machinery last."""
-    metrics = [
-        *(MetricValue(name, "1") for name in train),
-        *(MetricValue(name, "1", is_eval=True) for name in evaluation),
-    ]
-
-    assert [metric.name for metric in by_interest(metrics)] == names
-
-
-@pytest.mark.parametrize(
-    ("metric", "text"),
-    [
-        pytest.param(MetricValue("loss", "1"), "loss", id="training"),
-        pytest.param(MetricValue("loss", "1", is_eval=True), "eval loss", id="evaluation"),
-        pytest.param(MetricValue("eval_loss", "1", is_eval=True), "eval_loss", id="its name says so"),
-    ],
-)
-def test_label(metric: MetricValue, text: str) -> None:
-    """Metrics of the evaluation can be distinguished from those of the training."""
-    assert label(metric) == text
 
 
 @pytest.mark.parametrize(

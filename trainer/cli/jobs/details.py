@@ -8,18 +8,18 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from trainer.cli.console import duration, escaped, printable
-from trainer.cli.jobs.progress import by_interest
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED
 from trainer.kube.clock import parse_timestamp
+from trainer.progress.interest import by_interest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from trainer.cli.jobs.progress import MetricValue
     from trainer.kube.objects import Object
+    from trainer.progress.interest import MetricValue
 
 STALE_SECONDS = 600
 """After this time without news the progress of a running training is marked as stale."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trainer.cli.console import printable, short_duration
-from trainer.cli.jobs.progress import by_interest, in_room, label, progress_bar, short_value
+from trainer.cli.jobs.progress import in_room, progress_bar, short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import metadata_of, name_of, namespace_of
+from trainer.progress.interest import by_interest, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

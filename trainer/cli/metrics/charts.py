@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trainer.cli.console import duration, printable
-from trainer.cli.jobs.progress import MetricValue, by_interest, short_value
+from trainer.cli.jobs.progress import short_value
+from trainer.progress.interest import MetricValue, by_interest
 from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:

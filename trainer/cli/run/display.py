@@ -10,9 +10,10 @@ from rich.live import Live
 from rich.text import Text
 
 from trainer.cli.console import duration, printable
-from trainer.cli.jobs.progress import by_interest, in_room, label, progress_bar, short_value
+from trainer.cli.jobs.progress import in_room, progress_bar, short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.cli.logs.printer import LogPrinter
+from trainer.progress.interest import by_interest, label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
