@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.cli.console import Format, OutputFormat, columns, note, printable, say, say_json
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.jobs.find import list_served
 from trainer.cli.jobs.table import age_of
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.framework.building.runtime_summary import RuntimeSummary
 from trainer.kube.clock import SystemClock
-from trainer.kube.objects import labels_of, name_of
+from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,18 +42,9 @@ class RuntimeLine:
     @classmethod
     def of(cls, obj: Object, kind: str, now: datetime) -> RuntimeLine:
         """Read a runtime of either kind."""
-        labels = labels_of(obj)
-        policy = (obj.get("spec") or {}).get("mlPolicy") or {}
-        elastic = (policy.get("torch") or {}).get("elasticPolicy") or {}
-        nodes = policy.get("numNodes", elastic.get("minNodes"))
-        return cls(
-            name_of(obj),
-            kind,
-            printable(labels.get(FRAMEWORK_LABEL, "")),
-            nodes if isinstance(nodes, int) else 1,
-            printable(labels.get(SUPPORT_LABEL, "")),
-            age_of(obj, now),
-        )
+        said = RuntimeSummary.of(obj, kind)
+        framework, support = printable(said.framework), printable(said.support)
+        return cls(said.name, kind, framework, said.nodes, support, age_of(obj, now))
 
 
 def runtimes(
