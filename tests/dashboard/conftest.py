@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.api.v1alpha1.discovery import Served
+    from trainer.dashboard.built_objects import Renderer
     from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
 
@@ -140,10 +141,14 @@ def client() -> UserClient:
 
 
 @asynccontextmanager
-async def visiting(client: UserClient, served: Served = V2ALPHA1, **options: Any) -> AsyncIterator[Visitor]:
+async def visiting(
+    client: UserClient, served: Served = V2ALPHA1, *, renderer: Renderer | None = None, **options: Any
+) -> AsyncIterator[Visitor]:
     """Somebody who visits a dashboard of this cluster."""
     gate = LoopbackGate(served.client(client))
-    dashboard = Dashboard(served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE)
+    dashboard = Dashboard(
+        served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE, renderer=renderer
+    )
     async with running(dashboard, gate.token) as visitor:
         visitor.code = gate.code
         yield visitor

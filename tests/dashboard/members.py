@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import DEFAULT_LIST, ListOptions, ObjectList
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import PODS
+from trainer.kube.resource import PODS, Resource
+from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
 
@@ -109,6 +111,13 @@ class MemberClient(FakeClient):
             return {"status": {"allowed": self._server.allows(self._known(), body["spec"]["resourceAttributes"])}}
         self._check(_VERBS.get(request.verb, request.verb), request.resource.plural, request.key)
         return await super().send(request)
+
+    async def list_page(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
+    ) -> ObjectList:
+        """See `Client.list_page`."""
+        self._check("list", resource.plural, ObjectKey(selection.namespace or "", ""))
+        return await super().list_page(resource, selection, options)
 
     @asynccontextmanager
     async def logs(self, pod: str, namespace: str, options: LogOptions) -> AsyncIterator[AsyncIterator[bytes]]:  # type: ignore[override]

@@ -21,6 +21,7 @@ from trainer.dashboard.event_stream import SIGN_IN_CHECK
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.access import DENIED, VALID_TOKEN
 from trainer.kube.errors import TransportError
+from trainer.kube.resource import NODES
 from trainer.kube.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -269,18 +270,40 @@ async def test_changes_are_made_with_the_rights_of_the_user(cluster: ClusterClie
     cluster.grant(*READS, *CHANGES, namespace="team")
     async with visiting(cluster, clock) as visitor:
         path, body = "/api/trainjobs/team/ours", {"uid": "uid-of-ours"}
-        assert (await visitor.json(f"{path}/rights"))[1] == {"suspend": True, "delete": True}
+        assert (await visitor.json(f"{path}/rights"))[1] == {
+            "suspend": True,
+            "delete": True,
+            "create": False,
+        }
         assert "name: ours" in (await visitor.json(f"{path}/yaml"))[1]["yaml"]
         assert (await visitor.json(f"{path}/suspend", "POST", json=body))[0] == 200
         assert (cluster.find(TRAIN_JOBS, "ours", "team") or {})["spec"]["suspend"] is True
         other = "/api/trainjobs/secret-team/theirs"
-        assert (await visitor.json(f"{other}/rights"))[1] == {"suspend": False, "delete": False}
-        for method, where in (("GET", "/yaml"), ("POST", "/suspend"), ("DELETE", "")):
-            status, _ = await visitor.json(f"{other}{where}", method, json={"uid": "uid-of-theirs"})
-            assert status == 403
+        assert (await visitor.json(f"{other}/rights"))[1] == {
+            "suspend": False,
+            "delete": False,
+            "create": False,
+        }
+        for method, where in (
+            ("GET", "/yaml"),
+            ("GET", "/explanation"),
+            ("GET", "/copy"),
+            ("POST", "/suspend"),
+            ("POST", "/scale"),
+            ("DELETE", ""),
+        ):
+            status, _ = await visitor.json(f"{other}{where}", method, json={"uid": "uid-of-theirs", "nodes": 2})
+            assert status == 403, where
+        assert (await visitor.json("/api/capacity"))[0] == 403
+        assert len((await visitor.json("/api/runtimes"))[1]["problems"]) == 2
+        assert (await visitor.json("/api/queues"))[1]["workloads"] == []
+        copy = (await visitor.json(f"{path}/copy"))[1]
+        assert (await visitor.json("/api/trainjobs", "POST", json=copy))[0] == 403
+        assert (await visitor.json("/api/trials", "POST", json=copy))[1].keys() == {"problem"}
         assert (await visitor.json(path, "DELETE", json=body))[0] == 200
         assert [obj["metadata"]["name"] for obj in cluster.objects(TRAIN_JOBS)] == ["theirs"]
         assert used(cluster) == set()
+        assert NODES not in {request.resource for request in cluster.requests}
 
 
 async def test_nobody_is_let_in_by_a_failure(cluster: ClusterClient, clock: ManualClock) -> None:

@@ -15,6 +15,17 @@ API = [
     pytest.param("GET", "/api/logs/default?source=p/c", id="logs"),
     pytest.param("POST", "/api/trainjobs/default/demo/suspend", id="suspend"),
     pytest.param("DELETE", "/api/trainjobs/default/demo", id="delete"),
+    pytest.param("GET", "/api/trainjobs/default/demo/explanation", id="explanation"),
+    pytest.param("GET", "/api/trainjobs/default/demo/built", id="objects"),
+    pytest.param("GET", "/api/trainjobs/default/demo/copy", id="copy"),
+    pytest.param("POST", "/api/trainjobs/default/demo/scale", id="scale"),
+    pytest.param("POST", "/api/trainjobs", id="create"),
+    pytest.param("POST", "/api/trials", id="try"),
+    pytest.param("GET", "/api/runtimes", id="runtimes"),
+    pytest.param("GET", "/api/runtimes/default/plain/yaml", id="runtime"),
+    pytest.param("GET", "/api/clusterruntimes/plain/yaml", id="cluster-runtime"),
+    pytest.param("GET", "/api/capacity", id="capacity"),
+    pytest.param("GET", "/api/queues", id="queues"),
     pytest.param("GET", "/api/nothing", id="nothing"),
 ]
 

@@ -58,10 +58,12 @@ def test_nodes() -> None:
     """Nodes are in their order, each with what it requests and why it does not run."""
     waiting = [{"name": "node", "restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
     pods = [node_pod("demo", 10), node_pod("demo", 2, phase="Pending", containerStatuses=waiting)]
+    beside = {"name": "sidecar", "resources": {"requests": {"cpu": "500m"}}}
     pods[1]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 8}, "requests": {"cpu": "2"}}
+    pods[1]["spec"]["containers"].append(beside)
     first, second = nodes_of(pods)
     assert (first["node"], first["reason"], first["restarts"]) == ("node-2", "ImagePullBackOff", 2)
-    assert first["requests"] == {"nvidia.com/gpu": "8", "cpu": "2"}
+    assert first["requests"] == {"nvidia.com/gpu": "8", "cpu": "2500m"}
     assert (second["node"], second["phase"], second["logs"]) == ("node-10", "Running", ["node"])
 
 

@@ -59,6 +59,48 @@ def test_row(status: dict[str, Any], expected: dict[str, Any]) -> None:
     assert {name: row[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("resources", "devices"),
+    [
+        pytest.param({}, None, id="as-the-runtime-says"),
+        pytest.param({"limits": {"cpu": "4"}}, None, id="no-devices-of-its-own"),
+        pytest.param({"limits": {"nvidia.com/gpu": "8"}}, 8, id="limits"),
+        pytest.param({"requests": {"nvidia.com/gpu": 2}}, 2, id="requests"),
+        pytest.param({"limits": {"nvidia.com/gpu": 0}}, 0, id="none"),
+    ],
+)
+def test_devices(resources: dict[str, Any], devices: int | None) -> None:
+    """The GPUs of a TrainJob are known where it states them itself."""
+    assert row_of(train_job(spec={"trainer": {"resourcesPerNode": resources}}))["devicesPerNode"] == devices
+
+
+@pytest.mark.parametrize(
+    ("metadata", "owner"),
+    [
+        pytest.param({}, "", id="nobody"),
+        pytest.param(
+            {"ownerReferences": [{"kind": "A", "name": "a"}, {"kind": "Experiment", "name": "e", "controller": True}]},
+            "Experiment e",
+            id="controller",
+        ),
+        pytest.param({"ownerReferences": [{"kind": "Workflow", "name": "w"}]}, "Workflow w", id="owner"),
+        pytest.param({"labels": {"app.kubernetes.io/created-by": "<b>me</b>"}}, "<b>me</b>", id="label"),
+        pytest.param({"annotations": {"app.kubernetes.io/created-by": "me" * 500}}, "me" * 100, id="annotation"),
+    ],
+)
+def test_owner(metadata: dict[str, Any], owner: str) -> None:
+    """The owner is what has made the TrainJob, or whom it names."""
+    job = train_job()
+    job["metadata"] |= metadata
+    assert row_of(job)["owner"] == owner
+
+
+def test_bounds() -> None:
+    """The page knows how many nodes an elastic training may have."""
+    assert page_of(train_job(scale={"nodes": 2, "minNodes": 1, "maxNodes": 4}))["bounds"] == {"least": 1, "most": 4}
+    assert page_of(train_job())["bounds"] is None
+
+
 def test_long_message() -> None:
     """A row has a part of a message, and the page all of it."""
     job = train_job(state="Failed", conditions=[condition("Failed", message="x" * 1000)])

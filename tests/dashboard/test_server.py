@@ -250,13 +250,18 @@ async def test_wrong_sources(client: UserClient, query: str) -> None:
 
 
 async def test_actions(client: UserClient) -> None:
-    """A TrainJob is suspended, resumed and deleted by uid."""
+    """A TrainJob is suspended, resumed, scaled and deleted by uid."""
     client.add(train_job())
     async with visiting(client) as visitor:
         for verb, suspended in (("suspend", True), ("resume", False)):
             path = f"/api/trainjobs/default/demo/{verb}"
             assert await visitor.json(path, "POST", json={"uid": "uid-of-demo"}) == (200, {})
             assert (client.find(TRAIN_JOBS, "demo", "default") or {})["spec"]["suspend"] is suspended
+        scaled = await visitor.json(
+            "/api/trainjobs/default/demo/scale", "POST", json={"uid": "uid-of-demo", "nodes": 3}
+        )
+        assert scaled == (200, {})
+        assert (client.find(TRAIN_JOBS, "demo", "default") or {})["spec"]["trainer"] == {"numNodes": 3}
         status, content = await visitor.json("/api/trainjobs/default/demo", "DELETE", json={"uid": "another"})
         assert status == 409
         assert content["error"]
@@ -271,7 +276,18 @@ async def test_wrong_body(client: UserClient, body: bytes) -> None:
     async with visiting(client) as visitor:
         status, content = await visitor.json("/api/trainjobs/default/demo/suspend", "POST", data=body)
         assert status == 400
-        assert "uid" in content["error"]
+        assert content["error"].startswith("the body must ")
+        assert not client.requests_of("patch")
+
+
+@pytest.mark.parametrize("nodes", [0, -1, 1.5, "2", None, 2**31])
+async def test_wrong_number_of_nodes(client: UserClient, nodes: Any) -> None:
+    """A number of nodes that no TrainJob may have changes nothing."""
+    client.add(train_job())
+    async with visiting(client) as visitor:
+        body = {"uid": "uid-of-demo", "nodes": nodes}
+        status, content = await visitor.json("/api/trainjobs/default/demo/scale", "POST", json=body)
+        assert (status, "nodes" in content["error"]) == (400, True)
         assert not client.requests_of("patch")
 
 
@@ -289,7 +305,7 @@ async def test_rights(client: UserClient) -> None:
     client.denied = {"delete trainjobs"}
     async with visiting(client) as visitor:
         rights = await visitor.json("/api/trainjobs/default/demo/rights")
-    assert rights == (200, {"suspend": True, "delete": False})
+    assert rights == (200, {"suspend": True, "delete": False, "create": True})
     assert {review.get("name") for review in client.reviews[1:3]} == {"demo"}
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.access import resource_attributes
 from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import Resource
-from trainer.kubernetes_yaml import dump
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Served
     from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
 
 FIELD_MANAGER: Final = "trainer-dashboard"
 """Field manager of what is changed on the page."""
@@ -37,9 +36,8 @@ async def may(client: Client, verb: str, resource: Resource, key: ObjectKey, *, 
 class Actions:
     """Changes of TrainJobs, each of which the API server checks."""
 
-    def __init__(self, client: Client, served: Served) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._served = served
 
     async def rights(self, key: ObjectKey) -> Object:
         """Which of them the user may do, so that the page offers no others.
@@ -50,6 +48,7 @@ class Actions:
         return {
             "suspend": await may(self._client, "patch", TRAIN_JOBS, key),
             "delete": await may(self._client, "delete", TRAIN_JOBS, key),
+            "create": await may(self._client, "create", TRAIN_JOBS, ObjectKey(key.namespace, "")),
         }
 
     async def set_suspend(self, key: ObjectKey, uid: str, *, suspend: bool) -> None:
@@ -61,6 +60,15 @@ class Actions:
         patch = {"metadata": {"uid": uid}, "spec": {"suspend": suspend}}
         await self._client.patch(TRAIN_JOBS, key.name, patch, key.namespace, field_manager=FIELD_MANAGER)
 
+    async def scale(self, key: ObjectKey, uid: str, *, nodes: int) -> None:
+        """Change the number of nodes of the TrainJob with this uid, and of no other of its name.
+
+        Raises:
+            KubeError: the API server refuses it, since the number is out of bounds or may not change now.
+        """
+        patch = {"metadata": {"uid": uid}, "spec": {"trainer": {"numNodes": nodes}}}
+        await self._client.patch(TRAIN_JOBS, key.name, patch, key.namespace, field_manager=FIELD_MANAGER)
+
     async def delete(self, key: ObjectKey, uid: str) -> None:
         """Delete the TrainJob with this uid and, in the background, all that was made for it.
 
@@ -69,13 +77,3 @@ class Actions:
         """
         options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid)
         await self._client.delete(TRAIN_JOBS, key.name, key.namespace, options)
-
-    async def manifest(self, key: ObjectKey) -> str:
-        """The TrainJob as the cluster stores it, as YAML.
-
-        Raises:
-            KubeError: the API server refuses to show it.
-        """
-        job = await self._client.get(self._served.resource(TRAIN_JOBS), key.name, key.namespace)
-        (job.get("metadata") or {}).pop("managedFields", None)
-        return dump(job)

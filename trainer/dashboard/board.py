@@ -10,6 +10,7 @@ import msgspec
 
 from trainer.dashboard.event_stream import Changes, event_stream
 from trainer.dashboard.rows import row_of
+from trainer.dashboard.trends import Trends
 from trainer.dashboard.viewer import Scope
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Board:
         self._informer = informer
         self._clock = clock
         self._rows: dict[ObjectKey, msgspec.Raw] = {}
+        self._trends = Trends()
         self._pages: set[_Page] = set()
         informer.add_handler(self)
 
@@ -59,6 +61,7 @@ class Board:
     def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
         """See `Handler`."""
         self._rows.pop(obj.key, None)
+        self._trends.forget(obj.key)
         self._announce(obj.key)
 
     async def stream(self, request: web.BaseRequest, viewer: Viewer) -> web.StreamResponse:
@@ -103,7 +106,8 @@ class Board:
         return {key.namespace for key in self._rows}
 
     def _put(self, obj: CachedObject) -> None:
-        row = msgspec.json.encode(row_of(obj.decode()))
+        job = obj.decode()
+        row = msgspec.json.encode(row_of(job) | {"metric": self._trends.see(obj.key, job)})
         if self._rows.get(obj.key) != msgspec.Raw(row):
             self._rows[obj.key] = msgspec.Raw(row)
             self._announce(obj.key)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from trainer.dashboard.built_objects import Renderer
     from trainer.kube.clock import Clock
 
 
@@ -62,10 +63,18 @@ class ClusterServerOptions:
 class ClusterServer:
     """Serves the dashboard and its probes while `run` does."""
 
-    def __init__(self, client: ClusterClient, options: ClusterServerOptions, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        options: ClusterServerOptions,
+        *,
+        clock: Clock | None = None,
+        renderer: Renderer | None = None,
+    ) -> None:
         self._client = client
         self._options = options
         self._clock = clock or SystemClock()
+        self._renderer = renderer
         self._dashboard: Dashboard | None = None
         self._live, self._ready = (HealthChecks(name, clock=self._clock) for name in ("healthz", "readyz"))
         self._ready.add("dashboard", self._check)
@@ -102,7 +111,8 @@ class ClusterServer:
             tls=tls.context if tls is not None else None,
         )
         gate = ClusterGate(self._client, self._client, served, clock=self._clock, proxy=self._options.proxy)
-        dashboard = Dashboard(served.client(self._client), served, options, gate=gate, clock=self._clock)
+        client = served.client(self._client)
+        dashboard = Dashboard(client, served, options, gate=gate, clock=self._clock, renderer=self._renderer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._health.run)
             tasks.start_soon(watch_served, self._client, served, self._clock)

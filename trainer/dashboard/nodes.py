@@ -8,6 +8,7 @@ from trainer.api.jobset_pods import place_of, recency_of
 from trainer.kube.objects import is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
 from trainer.progress.containers import node_name, started_containers
 from trainer.workloads.containers import container_statuses
+from trainer.workloads.pod_requests import pod_requests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -45,12 +46,11 @@ def _node(pod: Object) -> Object:
 
 
 def _requests(pod: Object) -> dict[str, str]:
-    """What the first container that asks for it requests, by resource."""
-    found: dict[str, str] = {}
-    for container in objects_in(mapping_at(pod, "spec").get("containers")):
-        requested = mapping_at(container, "resources", "limits") | mapping_at(container, "resources", "requests")
-        found = {name: str(amount) for name, amount in requested.items()} | found
-    return found
+    """What the scheduler counts for all its containers, by resource."""
+    try:
+        return {name: str(amount) for name, amount in pod_requests(mapping_at(pod, "spec")).items()}
+    except ValueError:
+        return {}
 
 
 def _reason(pod: Object) -> str:

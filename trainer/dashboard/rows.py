@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionType
+from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.kube.objects import (
+    annotations_of,
+    controller_of,
     find_condition,
     is_being_deleted,
     is_condition_true,
+    labels_of,
     mapping_at,
     metadata_of,
     name_of,
     namespace_of,
     objects_in,
+    owner_references_of,
     resource_version_of,
     uid_of,
 )
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 _ENDS = (ConditionType.FAILED, ConditionType.COMPLETE)
 _LONGEST_MESSAGE = 200
 _CLUSTER_WIDE = "ClusterTrainingRuntime"
+_CREATED_BY = "app.kubernetes.io/created-by"
 
 
 def row_of(job: Object) -> Object:
@@ -44,7 +50,10 @@ def row_of(job: Object) -> Object:
         "remaining": None if end else progress.get("estimatedRemainingSeconds"),
         "remainingText": "" if end else str(progress.get("estimatedRemainingTimeSummary") or ""),
         "runtime": str(mapping_at(spec, "runtimeRef").get("name") or ""),
+        "runtimeKind": mapping_at(spec, "runtimeRef").get("kind") or _CLUSTER_WIDE,
         "nodes": mapping_at(status, "scale").get("nodes") or mapping_at(spec, "trainer").get("numNodes"),
+        "devicesPerNode": _devices(mapping_at(spec, "trainer", "resourcesPerNode")),
+        "owner": _owner(job),
         "created": metadata_of(job).get("creationTimestamp"),
         "ended": (find_condition(job, end) or {}).get("lastTransitionTime") if end else None,
         "isSuspended": spec.get("suspend") is True,
@@ -54,18 +63,41 @@ def row_of(job: Object) -> Object:
 
 def page_of(job: Object) -> Object:
     """A TrainJob on its page."""
-    spec, status = mapping_at(job, "spec"), mapping_at(job, "status")
+    status = mapping_at(job, "status")
     return row_of(job) | {
         "resourceVersion": resource_version_of(job),
-        "runtimeKind": mapping_at(spec, "runtimeRef").get("kind") or _CLUSTER_WIDE,
+        "generation": metadata_of(job).get("generation"),
         "conditions": objects_in(status.get("conditions")),
         "started": status.get("startTime"),
+        "bounds": _bounds(mapping_at(status, "scale")),
         "trainerStatus": mapping_at(status, "trainerStatus") or None,
         "steps": [
             {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
         ],
         "jobs": objects_in(status.get("jobsStatus")),
     }
+
+
+def _bounds(scale: Object) -> Object | None:
+    """How many nodes an elastic training may have; None for any other."""
+    least, most = scale.get("minNodes"), scale.get("maxNodes")
+    return None if least is None or most is None else {"least": least, "most": most}
+
+
+def _devices(resources: Object) -> int | None:
+    """GPUs and the like that a TrainJob asks for on each node; None where it leaves that to its runtime."""
+    amounts = {**mapping_at(resources, "limits"), **mapping_at(resources, "requests")}
+    count = USUAL_DEVICES.devices_of({"requests": amounts}, {}, "").count
+    return count if count or any(map(USUAL_DEVICES.is_device, amounts)) else None
+
+
+def _owner(job: Object) -> str:
+    """What has made a TrainJob, such as an Experiment of Katib; else who, by its label or annotation."""
+    reference = controller_of(job) or next(iter(owner_references_of(job)), None)
+    if reference is not None:
+        return f"{reference.get('kind') or ''} {reference.get('name') or ''}"
+    said = labels_of(job).get(_CREATED_BY) or annotations_of(job).get(_CREATED_BY) or ""
+    return str(said)[:_LONGEST_MESSAGE]
 
 
 def _message(job: Mapping[str, Any], state: str) -> str:

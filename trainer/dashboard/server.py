@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-import msgspec
 from aiohttp import web
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.dashboard.actions import Actions, may
+from trainer.dashboard.actions import may
 from trainer.dashboard.answers import data, failure, refusal, unauthorized
 from trainer.dashboard.board import Board
 from trainer.dashboard.bundle import Bundle
@@ -23,7 +21,9 @@ from trainer.dashboard.job_page import JobPages
 from trainer.dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer.dashboard.metric_feed import MetricFeeds
 from trainer.dashboard.neighbourhoods import Neighbourhoods
+from trainer.dashboard.user_requests import NAME, UserRequests
 from trainer.dashboard.viewer import may_list
+from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.cache.cache import Cache
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import KubeError, UnauthorizedError
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trainer.api.v1alpha1.discovery import Served
+    from trainer.dashboard.built_objects import Renderer
     from trainer.dashboard.gate import Gate
     from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.informer import Informer
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 _CONNECTIONS = 1000
 """Two of each of many pages."""
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
-"""Names of objects that may stand in a path of the API server."""
-_LONGEST_BODY = 4096
 _NOT_FOUND = "there is nothing at this path"
 
 
@@ -69,12 +67,8 @@ class DashboardOptions:
     """Address to listen on; "" is all of them. Default: loopback."""
     tls: ssl.SSLContext | None = None
     """For HTTPS. Default: none, plain HTTP, which is for loopback."""
-
-
-class _Change(msgspec.Struct):
-    """Body of a request that changes a TrainJob."""
-
-    uid: Annotated[str, msgspec.Meta(min_length=1)]
+    target: CommandOptions = NO_OPTIONS
+    """Options of the commands that the page shows. Default: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +93,7 @@ class Dashboard:
         gate: who may ask. Default: the user alone whose client it is, by a token in the address.
         clock: for pauses and limits of time.
         bundle: the page; default: that of the package.
+        renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
     """
 
     def __init__(
@@ -110,12 +105,13 @@ class Dashboard:
         gate: Gate | None = None,
         clock: Clock | None = None,
         bundle: Bundle | None = None,
+        renderer: Renderer | None = None,
     ) -> None:
         self._gate: Gate = gate or LoopbackGate(client)
-        self._served = served
+        self._clock = clock or SystemClock()
+        self._requests = UserRequests(served, self._clock, options.target, renderer)
         self._reader = client
         self._options = options
-        self._clock = clock or SystemClock()
         self._bundle = bundle
         self._views: _Views | None = None
         limits = ConnectionLimits(max_connections=_CONNECTIONS)
@@ -206,42 +202,15 @@ class Dashboard:
             case "GET", ["trainjobs"]:
                 self._server.unlimit(request)
                 return await views.board.stream(request, viewer)
-            case "GET", ["logs", namespace] if _NAME.fullmatch(namespace):
+            case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
                 return await self._stream_logs(request, namespace, views.logs, viewer)
-            case _, ["trainjobs", namespace, name, *rest] if _NAME.fullmatch(namespace) and _NAME.fullmatch(name):
-                return await self._answer_job(request, ObjectKey(namespace, name), rest, views.pages, viewer)
-        return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
-
-    async def _answer_job(
-        self, request: web.BaseRequest, key: ObjectKey, rest: list[str], pages: JobPages, viewer: Viewer
-    ) -> web.StreamResponse:
-        actions = Actions(viewer.client, self._served)
-        match request.method, rest:
-            case "GET", []:
-                if not await viewer.may("get", TRAIN_JOBS, key):
-                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {key.namespace}")
+            case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
+                if not await viewer.may("get", TRAIN_JOBS, ObjectKey(namespace, name)):
+                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
                 self._server.unlimit(request)
-                return await pages.stream(request, key, viewer)
-            case "GET", ["rights"]:
-                return data(await actions.rights(key))
-            case "GET", ["yaml"]:
-                return data({"yaml": await actions.manifest(key)})
-            case "POST", ["suspend" | "resume" as verb]:
-                return await self._change(request, partial(actions.set_suspend, key, suspend=verb == "suspend"))
-            case "DELETE", []:
-                return await self._change(request, partial(actions.delete, key))
-        return refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
-
-    async def _change(self, request: web.BaseRequest, change: Callable[[str], Awaitable[None]]) -> web.Response:
-        body = b""
-        while len(body) <= _LONGEST_BODY and (part := await request.content.read(_LONGEST_BODY)):
-            body += part
-        try:
-            asked = msgspec.json.decode(body, type=_Change)
-        except msgspec.DecodeError as error:
-            return refusal(HTTPStatus.BAD_REQUEST, f'the body must be {{"uid": "..."}} of the TrainJob: {error}')
-        await change(asked.uid)
-        return data({})
+                return await views.pages.stream(request, ObjectKey(namespace, name), viewer)
+        answer = await self._requests.answer(request, parts, viewer.client, views.namespace)
+        return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
     async def _stream_logs(
         self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer
@@ -259,4 +228,4 @@ class Dashboard:
 
 
 def _is_source(parts: tuple[Any, ...]) -> bool:
-    return len(parts) == len(LogSource._fields) and all(_NAME.fullmatch(part) for part in parts)
+    return len(parts) == len(LogSource._fields) and all(NAME.fullmatch(part) for part in parts)

@@ -10,9 +10,11 @@ import typer
 
 from trainer.cli.console import note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.operate.built_objects import build_objects
+from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
+from trainer.explain.target import CommandOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,14 +36,16 @@ def dashboard(
     the command runs. Without --namespace the page shows all namespaces, or that of the context where you may not list
     all of them.
     """
+    connection = current_cluster(kubeconfig, context)
+    target = CommandOptions(cluster_options(connection.kubeconfig, context), cluster_options(kubeconfig, context))
 
     async def run(cluster: ConnectedCluster) -> None:
-        options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port)
+        options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
         gate = LoopbackGate(cluster.client)
-        page = Dashboard(cluster.client, cluster.served, options, gate=gate)
+        page = Dashboard(cluster.client, cluster.served, options, gate=gate, renderer=build_objects)
         await page.run(started=_announcement(page, gate, with_browser=browser))
 
-    raise typer.Exit(run_on(current_cluster(kubeconfig, context), run))
+    raise typer.Exit(run_on(connection, run))
 
 
 def _announcement(page: Dashboard, gate: LoopbackGate, *, with_browser: bool) -> Callable[[], Awaitable[None]]:

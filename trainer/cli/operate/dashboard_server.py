@@ -10,6 +10,7 @@ import anyio.lowlevel
 import typer
 
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.operate.built_objects import build_objects
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.dashboard.cluster_gate import GROUP_HEADER, USER_HEADER, Proxy
 from trainer.dashboard.cluster_server import ClusterServer, ClusterServerOptions
@@ -99,7 +100,7 @@ def dashboard_server(
 
     async def run() -> int:
         async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:
-            await ClusterServer(client, options).run(started=anyio.lowlevel.checkpoint)
+            await ClusterServer(client, options, renderer=build_objects).run(started=anyio.lowlevel.checkpoint)
         return ExitCode.OK
 
     code = run_until_signal(run, second_kills=True)

@@ -1,0 +1,117 @@
+"""The queues of Kueue: what waits in them, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from trainer.explain.suspension import WORKLOADS
+from trainer.framework.plugin_api.devices import USUAL_DEVICES
+from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.objects import (
+    controller_of,
+    find_condition,
+    is_condition_true,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+    objects_in,
+    owner_references_of,
+    uid_of,
+)
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+SHOWN: Final = 500
+"""Most waiting Workloads that are shown."""
+_LONGEST_MESSAGE = 300
+
+
+async def queues(client: Client, namespace: str) -> Object:
+    """The queues of a namespace or, with "", of all: how many Workloads they hold, and those that wait.
+
+    Waiting ones are in Kueue's usual order within a queue: by priority, then by age. Without Kueue there are none, and
+    `isServed` is false.
+
+    Raises:
+        KubeError: the API server does not answer.
+    """
+    for resource in WORKLOADS:
+        try:
+            found = (await client.list(resource, Selection(namespace or None))).items
+        except NotFoundError:
+            continue
+        except ForbiddenError as error:
+            return _answer([], [f"the Workloads of Kueue cannot be listed: {error}"])
+        return _answer(found, [])
+    return _answer([], [], is_served=False)
+
+
+def _answer(workloads: list[Object], problems: list[str], *, is_served: bool = True) -> Object:
+    present = [each for each in workloads if not is_condition_true(each, "Finished")]
+    waiting = [each for each in present if not is_condition_true(each, "Admitted")]
+    admitted = Counter((namespace_of(each), _queue(each)) for each in present if is_condition_true(each, "Admitted"))
+    pending = Counter((namespace_of(each), _queue(each)) for each in waiting)
+    names = sorted(admitted.keys() | pending.keys())
+    waiting.sort(key=lambda each: (namespace_of(each), _queue(each), -_priority(each), _created(each)))
+    return {
+        "isServed": is_served,
+        "problems": problems,
+        "queues": [
+            {"namespace": key[0], "name": key[1], "admitted": admitted[key], "waiting": pending[key]} for key in names
+        ],
+        "workloads": [_workload(each) for each in waiting[:SHOWN]],
+        "more": max(len(waiting) - SHOWN, 0),
+    }
+
+
+def _workload(workload: Object) -> Object:
+    owner = controller_of(workload) or next(iter(owner_references_of(workload)), {})
+    reserved = find_condition(workload, "QuotaReserved") or {}
+    message = str(reserved.get("message") or "")
+    if reserved.get("status") == "True":
+        message = "has its quota, and waits for admission checks"
+    if mapping_at(workload, "spec").get("active") is False:
+        message = "is inactive"
+    return {
+        "uid": uid_of(workload),
+        "name": name_of(workload),
+        "namespace": namespace_of(workload),
+        "queue": _queue(workload),
+        "owner": f"{owner.get('kind') or ''} {owner.get('name') or ''}".strip(),
+        "priority": _priority(workload),
+        "gpus": _devices(workload),
+        "created": metadata_of(workload).get("creationTimestamp"),
+        "message": message[:_LONGEST_MESSAGE],
+    }
+
+
+def _devices(workload: Object) -> int:
+    """GPUs and the like that all its pods ask for."""
+    count = 0
+    for pod_set in objects_in(mapping_at(workload, "spec").get("podSets")):
+        pod = mapping_at(pod_set, "template", "spec")
+        pods = pod_set.get("count")
+        containers = objects_in(pod.get("containers"))
+        each = sum(
+            USUAL_DEVICES.devices_of(mapping_at(container, "resources"), pod, "").count for container in containers
+        )
+        count += each * (pods if isinstance(pods, int) else 1)
+    return count
+
+
+def _queue(workload: Object) -> str:
+    return str(mapping_at(workload, "spec").get("queueName") or "")
+
+
+def _priority(workload: Object) -> int:
+    priority = mapping_at(workload, "spec").get("priority")
+    return priority if isinstance(priority, int) else 0
+
+
+def _created(workload: Object) -> str:
+    return str(metadata_of(workload).get("creationTimestamp") or "")

@@ -1,0 +1,38 @@
+"""An answer that costs much and is shared by all who ask for it within some seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+
+
+@dataclass(slots=True)
+class SharedAnswer:
+    """The last answer of one question; failures are shared with nobody."""
+
+    clock: Clock
+    seconds: float
+    """How long an answer is good for."""
+    _lock: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+    _answer: Object | None = field(default=None, init=False)
+    _until: float = field(default=0.0, init=False)
+
+    async def get(self, ask: Callable[[], Awaitable[Object]]) -> Object:
+        """The last answer, or a new one; who needs it meanwhile waits for it.
+
+        Raises:
+            KubeError: of the question.
+        """
+        async with self._lock:
+            if self._answer is None or self.clock.monotonic() >= self._until:
+                self._answer = await ask()
+                self._until = self.clock.monotonic() + self.seconds
+            return self._answer
