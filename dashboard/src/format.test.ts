@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { age, duration, short } from "./format";
+import { age, amount, duration, short } from "./format";
 
 test.each([
   [0, "0s"],
@@ -29,4 +29,16 @@ test.each([
   [Infinity, ""],
 ])("%s is short", (value, text) => {
   expect(short(value)).toBe(text);
+});
+
+test.each([
+  ["nvidia.com/gpu", 0, "0"],
+  ["cpu", 1.5, "1.5"],
+  ["memory", 512, "512"],
+  ["memory", 1023 * 1024, "1023 KiB"],
+  ["memory", 96.26 * 2 ** 30, "96.3 GiB"],
+  ["memory", 2 ** 61, "2048 PiB"],
+  ["memory", null, ""],
+])("%s of %s", (resource, value, text) => {
+  expect(amount(resource, value)).toBe(text);
 });

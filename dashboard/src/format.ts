@@ -37,3 +37,18 @@ export function short(value: number | null | undefined): string {
   if (magnitude !== 0 && (magnitude < 1e-3 || magnitude >= 1e7)) return value.toExponential(3).replace(/\.?0+e/, "e");
   return String(Number(value.toPrecision(magnitude >= 1e4 ? 6 : 4)));
 }
+
+const POWERS = ["", " KiB", " MiB", " GiB", " TiB", " PiB"];
+
+/** An amount of a resource: memory in the largest unit that leaves three digits before the point. */
+export function amount(resource: string, value: number | null): string {
+  if (value === null) return "";
+  if (resource !== "memory") return short(value) || "0";
+  let power = 0;
+  let left = value;
+  while (left >= 1024 && power < POWERS.length - 1) {
+    left /= 1024;
+    power++;
+  }
+  return `${Number(left.toPrecision(left >= 1000 ? 4 : 3))}${POWERS[power]}`;
+}

@@ -2,11 +2,15 @@
 
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { ClusterPage } from "./cluster/page";
 import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { LogIn, Who, useSession } from "./login";
 import { Problem } from "./parts";
-import { href, jobPath, onLink, parse, useLocation } from "./route";
+import { type Route, href, jobPath, onLink, parse, runtimePath, useLocation } from "./route";
+import { RuntimeList } from "./runtimes/list";
+import { RuntimePage } from "./runtimes/page";
+import { NewPage } from "./submit/page";
 import "./style.css";
 
 function App() {
@@ -14,13 +18,25 @@ function App() {
   const session = useSession();
   const { cluster, problem } = session;
   const route = parse(path);
-  useHeadingFocus(route.view === "job" ? jobPath(route.namespace, route.name) : "/");
+  useHeadingFocus(pageOf(route));
   return (
     <>
       <header class="bar">
         <a class="brand" href={href("/")} onClick={onLink}>
           Trainer
         </a>
+        <nav class="views" aria-label="Views">
+          {VIEWS.map(([address, title, views]) => (
+            <a
+              key={address}
+              href={href(address)}
+              onClick={onLink}
+              aria-current={address === path ? "page" : views.includes(route.view) ? "true" : undefined}
+            >
+              {title}
+            </a>
+          ))}
+        </nav>
         {cluster && (
           <span class="cluster">
             {[cluster.cluster, cluster.namespace && `namespace ${cluster.namespace}`].filter(Boolean).join(", ")}
@@ -35,9 +51,38 @@ function App() {
           <Problem>{problem}</Problem>
         </main>
       )}
-      {cluster && (route.view === "job" ? <JobPage {...route} /> : <List query={query} />)}
+      {cluster && <View of={route} query={query} />}
     </>
   );
+}
+
+const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
+  ["/", "TrainJobs", ["list", "job", "new"]],
+  ["/runtimes", "Runtimes", ["runtimes", "runtime"]],
+  ["/cluster", "Cluster", ["cluster"]],
+];
+
+function View({ of, query }: { of: Route; query: URLSearchParams }) {
+  switch (of.view) {
+    case "list":
+      return <List query={query} />;
+    case "job":
+      return <JobPage {...of} />;
+    case "new":
+      return <NewPage key={`${of.namespace}/${of.name}`} {...of} />;
+    case "cluster":
+      return <ClusterPage />;
+    case "runtimes":
+      return <RuntimeList />;
+    case "runtime":
+      return <RuntimePage {...of} />;
+  }
+}
+
+/** The page of a route, of which its tabs are parts. */
+function pageOf(route: Route): string {
+  if (route.view === "job") return jobPath(route.namespace, route.name);
+  return route.view === "runtime" ? runtimePath(route) : route.view;
 }
 
 /** Focus the heading when another page is shown: the link that had the focus is gone, and readers begin there. */

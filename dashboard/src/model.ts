@@ -10,11 +10,46 @@ export interface Row {
   remaining: number | null;
   remainingText: string;
   runtime: string;
+  runtimeKind: string;
+  /** Null where the runtime says it. */
   nodes: number | null;
+  /** GPUs and the like; null where the runtime says it. */
+  devicesPerNode: number | null;
+  owner: string;
+  /** Only in the list. */
+  metric?: Trend | null;
   created: string | null;
   ended: string | null;
   isSuspended: boolean;
   isDeleted: boolean;
+}
+
+/** A metric, and the values that the dashboard has seen of it. */
+export interface Trend {
+  name: string;
+  isEval: boolean;
+  trend: number[];
+}
+
+/** A row together with what its runtime says. */
+export interface Listed extends Row {
+  gpus: number | null;
+}
+
+export const CLUSTER_WIDE = "ClusterTrainingRuntime";
+
+export interface Runtime {
+  name: string;
+  /** Empty for one of the cluster. */
+  namespace: string;
+  kind: string;
+  framework: string;
+  support: string;
+  nodes: number;
+  image: string;
+  /** GPUs and the like of each node. */
+  devices: number;
+  created: string | null;
 }
 
 export interface Condition {
@@ -44,10 +79,13 @@ export interface Step {
 
 export interface Job extends Row {
   resourceVersion: string;
-  runtimeKind: string;
+  /** Changes with the spec alone. */
+  generation: number | null;
   conditions: Condition[];
   started: string | null;
   trainerStatus: TrainerStatus | null;
+  /** How many nodes an elastic training may have. */
+  bounds: { least: number; most: number } | null;
   steps: Step[];
 }
 
@@ -92,9 +130,71 @@ export interface StreamProblem {
   text: string;
 }
 
+export interface Cause {
+  reason: string;
+  /** The object, such as `Pod demo-node-0-0-x7k2p`. */
+  about: string;
+  message: string;
+  remedy: string;
+  command: string;
+  details: string[];
+}
+
+/** The answer of `trainer explain`. */
+export interface Explanation {
+  verdict: "running" | "succeeded" | "waiting" | "failed";
+  causes: Cause[];
+  notes: string[];
+  unread: { what: string; why: string }[];
+}
+
+/** A resource of nodes; what is used is null where the user may not know it. */
+export interface Kind {
+  resource: string;
+  /** Of a device, such as `NVIDIA-A100-SXM4-80GB`. */
+  product: string;
+  nodes: number;
+  total: number;
+  used: number | null;
+  free: number | null;
+  largestFree: number | null;
+}
+
+export interface Capacity {
+  kinds: Kind[];
+  nodes: number;
+  /** Cordoned or not ready. */
+  closedNodes: number;
+  problems: string[];
+}
+
+/** A Workload of Kueue that waits. */
+export interface Workload {
+  uid: string;
+  name: string;
+  namespace: string;
+  queue: string;
+  owner: string;
+  priority: number;
+  gpus: number;
+  created: string | null;
+  message: string;
+}
+
+export interface Queues {
+  isServed: boolean;
+  problems: string[];
+  queues: { namespace: string; name: string; waiting: number; admitted: number }[];
+  workloads: Workload[];
+  /** Waiting ones that are not among them. */
+  more: number;
+}
+
 export interface Rights {
   suspend: boolean;
   delete: boolean;
+  /** Another TrainJob in the same namespace. */
+  create: boolean;
 }
 
 export const ENDED = new Set(["Complete", "Failed"]);

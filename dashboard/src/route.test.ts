@@ -1,17 +1,33 @@
 import { expect, test } from "vitest";
-import { jobPath, parse } from "./route";
+import { CLUSTER_WIDE } from "./model";
+import { jobPath, parse, runtimePath } from "./route";
 
 test.each([
   ["/", { view: "list" }],
   ["/jobs", { view: "list" }],
   ["/jobs/a/b", { view: "job", namespace: "a", name: "b", tab: "overview" }],
   ["/jobs/a/b/logs", { view: "job", namespace: "a", name: "b", tab: "logs" }],
+  ["/jobs/a/b/objects", { view: "job", namespace: "a", name: "b", tab: "objects" }],
   ["/jobs/%/b", { view: "list" }],
   ["/jobs/a/b/other", { view: "job", namespace: "a", name: "b", tab: "overview" }],
+  ["/cluster", { view: "cluster" }],
+  ["/new/a/b", { view: "new", namespace: "a", name: "b" }],
+  ["/new", { view: "list" }],
+  ["/runtimes", { view: "runtimes" }],
+  ["/runtimes/a", { view: "runtimes" }],
+  ["/runtimes/a/b", { view: "runtime", kind: "TrainingRuntime", namespace: "a", name: "b" }],
+  ["/clusterruntimes/b", { view: "runtime", kind: CLUSTER_WIDE, namespace: "", name: "b" }],
 ])("%s", (path, route) => {
   expect(parse(path)).toEqual(route);
 });
 
 test("a path comes back as what it was made of", () => {
   expect(parse(jobPath("team-a", "demo", "yaml"))).toEqual({ view: "job", namespace: "team-a", name: "demo", tab: "yaml" });
+});
+
+test.each([
+  { kind: CLUSTER_WIDE, namespace: "", name: "torch" },
+  { kind: "TrainingRuntime", namespace: "team-a", name: "a?b" },
+])("the path of a runtime comes back, too", (runtime) => {
+  expect(parse(runtimePath(runtime))).toEqual({ view: "runtime", ...runtime });
 });

@@ -2,17 +2,29 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { fragment } from "./api";
+import { CLUSTER_WIDE } from "./model";
 
-export type Tab = "overview" | "logs" | "yaml";
+export type Tab = "overview" | "logs" | "yaml" | "objects";
+
+const TABS: readonly string[] = ["logs", "yaml", "objects"];
 
 export type Route =
   | { view: "list" }
+  | { view: "runtimes" }
+  | { view: "cluster" }
+  | { view: "new"; namespace: string; name: string }
+  | { view: "runtime"; kind: string; namespace: string; name: string }
   | { view: "job"; namespace: string; name: string; tab: Tab };
 
 export function parse(path: string): Route {
   const [first, namespace, name, tab] = path.split("/").slice(1).map(decoded);
+  if (first === "clusterruntimes" && namespace) return { view: "runtime", kind: CLUSTER_WIDE, namespace: "", name: namespace };
+  if (first === "runtimes" && namespace && name) return { view: "runtime", kind: "TrainingRuntime", namespace, name };
+  if (first === "new" && namespace && name) return { view: "new", namespace, name };
+  if (first === "cluster") return { view: "cluster" };
+  if (first === "runtimes") return { view: "runtimes" };
   if (first !== "jobs" || !namespace || !name) return { view: "list" };
-  return { view: "job", namespace, name, tab: tab === "logs" || tab === "yaml" ? tab : "overview" };
+  return { view: "job", namespace, name, tab: tab && TABS.includes(tab) ? (tab as Tab) : "overview" };
 }
 
 function decoded(part: string): string {
@@ -26,6 +38,16 @@ function decoded(part: string): string {
 export function jobPath(namespace: string, name: string, tab: Tab = "overview"): string {
   const base = `/jobs/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
   return tab === "overview" ? base : `${base}/${tab}`;
+}
+
+export function runtimePath({ kind, namespace, name }: { kind: string; namespace: string; name: string }): string {
+  if (kind === CLUSTER_WIDE) return `/clusterruntimes/${encodeURIComponent(name)}`;
+  return `/runtimes/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** The path of a new TrainJob that begins as a copy of another. */
+export function clonePath({ namespace, name }: { namespace: string; name: string }): string {
+  return `/new/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
 /** The address of a view, with the token, for `href`. */

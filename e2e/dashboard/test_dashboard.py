@@ -59,11 +59,14 @@ def jobs(session_cluster: Cluster) -> Iterator[Cluster]:
         training("resnet", TRAINING, nodes=2),
         training("resnet-broken", "write('no data in /data\\n'); sys.exit(3)"),
         training("resnet-later", "live_on()", suspend=True),
+        training("resnet-wide", TRAINING.replace("2.4", "2.9")),
         training("hostile", HOSTILE_TRAINING),
+        training("hostile-failure", f"write({HOSTILE!r} + '\\n'); sys.exit(3)"),
         training("long-log", LONG_LOG),
     )
     own.wait_for_state("resnet", "Running")
     own.wait_for_state("resnet-broken", "Failed")
+    own.wait_for_state("hostile-failure", "Failed")
     for name in ("hostile", "long-log"):
         assert own.wait_for_state(name, "Complete", "Failed", timeout=120) == "Complete"
     until(lambda: (own.get("trainjob", "resnet") or {})["status"].get("trainerStatus"), "progress is reported")
@@ -74,18 +77,18 @@ def jobs(session_cluster: Cluster) -> Iterator[Cluster]:
 def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """A user finds a training, looks at its curves and logs, and suspends and resumes it."""
     page.goto(session_dashboard.url())
-    expect(page.get_by_role("row")).to_have_count(6)
+    expect(page.get_by_role("row")).to_have_count(8)
     expect(page.get_by_role("progressbar", name="Progress of resnet", exact=True)).to_be_visible()
     picture(page, "list")
     page.keyboard.press("/")
     page.keyboard.type("broken")
-    expect(page.get_by_role("status")).to_have_text("1 of 5 TrainJobs")
+    expect(page.get_by_role("status")).to_have_text("1 of 7 TrainJobs")
     assert "q=broken" in page.url
     assert session_dashboard.token not in page.url
     page.keyboard.press("Escape")
     page.get_by_role("combobox", name="State").select_option("Running")
     page.reload()
-    expect(page.get_by_role("status")).to_have_text("1 of 5 TrainJobs")
+    expect(page.get_by_role("status")).to_have_text("2 of 7 TrainJobs")
     page.get_by_role("link", name="resnet", exact=True).click()
     expect(page.get_by_role("heading", name="resnet vision")).to_be_visible()
     figure = page.get_by_role("figure").filter(has_text="loss")
@@ -94,6 +97,13 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     expect(page.get_by_role("row", name="node-1")).to_contain_text("Running")
     expect(page.get_by_text("Allowed to run")).to_be_visible()
     picture(page, "job")
+    page.get_by_label("Logarithmic").check()
+    page.get_by_role("combobox", name="Smoothing").select_option("0.9")
+    assert "y=log" in page.url
+    assert "smooth=0.9" in page.url
+    page.reload()
+    expect(page.get_by_label("Logarithmic")).to_be_checked()
+    expect(figure.locator("canvas")).to_be_attached()
     page.get_by_role("link", name="Logs").click()
     log = page.get_by_role("log")
     expect(log).to_contain_text("step 200 of 800")
@@ -102,6 +112,12 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     expect(log.locator(".line")).to_have_count(2)
     page.get_by_role("combobox", name="Node", exact=True).select_option("node-1")
     expect(log.locator(".line")).to_have_count(1)
+    assert "q=step+190" in page.url
+    page.get_by_role("combobox", name="Node", exact=True).select_option("")
+    page.get_by_role("combobox", name="Nodes are").select_option("side by side")
+    page.reload()
+    expect(page.get_by_role("log")).to_have_count(2)
+    expect(page.get_by_role("log", name="Log lines of node-1").locator(".line")).to_have_count(1)
     page.get_by_role("link", name="YAML").click()
     expect(page.get_by_text("runtimeRef:")).to_be_visible()
     page.get_by_role("button", name="Suspend").click()
@@ -125,6 +141,78 @@ def test_failure_and_deletion(page: Page, session_dashboard: Dashboard, jobs: Cl
     dialog.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("alert")).to_contain_text("was deleted")
     assert jobs.get("trainjob", "resnet-broken") is None
+
+
+def test_explanation(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The page says why a training waits or has failed, with the remedy and the command that shows more."""
+    page.goto(session_dashboard.url("/jobs/vision/resnet-later"))
+    answer = page.get_by_role("region", name="Explanation")
+    expect(answer).to_contain_text("Why it waits")
+    expect(answer).to_contain_text("TrainJob resnet-later is suspended")
+    expect(answer).to_contain_text("trainer resume resnet-later -n vision")
+    expect(answer).to_contain_text("--kubeconfig")
+    page.goto(session_dashboard.url("/jobs/vision/hostile-failure"))
+    expect(answer).to_contain_text("Why it failed")
+    expect(answer).to_contain_text(HOSTILE)
+    assert page.locator("img, main script").count() == 0
+
+
+def test_runtimes(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """Runtimes are shown with what uses them, and each has a page."""
+    page.goto(session_dashboard.url("/runtimes"))
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="plain", exact=True))
+    expect(row).to_contain_text("active")
+    picture(page, "runtimes")
+    row.get_by_role("link", name="plain", exact=True).click()
+    expect(page.get_by_role("heading", name="plain cluster")).to_be_focused()
+    expect(page.get_by_role("link", name="resnet", exact=True)).to_be_visible()
+    expect(page.get_by_text("replicatedJobs:")).to_be_visible()
+
+
+def test_cluster(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The resources of the nodes are shown, and what waits for them."""
+    page.goto(session_dashboard.url("/cluster"))
+    expect(page.get_by_role("progressbar", name="Used cpu")).to_be_visible()
+    waiting = page.get_by_role("region", name="Waiting TrainJobs")
+    expect(waiting.get_by_role("link", name="resnet-later", exact=True)).to_be_visible()
+    expect(waiting.get_by_role("link", name="resnet", exact=True)).to_have_count(0)
+
+
+def test_objects(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The objects of a training are shown with the origin of each field of their templates."""
+    page.goto(session_dashboard.url("/jobs/vision/resnet/objects"))
+    expect(page.get_by_text("kind: JobSet")).to_be_visible()
+    expect(page.locator(".origin").first).to_be_visible()
+    expect(page.get_by_label("Objects of the TrainJob")).to_contain_text("# TrainJob")
+    picture(page, "objects")
+
+
+def test_clone(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """A training is cloned: the copy is tried as it is typed, and created."""
+    page.goto(session_dashboard.url("/jobs/vision/resnet-later"))
+    page.get_by_role("link", name="Clone and edit").click()
+    editor = page.get_by_role("textbox", name="YAML")
+    verdict = page.get_by_role("status")
+    expect(verdict).to_have_text("The cluster would take it as resnet-later-2 in vision.")
+    text = editor.input_value()
+    editor.fill(text.replace("runtimeRef:", "runtimeReff:"))
+    expect(verdict).to_contain_text("spec.runtimeReff")
+    expect(page.get_by_role("button", name="Create")).to_be_disabled()
+    picture(page, "clone")
+    editor.fill(text.replace("numNodes: 1", f"numNodes: {HOSTILE!r}"))
+    expect(verdict).to_contain_text(HOSTILE)
+    assert page.locator("img, main script").count() == 0
+    editor.fill(text.replace("spec:", "spec:\n  suspend: true"))
+    expect(verdict).to_have_text("The cluster would take it as resnet-later-2 in vision.")
+    assert jobs.get("trainjob", "resnet-later-2") is None
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", name="resnet-later-2 vision")).to_be_visible()
+    page.get_by_role("button", name="Scale ...").click()
+    page.get_by_role("spinbutton").fill("3")
+    page.get_by_role("dialog").get_by_role("button", name="Scale").click()
+    expect(page.locator(".facts div").filter(has_text="Nodes")).to_contain_text("3")
+    assert (jobs.get("trainjob", "resnet-later-2") or {})["spec"]["trainer"]["numNodes"] == 3
+    jobs.kubectl("delete", "trainjob", "resnet-later-2")
 
 
 def test_hostile_texts(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
@@ -186,11 +274,16 @@ def test_accessibility(
         "/jobs/vision/resnet": "greatest 2.",
         "/jobs/vision/resnet/logs": "step 200 of 800",
         "/jobs/vision/resnet/yaml": "runtimeRef",
+        "/jobs/vision/resnet/objects": "kind: JobSet",
+        "/jobs/vision/resnet-later": "Why it waits",
+        "/new/vision/resnet": "The cluster would take it",
+        "/runtimes": "active",
+        "/clusterruntimes/plain": "replicatedJobs",
+        "/cluster": "memory",
     }.items():
         page.goto(session_dashboard.url(path))
         expect(page.get_by_text(shown).first).to_be_visible()
-        if path == "/jobs/vision/resnet":
-            picture(page, f"job-{scheme}-{width}")
+        picture(page, f"{path.partition('?')[0].strip('/').replace('/', '-') or 'list'}-{scheme}-{width}")
         # Over the protocol of the debugger: the policy of the page lets no other script in.
         page.evaluate(AXE.read_text())
         found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")

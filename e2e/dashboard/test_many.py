@@ -1,21 +1,30 @@
-"""A list of thousands of TrainJobs, of a cluster that is simulated: no machine runs so many."""
+"""Clusters that are simulated: with thousands of TrainJobs, and with GPUs and queues, which no test machine has."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from e2e.dashboard.conftest import picture
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
+from trainer.explain.suspension import WORKLOADS
 from trainer.kube.testing import FakeClient
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from anyio.from_thread import BlockingPortal
     from playwright.sync_api import Page
+
+    from trainer.kube.client import ObjectRequest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect
@@ -34,11 +43,22 @@ def train_job(number: int, **status: Any) -> dict[str, Any]:
     }
 
 
-def test_many(page: Page) -> None:
-    """Of 5,000 rows those on the screen are in the document; all can be scrolled to, found, and are live."""
-    client = FakeClient(*(train_job(number) for number in range(COUNT)), resources=[TRAIN_JOBS])
+class Cluster(FakeClient):
+    """A cluster whose user may do everything."""
+
+    async def send(self, request: ObjectRequest) -> dict[str, Any] | None:
+        """See `Client.send`."""
+        if request.resource.kind == "SelfSubjectAccessReview":
+            return {"status": {"allowed": True}}
+        return await super().send(request)
+
+
+@contextmanager
+def serving(client: FakeClient) -> Iterator[tuple[Callable[[str], str], BlockingPortal]]:
+    """A dashboard of a simulated cluster: makes addresses of its views."""
+    options = DashboardOptions(namespace="vision", cluster="https://gpus.example.com")
     gate = LoopbackGate(client)
-    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(namespace="vision"), gate=gate)
+    dashboard = Dashboard(client, V2ALPHA1, options, gate=gate)
     listening = threading.Event()
 
     async def started() -> None:
@@ -51,16 +71,139 @@ def test_many(page: Page) -> None:
         running = portal.start_task_soon(run)
         try:
             assert listening.wait(60)
-            page.goto(f"{dashboard.address}#token={gate.token}")
-            expect(page.get_by_role("status")).to_have_text(f"{COUNT} of {COUNT} TrainJobs", timeout=30_000)
-            expect(page.get_by_role("link", name=f"job-{COUNT - 1}", exact=True)).to_be_visible()
-            assert page.get_by_role("row").count() < 60
-            page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-            expect(page.get_by_role("link", name="job-0", exact=True)).to_be_visible()
-            assert page.get_by_role("row").count() < 60
-            portal.call(client.add, train_job(0, state="Suspended"))
-            expect(page.get_by_role("row", name="job-0 vision")).to_contain_text("Suspended")
-            page.get_by_role("searchbox").fill("job-432")
-            expect(page.get_by_role("status")).to_have_text(f"11 of {COUNT} TrainJobs")
+            yield lambda path: f"{dashboard.address.rstrip('/')}{path}#token={gate.token}", portal
         finally:
             running.cancel()
+
+
+def test_many(page: Page) -> None:
+    """Of 5,000 rows those on the screen are in the document; all can be scrolled to, found, and are live."""
+    client = FakeClient(*(train_job(number) for number in range(COUNT)), resources=[TRAIN_JOBS])
+    with serving(client) as (url, portal):
+        page.goto(url("/"))
+        expect(page.get_by_role("status")).to_have_text(f"{COUNT} of {COUNT} TrainJobs", timeout=30_000)
+        expect(page.get_by_role("link", name=f"job-{COUNT - 1}", exact=True)).to_be_visible()
+        assert page.get_by_role("row").count() < 60
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        expect(page.get_by_role("link", name="job-0", exact=True)).to_be_visible()
+        assert page.get_by_role("row").count() < 60
+        portal.call(client.add, train_job(0, state="Suspended"))
+        expect(page.get_by_role("row", name="job-0 vision")).to_contain_text("Suspended")
+        page.get_by_role("searchbox").fill("job-432")
+        expect(page.get_by_role("status")).to_have_text(f"11 of {COUNT} TrainJobs")
+
+
+GPU = "nvidia.com/gpu"
+
+
+def gpu_node(number: int) -> dict[str, Any]:
+    """A node with eight GPUs, the fourth of which is cordoned."""
+    product = "NVIDIA-H100-80GB-HBM3" if number < 3 else "NVIDIA-A100-SXM4-80GB"
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"gpu-{number}", "labels": {"nvidia.com/gpu.product": product}},
+        "spec": {"unschedulable": number == 3},
+        "status": {
+            "allocatable": {"cpu": "96", "memory": "1Ti", GPU: "8"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def gpu_pod(number: int, gpus: int) -> dict[str, Any]:
+    """A pod on a node."""
+    requests = {"cpu": "32", "memory": "256Gi", GPU: gpus}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"pod-{number}", "namespace": "vision"},
+        "spec": {"nodeName": f"gpu-{number}", "containers": [{"name": "node", "resources": {"requests": requests}}]},
+        "status": {"phase": "Running"},
+    }
+
+
+def gpu_runtime() -> dict[str, Any]:
+    """A runtime with eight GPUs on each of two nodes."""
+    container = {"name": "node", "image": "pytorch/pytorch:2.9", "resources": {"limits": {GPU: 8}}}
+    template = {"spec": {"template": {"spec": {"containers": [container]}}}}
+    jobs = [{"name": "node", "template": template}]
+    return {
+        "apiVersion": CLUSTER_TRAINING_RUNTIMES.api_version,
+        "kind": CLUSTER_TRAINING_RUNTIMES.kind,
+        "metadata": {
+            "name": "torch-distributed",
+            "labels": {"trainer.kubeflow.org/framework": "torch"},
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"mlPolicy": {"numNodes": 2}, "template": {"spec": {"replicatedJobs": jobs}}},
+    }
+
+
+def workload(name: str, priority: int, message: str) -> dict[str, Any]:
+    """A Workload that waits."""
+    container = {"name": "node", "resources": {"requests": {GPU: 8}}}
+    return {
+        "apiVersion": WORKLOADS[0].api_version,
+        "kind": WORKLOADS[0].kind,
+        "metadata": {
+            "name": f"trainjob-{name}",
+            "namespace": "vision",
+            "uid": f"workload-{name}",
+            "labels": {"kueue.x-k8s.io/job-uid": "0"} if name == "job-0" else {},
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "ownerReferences": [{"kind": "TrainJob", "name": name, "controller": True}],
+        },
+        "spec": {
+            "queueName": "research",
+            "priority": priority,
+            "podSets": [{"count": 2, "template": {"spec": {"containers": [container]}}}],
+        },
+        "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "message": message}]},
+    }
+
+
+def test_gpus(page: Page) -> None:
+    """GPUs are shown by product with what is free of them, and what waits for them, by runtime and by queue."""
+    names = ("job-0", "job-1", "<script>alert(1)</script>")
+    jobs = [train_job(number, state="Suspended" if number < 2 else "Running") for number in range(4)]
+    for job in jobs:
+        job["spec"] = {"runtimeRef": {"name": "torch-distributed"}, "suspend": job["status"]["state"] == "Suspended"}
+    message = "insufficient unused quota for nvidia.com/gpu in flavor h100, 16 more needed"
+    jobs[0]["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "research"}
+    client = Cluster(
+        *jobs,
+        *map(gpu_node, range(6)),
+        *(gpu_pod(number, gpus) for number, gpus in enumerate((8, 8, 4, 2, 6))),
+        gpu_runtime(),
+        *(workload(name, 10 - number, message) for number, name in enumerate(names)),
+        resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, WORKLOADS[0]],
+    )
+    with serving(client) as (url, portal):
+        page.goto(url("/"))
+        metric = page.get_by_role("row", name="job-3 vision").locator(".sparkline")
+        for step in range(1, 13):
+            status = {
+                "trainMetrics": {"loss": f"{3 / (1 + step / 4):.4g}"},
+                "lastUpdatedTime": f"2026-01-01T00:00:{step:02}Z",
+            }
+            portal.call(client.add, jobs[3] | {"status": {"state": "Running", "trainerStatus": status}})
+            expect(metric).to_contain_text(f"{3 / (1 + step / 4):.4g}")
+        expect(metric.locator("polyline")).to_be_attached()
+        page.goto(url("/cluster"))
+        resources = page.get_by_role("region", name="Resources")
+        expect(resources.get_by_role("row", name="NVIDIA-H100-80GB-HBM3")).to_contain_text("20")
+        expect(page.get_by_role("region", name="Waiting Workloads").get_by_role("row")).to_have_count(4)
+        expect(page.get_by_text(names[2])).to_be_visible()
+        expect(page.get_by_text("2, for 32 GPUs together")).to_be_visible()
+        picture(page, "cluster")
+        page.get_by_role("region", name="Waiting TrainJobs").get_by_role("link", name="job-0").click()
+        answer = page.get_by_role("region", name="Explanation")
+        expect(answer).to_contain_text(f"waits in Kueue's queue research; {message}")
+        picture(page, "explanation")
+        page.get_by_role("link", name="Runtimes").click()
+        uses = page.get_by_role("link", name="4, 2 active")
+        expect(uses).to_be_visible()
+        uses.click()
+        expect(page.get_by_role("status")).to_have_text("4 of 4 TrainJobs")
+        expect(page.get_by_role("row", name="job-3 vision").locator(".gpus")).to_have_text("16")

@@ -1,9 +1,10 @@
-// Suspend, resume and delete, as far as the user's rights go.
+// Suspend, resume, scale, clone and delete, as far as the user's rights go.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, request, trainJobPath } from "../api";
 import { ENDED, type Job, type Rights } from "../model";
 import { Problem } from "../parts";
+import { clonePath, href, onLink } from "../route";
 
 export function Actions({ job }: { job: Job }) {
   const [rights, setRights] = useState<Rights | null>(null);
@@ -15,11 +16,11 @@ export function Actions({ job }: { job: Job }) {
     setRights(null);
     request<Rights>("GET", `${path}/rights`).then(setRights, (error: Error) => setProblem(error.message));
   }, [path]);
-  async function change(method: string, at: string): Promise<void> {
+  async function change(method: string, at: string, further: object = {}): Promise<void> {
     setBusy(true);
     setProblem("");
     try {
-      await request(method, at, { uid: job.uid });
+      await request(method, at, { uid: job.uid, ...further });
     } catch (error) {
       setProblem(error instanceof ApiError ? error.message : String(error));
     }
@@ -32,6 +33,14 @@ export function Actions({ job }: { job: Job }) {
         <button type="button" disabled={isBusy} onClick={() => void change("POST", `${path}/${suspends}`)}>
           {job.isSuspended ? "Resume" : "Suspend"}
         </button>
+      )}
+      {rights?.suspend && canScale(job) && (
+        <Scale job={job} isBusy={isBusy} onScale={(nodes) => void change("POST", `${path}/scale`, { nodes })} />
+      )}
+      {rights?.create && (
+        <a class="button" href={href(clonePath(job))} onClick={onLink}>
+          Clone and edit
+        </a>
       )}
       {rights?.delete && !job.isDeleted && (
         <button type="button" class="danger" disabled={isBusy} onClick={() => dialog.current?.showModal()}>
@@ -59,5 +68,50 @@ export function Actions({ job }: { job: Job }) {
         </div>
       </dialog>
     </div>
+  );
+}
+
+/** Whether the number of nodes may change: that of an elastic training until it ends, of others before they begin. */
+export function canScale(job: Pick<Job, "state" | "isDeleted" | "isSuspended" | "bounds" | "started">): boolean {
+  if (ENDED.has(job.state) || job.isDeleted) return false;
+  return job.bounds !== null || (job.isSuspended && !job.started);
+}
+
+const MOST = 2 ** 31 - 1;
+
+function Scale({ job, isBusy, onScale }: { job: Job; isBusy: boolean; onScale(nodes: number): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const { least, most } = job.bounds ?? { least: 1, most: MOST };
+  const open = () => {
+    input.current!.value = String(job.nodes ?? least);
+    dialog.current?.showModal();
+  };
+  return (
+    <>
+      <button type="button" disabled={isBusy} onClick={open}>
+        Scale ...
+      </button>
+      <dialog ref={dialog} aria-labelledby="scale-title">
+        <h2 id="scale-title">Nodes of {job.name}</h2>
+        <form
+          class="actions"
+          onSubmit={(event) => {
+            event.preventDefault();
+            dialog.current?.close();
+            onScale(input.current!.valueAsNumber);
+          }}
+        >
+          <label>
+            <span>{job.bounds ? `From ${least} to ${most}` : "At least 1"}</span>{" "}
+            <input ref={input} type="number" min={least} max={most} step={1} required />
+          </label>
+          <button type="submit">Scale</button>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+        </form>
+      </dialog>
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KEPT, add, shown } from "./log_lines";
+import { KEPT, add, bySource, shown } from "./log_lines";
 
 test("lines of several sources are in the order in which they were written", () => {
   const first = add([], 0, [["2026-01-01T00:00:01Z", "a"], ["2026-01-01T00:00:03Z", "c"]], 0);
@@ -17,6 +17,11 @@ test.each([
     const lines = add(add([], 0, [[first, ""]], 0), 1, [[second, ""]], 1);
     expect(lines.map((line) => line.stamp)).toEqual([early, late]);
   }
+});
+
+test("each source has its own lines, also when it has written none", () => {
+  const lines = add(add([], 0, [["1", "a"], ["3", "c"]], 0), 2, [["2", "b"]], 2);
+  expect(bySource(lines, 3).map((own) => own.map((line) => line.text))).toEqual([["a", "c"], [], ["b"]]);
 });
 
 test("only the last lines are kept", () => {

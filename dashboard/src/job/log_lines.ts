@@ -24,6 +24,13 @@ export function add(lines: readonly Line[], source: number, added: readonly [str
   return lines.slice(0, split).concat(tail).slice(-KEPT);
 }
 
+/** The lines of each source. */
+export function bySource(lines: readonly Line[], count: number): Line[][] {
+  const found: Line[][] = Array.from({ length: count }, () => []);
+  for (const line of lines) found[line.source]?.push(line);
+  return found;
+}
+
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]/g;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 

@@ -1,14 +1,17 @@
 // The page of one TrainJob.
 
-import { useEffect, useState } from "preact/hooks";
-import { request, trainJobPath } from "../api";
+import { useEffect, useMemo } from "preact/hooks";
+import { trainJobPath } from "../api";
+import { Charts } from "../charts/charts";
+import { useChartOptions } from "../charts/use_options";
 import { useNow } from "../clock";
 import { age, duration, short } from "../format";
 import type { Job, Node } from "../model";
-import { Problem, Progress, State } from "../parts";
-import { type Tab, href, jobPath, onLink } from "../route";
+import { type Fact, Facts, Problem, Progress, State, Yaml } from "../parts";
+import { type Tab, href, jobPath, onLink, runtimePath, useLocation } from "../route";
 import { Actions } from "./actions";
-import { Charts } from "./charts";
+import { BuiltObjects } from "./objects";
+import { ExplanationView, useExplanation } from "./explanation";
 import { Logs } from "./logs";
 import { type Page, usePage } from "./store";
 import { Events, Timeline } from "./timeline";
@@ -17,6 +20,7 @@ const TABS: [Tab, string][] = [
   ["overview", "Overview"],
   ["logs", "Logs"],
   ["yaml", "YAML"],
+  ["objects", "Objects"],
 ];
 
 export function JobPage({ namespace, name, tab }: { namespace: string; name: string; tab: Tab }) {
@@ -47,10 +51,14 @@ export function JobPage({ namespace, name, tab }: { namespace: string; name: str
 }
 
 function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
+  const answer = useExplanation(job, page.nodes, tab === "overview" && !page.isGone);
+  const { query } = useLocation();
+  const search = query.size > 0 ? `?${query}` : "";
+  const isExplained = tab === "overview" && (answer.explanation?.causes.length ?? 0) > 0;
   return (
     <>
-      <Facts job={job} />
-      {job.message && <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>}
+      <JobFacts job={job} />
+      {job.message && !isExplained && <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>}
       {page.problems.map((problem) => (
         <Problem key={problem}>{problem}</Problem>
       ))}
@@ -58,7 +66,7 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
         {TABS.map(([key, title]) => (
           <a
             key={key}
-            href={href(jobPath(job.namespace, job.name, key))}
+            href={href(jobPath(job.namespace, job.name, key) + search)}
             onClick={onLink}
             aria-current={key === tab ? "page" : undefined}
           >
@@ -66,42 +74,45 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
           </a>
         ))}
       </nav>
+      {tab === "overview" && <ExplanationView of={answer} />}
       {tab === "overview" && <Overview page={page} job={job} />}
       {tab === "logs" && <Logs namespace={job.namespace} nodes={page.nodes} />}
-      {tab === "yaml" && <Yaml job={job} isGone={page.isGone} />}
+      {tab === "objects" && <BuiltObjects job={job} isGone={page.isGone} />}
+      {tab === "yaml" && (
+        <Yaml path={`${trainJobPath(job)}/yaml`} version={page.isGone ? null : job.resourceVersion} of="TrainJob" />
+      )}
     </>
   );
 }
 
-function Facts({ job }: { job: Job }) {
+function JobFacts({ job }: { job: Job }) {
   const now = useNow();
   const status = job.trainerStatus;
   const end = job.ended ? Date.parse(job.ended) : now;
-  const facts: [string, preact.ComponentChildren][] = [
+  const facts: Fact[] = [
     ["Progress", job.progress === null ? "" : <Progress of={job} />],
     ["Time left", job.remaining === null || job.isSuspended ? "" : job.remainingText || duration(job.remaining)],
     ["Step", fraction(status?.currentStep, status?.totalSteps)],
     ["Epoch", fraction(status?.currentEpoch, status?.totalEpochs)],
     ["Last report", status?.lastUpdatedTime && !job.ended ? `${age(status.lastUpdatedTime, now)} ago` : ""],
-    ["Runtime", job.runtime],
+    ["Runtime", <RuntimeLink of={job} />],
     ["Nodes", job.nodes ?? ""],
+    ["GPUs per node", job.devicesPerNode ?? ""],
+    ["Owner", job.owner],
     [job.ended ? "Took" : "Runs for", job.started ? age(job.started, end) : ""],
-    ...job.steps.map((step): [string, string] => [
+    ...job.steps.map((step): Fact => [
       step.name,
       [step.state, step.progressPercentage === undefined ? "" : `${step.progressPercentage} %`].filter(Boolean).join(", "),
     ]),
   ];
+  return <Facts of={facts} />;
+}
+
+function RuntimeLink({ of: { runtime, runtimeKind, namespace } }: { of: Job }) {
   return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== "")
-        .map(([title, value]) => (
-          <div key={title}>
-            <dt>{title}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
+    <a href={href(runtimePath({ kind: runtimeKind, namespace, name: runtime }))} onClick={onLink}>
+      {runtime}
+    </a>
   );
 }
 
@@ -115,7 +126,7 @@ function Overview({ page, job }: { page: Page; job: Job }) {
     <>
       <section>
         <h2>Metrics</h2>
-        {page.curves.size > 0 ? <Charts curves={page.curves} /> : <LastValues job={job} />}
+        {page.curves.size > 0 ? <Metrics page={page} /> : <LastValues job={job} />}
       </section>
       <section>
         <h2>Nodes</h2>
@@ -135,6 +146,15 @@ function Overview({ page, job }: { page: Page; job: Job }) {
   );
 }
 
+function Metrics({ page: { curves } }: { page: Page }) {
+  const setting = useChartOptions();
+  const lines = useMemo(
+    () => Array.from(curves, ([id, points]) => ({ id, label: "", points, tone: points.kind === "eval" ? 1 : 0 })),
+    [curves],
+  );
+  return <Charts lines={lines} {...setting} />;
+}
+
 /** What is left when the pod with the log is gone. */
 function LastValues({ job }: { job: Job }) {
   const status = job.trainerStatus;
@@ -142,7 +162,13 @@ function LastValues({ job }: { job: Job }) {
     ...Object.entries(status?.trainMetrics ?? {}).map(([name, value]) => [name, "", value] as const),
     ...Object.entries(status?.evalMetrics ?? {}).map(([name, value]) => [name, "evaluation", value] as const),
   ];
-  if (values.length === 0) return <Charts curves={new Map()} />;
+  if (values.length === 0)
+    return (
+      <p class="nothing">
+        No metrics yet. A training reports them with <code>trainer.progress.report</code>, and they are shown as long as
+        its first pod exists.
+      </p>
+    );
   return (
     <dl class="facts">
       {values.map(([name, kind, value]) => (
@@ -162,7 +188,7 @@ function Nodes({ nodes }: { nodes: Node[] }) {
   if (nodes.length === 0) return <p class="nothing">There are no pods now.</p>;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Nodes">
-      <table class="nodes">
+      <table class="grid">
         <thead>
           <tr>
             {["Node", "Phase", "Restarts", "Requests", "Host", "Age", "Pod"].map((title) => (
@@ -194,29 +220,5 @@ function Nodes({ nodes }: { nodes: Node[] }) {
         </tbody>
       </table>
     </div>
-  );
-}
-
-function Yaml({ job, isGone }: { job: Job; isGone: boolean }) {
-  const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    if (isGone) return;
-    let isCurrent = true;
-    request<{ yaml: string }>("GET", `${trainJobPath(job)}/yaml`).then(
-      ({ yaml }) => isCurrent && (setText(yaml), setProblem("")),
-      (error: Error) => isCurrent && setProblem(error.message),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [job.uid, job.resourceVersion, isGone]);
-  return (
-    <section aria-label="YAML">
-      {problem && <Problem>{problem}</Problem>}
-      <pre class="yaml" tabIndex={0} aria-label="YAML of the TrainJob">
-        {text}
-      </pre>
-    </section>
   );
 }

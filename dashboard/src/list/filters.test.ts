@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import type { Row } from "../model";
+import type { Listed } from "../model";
 import { read, select, write } from "./filters";
 
-function row(name: string, changes: Partial<Row> = {}): Row {
+function row(name: string, changes: Partial<Listed> = {}): Listed {
   return {
     uid: name, namespace: "a", name, state: "Running", message: "", progress: null, remaining: null, remainingText: "",
-    runtime: "torch", nodes: 1, created: "2026-01-01T00:00:00Z", ended: null, isSuspended: false, isDeleted: false, ...changes,
+    runtime: "torch", runtimeKind: "ClusterTrainingRuntime", nodes: 1, devicesPerNode: null, gpus: null, owner: "", created: "2026-01-01T00:00:00Z", ended: null, isSuspended: false, isDeleted: false, ...changes,
   };
 }
 
 const ROWS = [
   row("one", { progress: 10 }),
   row("two", { state: "Failed", namespace: "b", created: "2026-01-02T00:00:00Z", message: "exit code 3" }),
-  row("three", { runtime: "jax", progress: 90 }),
+  row("three", { runtime: "jax", progress: 90, gpus: 8, owner: "Experiment sweep" }),
 ];
 
 test.each([
@@ -23,6 +23,8 @@ test.each([
   ["q=a/t", ["three"]],
   ["sort=name", ["one", "three", "two"]],
   ["sort=-progress", ["three", "one", "two"]],
+  ["sort=-gpus", ["three", "one", "two"]],
+  ["q=sweep", ["three"]],
   ["sort=nonsense", ["two", "one", "three"]],
 ])("?%s", (query, names) => {
   expect(select(ROWS, read(new URLSearchParams(query))).map((each) => each.name)).toEqual(names);

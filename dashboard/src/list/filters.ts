@@ -1,8 +1,8 @@
 // Which TrainJobs the list shows, and in which order; all of it is in the address.
 
-import type { Row } from "../model";
+import type { Listed, Row } from "../model";
 
-export type SortKey = "name" | "state" | "progress" | "remaining" | "runtime" | "nodes" | "created";
+export type SortKey = "name" | "state" | "progress" | "remaining" | "runtime" | "nodes" | "gpus" | "owner" | "created";
 
 export interface Filters {
   text: string;
@@ -13,7 +13,7 @@ export interface Filters {
   isReversed: boolean;
 }
 
-const KEYS: readonly SortKey[] = ["name", "state", "progress", "remaining", "runtime", "nodes", "created"];
+const KEYS: readonly SortKey[] = ["name", "state", "progress", "remaining", "runtime", "nodes", "gpus", "owner", "created"];
 
 export function read(query: URLSearchParams): Filters {
   const sort = query.get("sort") ?? "";
@@ -40,14 +40,14 @@ export function write(filters: Filters): string {
   return text ? `/?${text}` : "/";
 }
 
-export function select(rows: Iterable<Row>, filters: Filters): Row[] {
+export function select(rows: Iterable<Listed>, filters: Filters): Listed[] {
   const words = filters.text.toLowerCase().split(/\s+/).filter(Boolean);
   const chosen = [...rows].filter(
     (row) =>
       (!filters.namespace || row.namespace === filters.namespace) &&
       (!filters.state || row.state === filters.state) &&
       (!filters.runtime || row.runtime === filters.runtime) &&
-      words.every((word) => `${row.namespace}/${row.name} ${row.runtime} ${row.message}`.toLowerCase().includes(word)),
+      words.every((word) => `${row.namespace}/${row.name} ${row.runtime} ${row.owner} ${row.message}`.toLowerCase().includes(word)),
   );
   const sign = filters.isReversed ? -1 : 1;
   return chosen.sort((a, b) => sign * compare(a[filters.sort], b[filters.sort]) || compare(id(a), id(b)));

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { canScale } from "./actions";
+
+const RUNNING = { state: "Running", isDeleted: false, isSuspended: false, bounds: null, started: "2026-01-01T00:00:00Z" };
+const BOUNDS = { least: 1, most: 4 };
+
+test.each([
+  ["runs", {}, false],
+  ["runs, elastic", { bounds: BOUNDS }, true],
+  ["has ended, elastic", { bounds: BOUNDS, state: "Complete" }, false],
+  ["is deleted, elastic", { bounds: BOUNDS, isDeleted: true }, false],
+  ["is suspended", { isSuspended: true }, false],
+  ["has been suspended since its creation", { isSuspended: true, started: null }, true],
+])("the nodes of what %s", (_, changes, expected) => {
+  expect(canScale({ ...RUNNING, ...changes })).toBe(expected);
+});

@@ -1,0 +1,108 @@
+// Why a TrainJob does not run, as `trainer explain` says it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { request, trainJobPath } from "../api";
+import type { Cause, Explanation, Job, Node } from "../model";
+import { shown } from "./log_lines";
+
+const PAUSE = 3000;
+const AGAIN = 30_000;
+
+export interface Answer {
+  explanation: Explanation | null;
+  problem: string;
+}
+
+/** What an answer depends on and the page knows of; other changes, such as progress, ask for no other answer. */
+export function dependsOn(job: Job, nodes: readonly Node[]): string {
+  const conditions = job.conditions.map(({ type, status, reason, message }) => [type, status, reason, message]);
+  const pods = nodes.map(({ uid, phase, reason, restarts }) => [uid, phase, reason, restarts]);
+  return JSON.stringify([job.uid, job.state, job.isSuspended, job.isDeleted, conditions, pods]);
+}
+
+/** The answer about a TrainJob; asked for again when something changes, and now and then while it waits. */
+export function useExplanation(job: Job, nodes: readonly Node[], isWanted: boolean): Answer {
+  const [answer, setAnswer] = useState<Answer>({ explanation: null, problem: "" });
+  const asked = useRef({ at: 0, count: 0, answered: 0 });
+  useEffect(() => {
+    if (!isWanted) return;
+    let timer: ReturnType<typeof setTimeout>;
+    const later = (pause: number) => {
+      timer = setTimeout(ask, pause);
+    };
+    const ask = () => {
+      if (document.hidden) return later(PAUSE);
+      const number = ++asked.current.count;
+      asked.current.at = Date.now();
+      const show = (next: Answer) => {
+        if (number < asked.current.answered) return;
+        asked.current.answered = number;
+        setAnswer(next);
+      };
+      request<Explanation>("GET", `${trainJobPath(job)}/explanation`).then(
+        (explanation) => show({ explanation, problem: "" }),
+        (error: Error) => show({ explanation: null, problem: error.message }),
+      );
+      later(AGAIN);
+    };
+    later(Math.max(asked.current.at + PAUSE - Date.now(), 0));
+    return () => clearTimeout(timer);
+  }, [dependsOn(job, nodes), isWanted]);
+  return answer;
+}
+
+const TITLES: Record<Explanation["verdict"], string> = {
+  running: "It is running, and nothing is known that holds it",
+  succeeded: "It has succeeded",
+  waiting: "Why it waits",
+  failed: "Why it failed",
+};
+
+export function ExplanationView({ of: { explanation, problem } }: { of: Answer }) {
+  if (problem) return <p class="message">There is no explanation: {problem}</p>;
+  if (!explanation) return null;
+  const { verdict, causes, notes, unread } = explanation;
+  if (causes.length + notes.length + unread.length === 0 && verdict !== "running") return null;
+  return (
+    <section class={`explanation ${verdict}`} aria-label="Explanation">
+      <h2>{TITLES[verdict]}</h2>
+      {causes.map((cause, index) => (
+        <CauseView key={`${cause.reason} ${cause.about} ${index}`} cause={cause} />
+      ))}
+      {notes.map((note) => (
+        <p key={note}>{shown(note)}</p>
+      ))}
+      {unread.length > 0 && (
+        <details>
+          <summary>
+            {unread.length === 1 ? "One thing" : `${unread.length} things`} could not be read, so a cause may be missing
+          </summary>
+          {unread.map(({ what, why }) => (
+            <p key={what + why}>
+              {shown(what)}: {shown(why)}
+            </p>
+          ))}
+        </details>
+      )}
+    </section>
+  );
+}
+
+function CauseView({ cause }: { cause: Cause }) {
+  return (
+    <div class="cause">
+      <p>
+        <strong>{shown(cause.reason)}</strong> <span class="quiet">{shown(cause.about)}</span>
+        <br />
+        {shown(cause.message)}
+      </p>
+      {cause.details.length > 0 && <pre class="detail">{cause.details.map(shown).join("\n")}</pre>}
+      <p>
+        <span class="quiet">Remedy:</span> {shown(cause.remedy)}
+      </p>
+      <p>
+        <span class="quiet">More:</span> <code class="command">{shown(cause.command)}</code>
+      </p>
+    </div>
+  );
+}
