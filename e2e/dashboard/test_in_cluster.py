@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import urllib.error
+import urllib.request
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ expect = sync_api.expect
 expect.set_options(timeout=30_000)  # a busy machine
 
 GROUP = "rbac.authorization.k8s.io"
+SECRET = "0123456789abcdef" * 2
 NAMESPACE, OTHER = "dashboard-team", "dashboard-others"
 ACCOUNT, ACCOUNT_NAMESPACE = "trainer-dashboard", "trainer-system"
 READ = [
@@ -43,6 +46,8 @@ class Team:
     cluster: Cluster
     """Whose kubectl works in the namespace of the team."""
     address: str
+    behind_proxy: str
+    """Address of a dashboard that believes a proxy with the secret."""
 
     def login(self, context: BrowserContext, account: str, *rules: dict[str, Any], path: str = "/") -> Page:
         """The page as an account sees it that has these rights in the namespace of the team."""
@@ -79,20 +84,27 @@ def team(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> 
     own.apply(training("ours", "write('hello from ours\\n'); say(currentStep=1, trainMetrics={'loss': 2}); live_on()"))
     replace(session_cluster, namespace=OTHER).apply(training("theirs", "live_on()", suspend=True))
     own.wait_for_state("ours", "Running")
+    (directory / "secret").write_text(SECRET)
     kubeconfig = directory / "kubeconfig"
     write_credentials(session_cluster, kubeconfig, ACCOUNT, ACCOUNT_NAMESPACE)
     options = ["--plain-http", "--host", "127.0.0.1", "--port", "0", "--health-port", "0", "--cluster-name", "e2e"]
     command = [str(BIN / "trainer"), "dashboard-server", *options, "--kubeconfig", str(kubeconfig)]
     process = Process(command, directory / "dashboard.log")
-    process.start(ready='"server": "dashboard"')
-    (line,) = (each for each in process.output().splitlines() if '"server": "dashboard"' in each)
-    yield Team(own, f"http://{json.loads(line)['address']}")
-    process.stop()
+    behind_proxy = Process([*command, "--proxy-secret-file", str(directory / "secret")], directory / "proxied.log")
+    yield Team(own, _address(process), _address(behind_proxy))
+    for each in (process, behind_proxy):
+        each.stop()
     for file in ("role_binding", "role", "service_account"):
         path = CONFIG / "dashboard" / f"{file}.yaml"
         session_cluster.kubectl("delete", "-n", ACCOUNT_NAMESPACE, "--ignore-not-found", "-f", str(path))
     for name in (NAMESPACE, OTHER):
         session_cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=60s")
+
+
+def _address(process: Process) -> str:
+    process.start(ready='"server": "dashboard"')
+    (line,) = (each for each in process.output().splitlines() if '"server": "dashboard"' in each)
+    return f"http://{json.loads(line)['address']}"
 
 
 def test_login(context: BrowserContext, team: Team) -> None:
@@ -160,6 +172,45 @@ def test_expired_token(context: BrowserContext, team: Team) -> None:
     page.get_by_label("Token").fill(team.token("successor", *READ))
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_text("runtimeRef:")).to_be_visible()
+
+
+def test_proxy(team: Team) -> None:
+    """Whom a proxy names has their own rights, once the dashboard may impersonate, and nobody without the secret."""
+    reference = {"apiGroup": GROUP, "kind": "Role", "name": "proxied"}
+    role = {"apiVersion": f"{GROUP}/v1", "kind": "Role", "metadata": {"name": "proxied"}, "rules": READ}
+    subjects = [{"apiGroup": GROUP, "kind": "Group", "name": "data-scientists"}]
+    binding = {**role, "kind": "RoleBinding", "roleRef": reference, "subjects": subjects}
+    del binding["rules"]
+    team.cluster.apply(role, binding)
+    manifest = ["-f", str(CONFIG / "dashboard-impersonation" / "role.yaml")]
+    manifest += ["-f", str(CONFIG / "dashboard-impersonation" / "role_binding.yaml")]
+    ours, theirs = f"/api/trainjobs/{NAMESPACE}/ours/yaml", f"/api/trainjobs/{OTHER}/theirs/yaml"
+    headers = {
+        "X-Remote-Secret": SECRET,
+        "X-Remote-User": "jane",
+        "X-Remote-Group": "data-scientists",
+        "X-Requested-With": "trainer-dashboard",
+    }
+    try:
+        assert status(f"{team.behind_proxy}{ours}", headers) == 403
+        team.cluster.kubectl("apply", "--server-side", *manifest)
+        assert status(f"{team.behind_proxy}{ours}", headers) == 200
+        assert status(f"{team.behind_proxy}{theirs}", headers) == 403
+        assert status(f"{team.behind_proxy}{ours}", headers | {"X-Remote-Group": "others"}) == 403
+        assert status(f"{team.behind_proxy}{ours}", headers | {"X-Remote-Secret": "guessed"}) == 401
+        assert status(f"{team.address}{ours}", headers) == 401
+    finally:
+        team.cluster.kubectl("delete", "--ignore-not-found", *manifest)
+
+
+def status(url: str, headers: dict[str, str]) -> int:
+    """Of the answer to a request with these headers."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
