@@ -32,6 +32,10 @@ print("[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]", json.dumps(repor
 time.sleep(600)
 """
 IN_QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
+HELD = "example.com/keep"
+"""A finalizer that nobody removes."""
+REFUSED = {"example.com/refused": "true"}
+"""Label of pods for which a webhook is called that nobody serves."""
 NEVER_READY = {"exec": {"command": ["python", "-c", "raise SystemExit(1)"]}, "periodSeconds": 10}
 
 
@@ -96,6 +100,22 @@ def volume(**source: Any) -> dict[str, Any]:
     return {"volumes": [{"name": "data", **source}], "containers": [mount]}
 
 
+def jobset_of_nobody(name: str) -> dict[str, Any]:
+    """A JobSet that is in the way of a TrainJob."""
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "a"}]}
+    jobs = [{"name": "other", "template": {"spec": {"template": {"spec": pod}}}}]
+    spec = {"suspend": True, "replicatedJobs": jobs}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": name}, "spec": spec}
+
+
+def beside(name: str) -> dict[str, Any]:
+    """A runtime with a container beside the one that trains, which goes on when that one has ended."""
+    found = runtime(name, restartPolicy="Never")
+    pod = found["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod["containers"].append({"name": "cache", "image": "a", "command": ["python", "-c", SLEEP]})
+    return found
+
+
 CASES = [
     Case(
         "no-gpu",
@@ -131,6 +151,50 @@ CASES = [
         "kubectl create serviceaccount nobody",
         "kubectl get serviceaccounts",
         job("no-account", pod={"serviceAccountName": "nobody"}),
+    ),
+    Case(
+        "no-priority",
+        "FailedCreate",
+        "no PriorityClass with name urgent was found",
+        "name a PriorityClass that exists",
+        "kubectl get priorityclasses",
+        on("no-priority"),
+        (runtime("no-priority", priorityClassName="urgent"),),
+    ),
+    Case(
+        "no-webhook",
+        "FailedCreate",
+        'failed calling webhook "policy.example.com"',
+        "have the server of the webhook policy.example.com repaired",
+        "kubectl get validatingwebhookconfigurations",
+        job("no-webhook", labels=REFUSED),
+    ),
+    Case(
+        "taken",
+        "JobsCreationFailed",
+        "exists and does not belong to this TrainJob; delete it or give",
+        "delete the object that is in the way",
+        "kubectl describe trainjob taken",
+        job("taken"),
+        (jobset_of_nobody("taken"),),
+    ),
+    Case(
+        "deleted",
+        "Deleted",
+        f"waits for its finalizers: {HELD}",
+        "the controller that has set it does not run",
+        "kubectl describe trainjob deleted",
+        job("deleted") | {"metadata": {"name": "deleted", "finalizers": [HELD]}},
+    ),
+    Case(
+        "beside",
+        "ContainerFailed",
+        "exited with code 4 in pod beside-node-0-0-",
+        "its log says why",
+        "kubectl logs beside-node-0-0-",
+        on("beside", "print('no luck'); raise SystemExit(4)"),
+        (beside("beside"),),
+        detail="no luck",
     ),
     Case(
         "no-secret",
@@ -219,6 +283,16 @@ CASES = [
         code=FAILED,
     ),
     Case(
+        "no-module",
+        "FailedJobs",
+        "container trainer exited with code 1",
+        "take an image that has the module",
+        "kubectl logs no-module-node-0-0-",
+        job("no-module", "import nowhere"),
+        detail="ModuleNotFoundError: No module named 'nowhere'",
+        code=FAILED,
+    ),
+    Case(
         "late",
         "DeadlineExceeded",
         "spec.activeDeadlineSeconds",
@@ -265,10 +339,33 @@ CASES = [
 @pytest.fixture(scope="module")
 def troubled(session_cluster: Cluster) -> Iterator[Cluster]:
     """A namespace with all the TrainJobs, which get into trouble at the same time."""
-    with namespace(session_cluster) as own:
+    with namespace(session_cluster) as own, unserved_webhook(own):
         own.apply(*(obj for case in CASES for obj in case.needs))
         own.apply(*(case.job for case in CASES))
+        own.kubectl("delete", "trainjob", "deleted", "--wait=false")
         yield own
+        own.kubectl("patch", "trainjob", "deleted", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+@contextmanager
+def unserved_webhook(cluster: Cluster) -> Iterator[None]:
+    """Have a webhook called for marked pods of the namespace, at an address where nothing listens."""
+    name = f"policy-{cluster.namespace}"
+    hook = {
+        "name": "policy.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": cluster.namespace}},
+        "objectSelector": {"matchLabels": REFUSED},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
+    }
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    cluster.apply({**kind, "metadata": {"name": name}, "webhooks": [hook]})
+    try:
+        yield
+    finally:
+        cluster.kubectl("delete", "validatingwebhookconfiguration", name)
 
 
 @pytest.fixture(scope="module")
@@ -331,6 +428,60 @@ def test_a_quota(cluster: Cluster) -> None:
     assert "1 of 2 nodes are up, and wait for 1 without a pod" in said["causes"][1]["message"]
 
 
+def reason(cluster: Cluster, name: str, expected: str) -> dict[str, Any]:
+    """The first cause, once it has this reason."""
+
+    def found() -> dict[str, Any] | None:
+        causes: list[dict[str, Any]] = answer(cluster, name)[1]["causes"]
+        return causes[0] if causes and causes[0]["reason"] == expected else None
+
+    return until(found, f"{name} is explained by {expected}", pause=0.5)
+
+
+def test_a_limit_range(cluster: Cluster) -> None:
+    """Pods that ask for more than a LimitRange allows."""
+    limits = [{"type": "Container", "max": {"cpu": "1"}}]
+    cluster.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": limits}})
+    cluster.apply(asking("demo", limits={"cpu": "2"}))
+
+    cause = reason(cluster, "demo", "FailedCreate")
+
+    assert "maximum cpu usage per Container is 1, but limit is 2" in cause["message"]
+    assert cause["remedy"] == "ask for what the LimitRange of the namespace allows"
+    assert cause["command"].startswith("kubectl describe limitrange")
+
+
+def test_a_jobset_that_somebody_has_suspended(cluster: Cluster) -> None:
+    """It is not the TrainJob that is suspended, and who did it is said."""
+    cluster.apply(job("demo"))
+    cluster.wait_for_state("demo", "Running")
+    cluster.kubectl(
+        "patch", "jobset", "demo", "--type=merge", "--field-manager=an-admin", "-p", '{"spec":{"suspend":true}}'
+    )
+
+    cause = reason(cluster, "demo", "JobSetSuspended")
+
+    assert "JobSet demo is suspended by an-admin at " in cause["message"]
+    assert cause["command"].startswith("kubectl get jobset demo")
+
+
+def test_a_taint(cluster: Cluster) -> None:
+    """The only node that the pod selects has a taint that it does not tolerate."""
+    name = f"tainted-{cluster.namespace}"
+    taint = {"key": "example.com/team", "value": "other", "effect": "NoSchedule"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"node": name}}}
+    cluster.apply(node | {"spec": {"taints": [taint]}})
+    try:
+        cluster.apply(job("demo", pod={"nodeSelector": {"node": name}}))
+
+        cause = reason(cluster, "demo", "Unschedulable")
+
+        assert "taints that it does not tolerate: example.com/team=other:NoSchedule" in "".join(cause["details"])
+        assert cause["remedy"].startswith("tolerate them")
+    finally:
+        cluster.kubectl("delete", "node", name)
+
+
 def test_progress(cluster: Cluster) -> None:
     """A training that runs is running, one that stalls says how far it was, and one that is complete has succeeded."""
     stall = {"trainer.kubeflow.org/trainer-status-stall-seconds": "2"}
@@ -389,7 +540,9 @@ def test_a_user_with_few_rights(cluster: Cluster) -> None:
             id="claim",
         ),
         pytest.param(job("demo", "pass", nodes=3), WAITS, "pods: 3 asked for, 0 of 2 used", id="quota"),
-        pytest.param(job("demo", "pass", runtimeRef={"name": "nowhere"}), WAITS, "there is no", id="runtime"),
+        pytest.param(
+            job("demo", "pass", runtimeRef={"name": "nowhere"}), WAITS, "TrainingRuntime nowhere does", id="runtime"
+        ),
         pytest.param(
             job(
                 "demo",
