@@ -42,6 +42,13 @@ dist.all_reduce(total)
 print("sum", total.item(), "of", dist.get_world_size(), flush=True)
 dist.destroy_process_group()
 """
+FAILING_TORCH = """\
+import torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    raise ValueError("no data")
+dist.barrier()
+"""
 JAX = """\
 import os
 import jax
@@ -53,6 +60,12 @@ print("processes", jax.process_count(), flush=True)
 MPI = """\
 from mpi4py import MPI
 print("ranks", MPI.COMM_WORLD.size, MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank), flush=True)
+"""
+FAILING_MPI = """\
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 1:
+    raise ValueError("no data")
+MPI.COMM_WORLD.barrier()
 """
 RUNTIME_WITHOUT_FRAMEWORK = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -153,6 +166,39 @@ def test_requirements_fail(home: Home, kubectl: Kubectl, tmp_path: Path) -> None
     (message,) = (each["message"] for each in job["status"]["conditions"] if each["type"] == "Failed")
     assert "trainer: cannot install requirements.txt with" in message
     assert "no-such-thing" in message
+
+
+@needs("openmpi-bin", "openssh-server")
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed: make e2e installs it")
+def test_failed_rank(home: Home, tmp_path: Path) -> None:
+    """A rank that fails ends the others, which wait for it, and with them the training."""
+    if "pod network  netns" not in home.trainer("status").stdout:
+        pytest.skip("pods share one network on this machine")
+    (tmp_path / "train.py").write_text(FAILING_MPI)
+
+    options = ("--nodes", "2", "--runtime", "deepspeed-distributed", "--name", "rank-fails", "--timeout", "110")
+    result = home.trainer("run", str(tmp_path / "train.py"), *options)
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    explained = home.trainer("explain", "rank-fails")
+    assert "| ValueError: no data\n" in explained.stdout
+    assert "MPI_ABORT" not in explained.stdout
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make e2e installs it")
+def test_failed_process(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
+    """The condition has what the first process said that failed, and not what torchrun and others said of it."""
+    (tmp_path / "train.py").write_text(FAILING_TORCH)
+
+    result = home.trainer("run", str(tmp_path / "train.py"), "--procs", "2", "--name", "fails", "--timeout", "110")
+
+    assert (result.returncode, "ChildFailedError" in result.stdout) == (1, True), result.stdout + result.stderr
+    assert "note: trainer explain fails -n default says what to do" in result.stderr
+    job = kubectl.get("trainjob", "fails")
+    assert job is not None
+    (message,) = (each["message"] for each in job["status"]["conditions"] if each["type"] == "Failed")
+    assert message.splitlines()[-1] == "[rank1]: ValueError: no data"
+    assert "[rank0]" not in message
 
 
 def test_from_python(home: Home, tmp_path: Path) -> None:

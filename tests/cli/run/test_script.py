@@ -65,6 +65,13 @@ def test_submit(served: FakeClient) -> None:
     assert override["volumes"][0]["configMap"]["name"] == code["metadata"]["name"]
 
 
+def test_mpi(served: FakeClient) -> None:
+    """A script with mpi4py is started by it."""
+    Path("ranks.py").write_text("from mpi4py import MPI")
+    run("ranks.py --no-follow")
+    assert only(served, TRAIN_JOBS)["spec"]["trainer"]["command"][-4:] == ["python3", "-m", "mpi4py", "ranks.py"]
+
+
 @pytest.mark.parametrize("arguments", ["--dry-run", "-o yaml"])
 def test_print(served: FakeClient, arguments: str) -> None:
     """The printed objects are those of the submission, so that they can be kept; --dry-run sends nothing."""

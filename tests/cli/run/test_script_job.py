@@ -142,6 +142,16 @@ def test_settings(version: Version) -> None:
     assert trainer["command"][-4:] == ["train.py", "$$(A)", "$$$$", "$$$$(A)"]
 
 
+def test_mpi4py() -> None:
+    """A rank that fails ends the others where mpi4py starts the script; without MPI nobody waits for it."""
+    words = {
+        name: train_job(settings(uses_mpi4py=True), runtime_named(name), "code", "team")["spec"]["trainer"]["command"]
+        for name in ("mpi-openmpi", "plain")
+    }
+    assert words["mpi-openmpi"][-6:] == ["python3", "-m", "mpi4py", "train.py", "--epochs", "3"]
+    assert "mpi4py" not in words["plain"]
+
+
 @pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
 def test_queue(version: Version) -> None:
     """Kueue finds the label on what it queues: the TrainJob, or, where it knows no TrainJobs, the JobSet alone."""

@@ -126,6 +126,7 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
         environment=tuple(variables),
         queue=options.queue,
         suspend=options.suspend,
+        uses_mpi4py=code.imports is not None and "mpi4py" in code.imports.modules,
     )
     version, config_map = cluster.served.version, code.package.config_map_name(name)
     job = train_job(settings, runtime, config_map, namespace, version=version, git=code.git, stored=code.stored)

@@ -52,6 +52,8 @@ class JobSettings:
     """`spec.trainer.env`."""
     queue: str | None = None
     suspend: bool = False
+    uses_mpi4py: bool = False
+    """Whether the script imports mpi4py, by which a rank that fails can end the others."""
 
 
 def job_name(name: str | None, script: str) -> str:
@@ -121,7 +123,9 @@ def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None, 
         return [*start, *runtime.launcher, *script]
     # What Open MPI starts has the environment of sshd; Hydra, of the others, takes that of mpirun along.
     names = ["PATH", *(variable["name"] for variable in settings.environment)] if runtime.mpi == "OpenMPI" else []
-    return ["mpirun", *(word for name in names for word in ("-x", name)), *start, "python3", *script]
+    # Without this, a rank that has raised an exception waits forever for the others to finish MPI, and they for it.
+    python = ["python3", "-m", "mpi4py"] if settings.uses_mpi4py else ["python3"]
+    return ["mpirun", *(word for name in names for word in ("-x", name)), *start, *python, *script]
 
 
 def as_served(job: Object, version: Version) -> Object:
