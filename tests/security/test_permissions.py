@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 CONFIG = Path(__file__).parents[2] / "config"
+_OPTIONAL = {"roles", "v1", "dashboard-impersonation"}
 READING = {"get", "list", "watch"}
 WRITING = {"create", "update", "patch", "delete", "deletecollection"}
 
@@ -25,9 +26,10 @@ WRITING = {"create", "update", "patch", "delete", "deletecollection"}
 def objects(kind: str) -> list[Object]:
     """All objects of a kind that come with the manifests, without the roles of v1alpha1 for people.
 
-    Neither are those of config/v1 among them, which nobody has to apply: tests/config/test_v1_roles.py is about them.
+    Neither are those among them that nobody has to apply: tests/config/test_v1_roles.py is about those of config/v1,
+    and tests/config/test_web_dashboard.py about the right to act as others.
     """
-    texts = [file.read_text() for file in sorted(CONFIG.rglob("*.yaml")) if not {"roles", "v1"} & {*file.parts}]
+    texts = [file.read_text() for file in sorted(CONFIG.rglob("*.yaml")) if not _OPTIONAL & {*file.parts}]
     found = [obj for text in texts if f"\nkind: {kind}\n" in text for obj in yaml.load_all(text, yaml.CSafeLoader)]
     return [obj for obj in found if obj and obj.get("kind") == kind]
 
