@@ -234,13 +234,21 @@ def _path(cluster: Cluster, rest: str) -> str:
 
 
 def test_autoscaler(cluster: Cluster) -> None:
-    """An elastic job with metrics has an autoscaler that scales the job, until it is suspended."""
+    """An elastic job with metrics has an autoscaler, which gives it more workers, until the job is suspended."""
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
-    job = elastic_job(WAIT, 2, metrics=[{"type": "Resource", "resource": cpu}])
+    job = elastic_job(WAIT, 1, metrics=[{"type": "Resource", "resource": cpu}])
+    template = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+    template["metadata"] = {"annotations": {"devcluster.trainer/metric-cpu": "400m"}}
     cluster.apply(SCRIPT, STATE, job)
     found = until(lambda: cluster.get("hpa", "demo"), "there is an autoscaler")
     assert found["spec"]["scaleTargetRef"]["kind"] == "PyTorchJob"
     assert (found["spec"]["minReplicas"], found["spec"]["maxReplicas"]) == (1, 3)
+    until(
+        lambda: [each.get("active") for each in _replicas(cluster)] == [3],
+        lambda: f"three workers run: {_replicas(cluster)}",
+        timeout=TIMEOUT,
+    )
     cluster.kubectl("patch", "pytorchjob", "demo", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":true}}}')
     until(lambda: cluster.list("hpa") == [], "the autoscaler is gone")
 
