@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from trainer.dashboard import curves as module
-from trainer.dashboard.curves import SAMPLES_LIMIT, SERIES_LIMIT, CurveReader, Curves
+from trainer.dashboard.curves import CurveReader
+from trainer.progress.curves import SAMPLES_LIMIT, Curves
 
 TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 
@@ -41,11 +41,3 @@ def test_many_samples() -> None:
     steps = news["series"][0]["steps"]
     assert len(steps) == SAMPLES_LIMIT // 2 + 1
     assert steps[-2:] == [SAMPLES_LIMIT - 1, SAMPLES_LIMIT]
-
-
-def test_many_metrics() -> None:
-    """A training that invents a metric with each message has some of them."""
-    curves = Curves()
-    for number in range(SERIES_LIMIT + 10):
-        curves.take(block({"trainMetrics": {f"m{number}": 1}}))
-    assert len(curves.by_metric) == module.SERIES_LIMIT

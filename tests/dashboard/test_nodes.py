@@ -7,21 +7,12 @@ from typing import Any
 import pytest
 
 from tests.dashboard.conftest import node_pod, train_job
-from trainer.dashboard.nodes import EVENTS_SHOWN, events_of, involved_names, nodes_of
-from trainer.kube.cache.cached_object import CachedObject
+from trainer.dashboard.nodes import EVENTS_SHOWN, events_of, nodes_of
 
 
 def event(name: str, **fields: Any) -> dict[str, Any]:
     shape = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.1", "namespace": "default"}}
     return shape | {"involvedObject": {"kind": "Pod", "name": name}, "lastTimestamp": "2026-01-01T00:00:05Z"} | fields
-
-
-def test_involved_names() -> None:
-    """An event is found by all TrainJobs that its object may belong to."""
-    assert list(involved_names(CachedObject.of(event("a-b-node-0")))) == ["a-b-node-0", "a-b-node", "a-b", "a"]
-    assert list(involved_names(CachedObject.of(event("a", involvedObject="nonsense")))) == []
-    assert list(involved_names(CachedObject.of(event("-" * 254)))) == []
-    assert len(list(involved_names(CachedObject.of(event("-" * 253))))) == 253
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ async def test_metrics_that_cannot_be_read(client: UserClient) -> None:
         problems: list[str] = []
         while not problems:
             problems = await events.next("problems")
-        assert problems == ["metrics cannot be read: the output of `trainer dashboard` says why"]
+        assert problems == ["metrics cannot be read: the output of the program says why"]
         assert (await visitor.json("/api/cluster"))[0] == 200
 
 

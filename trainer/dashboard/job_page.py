@@ -14,11 +14,12 @@ from trainer.dashboard.board import PAUSE
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.event_stream import Changes, event_stream
 from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET, jobset_names
-from trainer.dashboard.nodes import INVOLVED, events_of, involved_names, nodes_of
+from trainer.dashboard.nodes import events_of, nodes_of
 from trainer.dashboard.rows import page_of
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
 from trainer.kube.resource import EVENTS, PODS
+from trainer.workloads.related_events import INVOLVED, involved_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable

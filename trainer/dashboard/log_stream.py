@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 
 from trainer.dashboard.event_stream import Changes, event_stream
-from trainer.dashboard.metric_feed import IDLE_SECONDS, LINE_LIMIT
 from trainer.kube.client import LogOptions
 from trainer.kube.errors import BadRequestError, KubeError, NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.position import instant_of
 from trainer.progress.log_lines import log_lines
+from trainer.progress.primary_log import IDLE_SECONDS, LINE_LIMIT
 from trainer.workloads.containers import has_ended
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.dashboard.nodes import INVOLVED, involved_names
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
+from trainer.workloads.related_events import INVOLVED, involved_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.api.jobset_pods import place_of, recency_of
 from trainer.kube.objects import is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
 from trainer.progress.containers import node_name, started_containers
 from trainer.workloads.containers import container_statuses
 from trainer.workloads.pod_requests import pod_requests
+from trainer.workloads.related_events import owner_among
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable
 
-    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
 EVENTS_SHOWN = 200
 """Of the newest."""
 _SECOND = len("2026-01-01T00:00:00")
-_LONGEST_NAME = 253
-"""Of any object; that of an Event's object is checked by nobody."""
 
 
 def nodes_of(pods: Iterable[Object]) -> list[Object]:
@@ -66,20 +64,6 @@ def _reason(pod: Object) -> str:
     return str(mapping_at(pod, "status").get("reason") or "")
 
 
-INVOLVED = "dashboard-involved"
-"""Index of events by what the name of their object begins with."""
-
-
-def involved_names(event: CachedObject) -> Iterator[str]:
-    """Index function of `INVOLVED`: the name, and what is left of it without the parts behind each of its hyphens."""
-    name = str(mapping_at(event.get("involvedObject")).get("name") or "")
-    if len(name) > _LONGEST_NAME:
-        return
-    while name:
-        yield name
-        name, _, _ = name.rpartition("-")
-
-
 def events_of(job: Object, candidates: Iterable[Object], names: Collection[str]) -> list[Object]:
     """The events about a TrainJob and all that was made for it, the newest first.
 
@@ -91,17 +75,9 @@ def events_of(job: Object, candidates: Iterable[Object], names: Collection[str])
         names: those of all TrainJobs in its namespace.
     """
     created = str(metadata_of(job).get("creationTimestamp") or "")[:_SECOND]
-    own = [_event(event) for event in candidates if _owner(event, names) == name_of(job)]
+    own = [_event(event) for event in candidates if owner_among(event, names) == name_of(job)]
     current = sorted((event for event in own if event["last"][:_SECOND] >= created), key=lambda event: event["last"])
     return current[: -EVENTS_SHOWN - 1 : -1]
-
-
-def _owner(event: Mapping[str, Any], names: Collection[str]) -> str:
-    """The TrainJob whose name fits best."""
-    name = str(mapping_at(event, "involvedObject").get("name") or "")
-    while name and name not in names:
-        name, _, _ = name.rpartition("-")
-    return name
 
 
 def _event(event: Object) -> Object:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionType
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
+from trainer.framework.status.status import state_word
 from trainer.kube.objects import (
     annotations_of,
     controller_of,
     find_condition,
     is_being_deleted,
-    is_condition_true,
     labels_of,
     mapping_at,
     metadata_of,
@@ -38,8 +38,8 @@ def row_of(job: Object) -> Object:
     """A TrainJob in the list."""
     spec, status = mapping_at(job, "spec"), mapping_at(job, "status")
     progress = mapping_at(status, "trainerStatus")
-    end = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
-    state = str(end or status.get("state") or "Submitted")
+    state = state_word(job)
+    end = state if state in _ENDS else None
     return {
         "uid": uid_of(job),
         "namespace": namespace_of(job),

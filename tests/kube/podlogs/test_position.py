@@ -57,6 +57,25 @@ def test_position(blocks: list[bytes], instant: str | None, since: str | None) -
     assert (asked.second if asked else None) == (f"2026-01-01T00:{since}Z" if since else None)
 
 
+@pytest.mark.parametrize("stamps", [(), ("00:07.25",), ("00:07.25", "00:07.25", "00:08.5"), ("00:08",)])
+def test_goes_on_in_another_process(stamps: tuple[str, ...]) -> None:
+    """A position that was written down knows the same repeats, and holds no text of the log."""
+    block = b"".join(line(stamp, "secret") for stamp in stamps)
+    position = at([block] if block else [])
+    assert "secret" not in position.text
+    (since, repeats), (known, same) = (each.resume() for each in (position, Position.of_text(position.text)))
+    assert since == known
+    following = block + line("00:09.5", "new")
+    assert repeats.without(following) == same.without(following) == line("00:09.5", "new")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '["", 1, 2, 3, 4]'])
+def test_no_position(text: str) -> None:
+    """A text that is no position is refused."""
+    with pytest.raises(ValueError, match="no position of a log"):
+        Position.of_text(text)
+
+
 SECONDS = st.lists(st.integers(0, 3), max_size=8)
 """How much later each line is than the one before."""
 DISORDER = st.lists(st.sampled_from([0, 0, 0, 0, -1, 1, None]), min_size=8, max_size=8)

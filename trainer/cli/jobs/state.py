@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
 from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress, in_order
-from trainer.kube.objects import find_condition, is_condition_true
+from trainer.framework.status.status import UNTOUCHED, state_word
+from trainer.kube.objects import find_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.kube.objects import Object
-
-_UNTOUCHED = "Submitted"
-"""Before a controller has written `status.state`."""
 
 _ENDS = ("Failed", "Complete")
 _OBSTACLES = ("Pending", "Restarting")
@@ -43,7 +41,7 @@ STATE_STYLES = {
 class JobState:
     """State of a TrainJob; equal states look the same."""
 
-    word: str = _UNTOUCHED
+    word: str = UNTOUCHED
     """`status.state`; Submitted before a controller has written it."""
     progress: TrainingProgress = NOTHING_REPORTED
     """The reported progress."""
@@ -57,8 +55,7 @@ class JobState:
     def of(cls, job: Object) -> JobState:
         """Read a TrainJob object."""
         status = job.get("status") or {}
-        decisive = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
-        word = decisive or status.get("state") or _UNTOUCHED
+        word = state_word(job)
         reason, message = _explanation(job, word)
         progress, steps = TrainingProgress.of(status.get("trainerStatus")), StepProgress.all_of(status)
         return cls(word, progress, reason, message, steps)
@@ -84,7 +81,7 @@ class JobState:
     @property
     def is_untouched(self) -> bool:
         """Whether no controller has written anything about the job yet."""
-        return self.word == _UNTOUCHED and not self.reason
+        return self.word == UNTOUCHED and not self.reason
 
     @property
     def is_complete(self) -> bool:

@@ -34,6 +34,8 @@ _GOING = frozenset({State.RUNNING, State.STALLED})
 _ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)
 JOBS_CREATED = "Succeeded to create Jobs"
 """The message of the condition Created when it is True; what the cluster has not applied follows a semicolon."""
+UNTOUCHED = "Submitted"
+"""The word for a TrainJob of which no controller has written a state yet."""
 LOG_HEADING = "last lines of its log:"
 """The line in the message of a condition below which a log is quoted."""
 
@@ -89,6 +91,15 @@ def is_finished(train_job: TrainJob) -> bool:
 def has_ended(train_job: Mapping[str, Any]) -> bool:
     """Whether a TrainJob, as JSON, is complete or failed."""
     return is_condition_true(train_job, ConditionType.COMPLETE) or is_condition_true(train_job, ConditionType.FAILED)
+
+
+def state_word(train_job: Mapping[str, Any]) -> str:
+    """The state of a TrainJob, as JSON, in a word: how it ended, else `status.state`, else Submitted.
+
+    The released Trainer writes no state.
+    """
+    end = next((end for end in _ENDS if is_condition_true(train_job, end)), None)
+    return str(end or (train_job.get("status") or {}).get("state") or UNTOUCHED)
 
 
 def end_of(train_job: Mapping[str, Any]) -> datetime | None:

@@ -169,7 +169,7 @@ class ContainerLog:
     `ContainerLogOptions.previous`), and what the node's clock dates before lines that were read, should it be set back
     while the connection is broken.
 
-    `clock` is for the pauses.
+    `clock` is for the pauses. A `position` that has read before goes on behind what it has read, and moves on.
     """
 
     __slots__ = ("_client", "_clock", "_container", "_namespace", "_observer", "_options", "_pod", "_position")
@@ -184,6 +184,7 @@ class ContainerLog:
         clock: Clock,
         options: ContainerLogOptions = _DEFAULT,
         observer: LogObserver | None = None,
+        position: Position | None = None,
     ) -> None:
         self._client = client
         self._namespace = namespace
@@ -192,7 +193,7 @@ class ContainerLog:
         self._clock = clock
         self._options = options
         self._observer = observer or _UNOBSERVED
-        self._position = Position()
+        self._position = position or Position()
 
     @property
     def position(self) -> Instant | None:

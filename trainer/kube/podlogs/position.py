@@ -10,6 +10,7 @@ new run of the container, its first lines are later than all that was seen, and 
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 
 from trainer.kube.podlogs.instant import Instant
@@ -43,6 +44,29 @@ class Position:
         self._count = 0
         self._before = 0
         self._undated = 0
+
+    @property
+    def text(self) -> str:
+        """All of it in a short text, by which another process goes on."""
+        stamp, blank, _ = self._head.decode("latin-1").partition(" ")
+        return json.dumps([self._prefix.decode("latin-1"), stamp + blank, self._count, self._before, self._undated])
+
+    @classmethod
+    def of_text(cls, text: str) -> Position:
+        """The position of a `text`.
+
+        Raises:
+            ValueError: it is none.
+        """
+        position = cls()
+        try:
+            prefix, head, position._count, position._before, position._undated = json.loads(text)
+            position._prefix, position._head = prefix.encode("latin-1"), head.encode("latin-1")
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"this is no position of a log: {text!r}") from error
+        instant = position.instant
+        position._seconds = instant.seconds if instant is not None else 0
+        return position
 
     @property
     def instant(self) -> Instant | None:

@@ -1,0 +1,41 @@
+"""Curves in bounded memory."""
+
+from __future__ import annotations
+
+from trainer.progress.curves import SAMPLES_LIMIT, SERIES_LIMIT, Curves
+from trainer.progress.samples import MetricId
+
+LOSS, RATE = MetricId(is_eval=False, name="loss"), MetricId(is_eval=False, name="rate")
+
+
+def test_many_metrics() -> None:
+    """A training that invents a metric with each message has some of them."""
+    curves = Curves()
+    for number in range(SERIES_LIMIT + 10):
+        curves.add(MetricId(is_eval=False, name=f"m{number}"), 0, number, 1)
+    assert len(curves.by_metric) == SERIES_LIMIT
+    assert curves.total == SERIES_LIMIT
+
+
+def test_many_samples_of_all_metrics() -> None:
+    """When all metrics have too many samples together, each loses every second one, and never the last."""
+    curves = Curves(total_limit=100)
+    for step in range(51):
+        curves.add(LOSS, step, step, 1)
+        curves.add(RATE, step, step, 2)
+    assert curves.total == sum(len(curve.times) for curve in curves.by_metric.values()) <= 100
+    assert curves.by_metric[LOSS].steps[-1] == curves.by_metric[RATE].steps[-1] == 50
+    assert curves.generation
+
+
+def test_drained_and_put_together() -> None:
+    """What was handed over and what came later are one curve again, in order."""
+    curves, whole = Curves(), Curves()
+    for start in (0, 3):
+        for step in range(start, start + 3):
+            curves.add(LOSS, step, step, step / 2)
+        whole.extend(curves.drain())
+        assert not curves.by_metric
+        assert not curves.total
+    assert list(whole.by_metric[LOSS].steps) == [0, 1, 2, 3, 4, 5]
+    assert whole.total == 6 < SAMPLES_LIMIT

@@ -1,0 +1,105 @@
+"""The curves of a training: the samples of its metrics in bounded memory."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer.progress.samples import MetricId, MetricSamples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SERIES_LIMIT = 256
+"""Metrics of a TrainJob that are kept: as many as one message may have."""
+SAMPLES_LIMIT = 20_000
+"""Samples of a metric that are kept; beyond them every second one is dropped."""
+TOTAL_LIMIT = 1_000_000
+"""Samples of all metrics that are kept; beyond them every second one of each is dropped. They take 24 MB."""
+
+
+@dataclass(slots=True)
+class Curve:
+    """The samples of one metric: times in seconds since 1970, steps (-1 for none) and values."""
+
+    times: array[float] = field(default_factory=lambda: array("d"))
+    steps: array[float] = field(default_factory=lambda: array("d"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+    def append(self, time: float, step: float, value: float) -> None:
+        """Add a sample."""
+        self.times.append(time)
+        self.steps.append(step)
+        self.values.append(value)
+
+    def thin_out(self) -> None:
+        """Drop every second sample, and keep the last."""
+        start = (len(self.times) - 1) % 2
+        self.times, self.steps, self.values = self.times[start::2], self.steps[start::2], self.values[start::2]
+
+
+class Curves:
+    """All metrics of one run of a training, in bounded memory.
+
+    Args:
+        total_limit: samples of all metrics that are kept. Default: `TOTAL_LIMIT`.
+    """
+
+    def __init__(self, *, total_limit: int = TOTAL_LIMIT) -> None:
+        self.by_metric: dict[MetricId, Curve] = {}
+        self.generation = 0
+        """Changes when samples were dropped, so that what was sent before is to be sent again."""
+        self.total = 0
+        """Samples of all metrics."""
+        self._total_limit = total_limit
+        self._samples = MetricSamples()
+
+    def take(self, block: bytes) -> bool:
+        """Read whole lines of a log; whether there were metrics in it."""
+        new = self._samples.take(block)
+        self._samples.series.clear()
+        for sample in new:
+            step = -1 if sample.step is None else sample.step
+            time = sample.time.seconds + sample.time.nanoseconds / 1e9
+            self.add(MetricId(sample.is_eval, sample.name), time, step, float(sample.value))
+        return bool(new)
+
+    def add(self, metric: MetricId, time: float, step: float, value: float) -> None:
+        """Add a sample; those of one metric more than `SERIES_LIMIT` are dropped."""
+        curve = self.by_metric.get(metric)
+        if curve is None:
+            if len(self.by_metric) >= SERIES_LIMIT:
+                return
+            curve = self.by_metric[metric] = Curve()
+        if len(curve.times) >= SAMPLES_LIMIT:
+            self._thin_out(curve)
+        curve.append(time, step, value)
+        self.total += 1
+        if self.total > self._total_limit:
+            for each in self.by_metric.values():
+                self._thin_out(each)
+
+    def extend(self, later: Mapping[MetricId, Curve]) -> None:
+        """Add all samples of other curves."""
+        for metric, curve in later.items():
+            for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True):
+                self.add(metric, time, step, value)
+
+    def drain(self) -> dict[MetricId, Curve]:
+        """Hand over all samples, and go on without them."""
+        taken, self.by_metric = self.by_metric, {}
+        self.total = 0
+        return taken
+
+    def restart(self) -> None:
+        """Begin with another run."""
+        self.drain()
+        self._samples = MetricSamples()
+        self.generation += 1
+
+    def _thin_out(self, curve: Curve) -> None:
+        before = len(curve.times)
+        curve.thin_out()
+        self.total += len(curve.times) - before
+        self.generation += 1
