@@ -26,7 +26,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo dashboard example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: demo dashboard example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -91,6 +91,9 @@ bench-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests
 
 bench-growth: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.growth $(BENCH)
+
+bench-history: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.history $(BENCH)
 
 bench-devcluster: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.devcluster_scale $(BENCH)

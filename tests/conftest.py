@@ -28,6 +28,7 @@ _ON_THE_EVENT_LOOP = [
     "trainer.dashboard",
     "trainer_devcluster",
     "trainer.framework",
+    "trainer.history",
     "trainer.kube",
     "trainer.plugins",
     "trainer.progress",

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperArgument, TyperOption
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from hack.reference.markdown import code, page, prose, table
 from trainer.cli.app import app
@@ -26,10 +26,20 @@ _INTRODUCTION = (
 
 @cache
 def commands() -> Mapping[str, TyperCommand]:
-    """The subcommands by name, in the order in which help lists them; making them takes 50 ms."""
+    """The subcommands by name, in the order in which help lists them, those of a group behind it: `history record`.
+
+    Making them takes 50 ms.
+    """
     group: Any = typer.main.get_command(app)
     context = typer.Context(group)
-    return {name: group.get_command(context, name) for name in group.list_commands(context)}
+    found: dict[str, TyperCommand] = {}
+    for name in group.list_commands(context):
+        found[name] = command = group.get_command(context, name)
+        if isinstance(command, TyperGroup):
+            for own in command.commands.values():
+                own.rich_help_panel = command.rich_help_panel
+                found[f"{name} {own.name}"] = own
+    return found
 
 
 def option_names(command: TyperCommand) -> set[str]:

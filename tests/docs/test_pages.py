@@ -183,7 +183,8 @@ def complaint_about(command: list[str]) -> str | None:
 def _wrong_with_trainer(arguments: list[str]) -> str | None:
     if not arguments or arguments[0].startswith("-") or arguments[0] == "COMMAND":
         return None
-    command = subcommands().get(arguments[0])
+    known = subcommands()
+    command = known.get(" ".join(arguments[:2])) or known.get(arguments[0])
     if command is None:
         return f"no subcommand {arguments[0]}"
     return _unknown_option(arguments, option_names(command))

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import trainer
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.history.errors import HistoryError
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _COMMANDS = {
     "explain": ("trainer.cli.explain.explain", _LOOK),
     "logs": ("trainer.cli.logs.logs", _LOOK),
     "metrics": ("trainer.cli.metrics.metrics", _LOOK),
+    "history": ("trainer.cli.history.history", _LOOK),
+    "compare": ("trainer.cli.history.compare", _LOOK),
     "dashboard": ("trainer.cli.operate.dashboard", _LOOK),
     "runtimes": ("trainer.cli.jobs.runtimes", _LOOK),
     "suspend": ("trainer.cli.jobs.changes", _CHANGE),
@@ -114,8 +117,12 @@ def _main(
 
 def _load(name: str) -> Command:
     module, panel = _COMMANDS[name]
+    found = getattr(import_module(module), name.replace("-", "_"))
+    if isinstance(found, typer.Typer):
+        found.info.name, found.info.rich_help_panel = name, panel
+        return typer.main.get_command(found)
     single = typer.Typer(add_completion=False)
-    single.command(name, rich_help_panel=panel)(getattr(import_module(module), name.replace("-", "_")))
+    single.command(name, rich_help_panel=panel)(found)
     return typer.main.get_command(single)
 
 
@@ -149,6 +156,8 @@ def _describe(error: Exception) -> CommandError | None:
             return BadInputError(error.format_message().replace(": Value error, ", ": ", 1) + _of_the_script(error))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
+        case HistoryError():
+            return CommandError(str(error))
         case TransportError():
             return CommandError(f"cannot reach the cluster: {error}")
         case KubeError():

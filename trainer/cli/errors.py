@@ -34,3 +34,7 @@ class BadInputError(CommandError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ExitCode.BAD_INPUT)
+
+
+class GoneError(CommandError):
+    """What is asked for is not in the cluster any more; the history may have it."""

@@ -76,6 +76,21 @@ class Explanation:
     unread: tuple[Unread, ...] = ()
 
 
+WORDS = {
+    Verdict.RUNNING: "is running",
+    Verdict.SUCCEEDED: "has succeeded",
+    Verdict.WAITING: "is waiting",
+    Verdict.FAILED: "has failed",
+}
+"""What a verdict says of a TrainJob."""
+
+
+def headline(subject: str, answer: Explanation) -> str:
+    """The answer in one sentence, with the first cause if there is one."""
+    cause = f": {answer.causes[0].reason}: {answer.causes[0].message}" if answer.causes else ""
+    return one_line(f"{subject} {WORDS[answer.verdict]}{cause}")
+
+
 def one_line(text: object) -> str:
     """A text of anybody as one line of a bounded length."""
     shown = str(text or "")

@@ -16,8 +16,8 @@ from trainer.api.progress import PRIMARY_POD
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.cli.errors import BadInputError, CommandError
-from trainer.cli.logs.choice import LogChoice
-from trainer.cli.logs.logs import LogReader, LogRequest, parse_duration
+from trainer.cli.logs.choice import LogChoice, LogRequest
+from trainer.cli.logs.logs import LogReader, parse_duration
 from trainer.kube.errors import ForbiddenError, TransportError
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS

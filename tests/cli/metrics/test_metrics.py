@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from tests.cli.conftest import finished, node_pod, screen, text_of, train_job
 from trainer.cli.app import app
 from trainer.cli.errors import CommandError
-from trainer.cli.metrics.metrics import MetricReader, MetricsFormat
+from trainer.cli.metrics.metrics import MetricReader
+from trainer.cli.metrics.printing import MetricsFormat
 from trainer.kube.podlogs.instant import Instant
 
 if TYPE_CHECKING:

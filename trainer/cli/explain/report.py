@@ -9,7 +9,7 @@ from rich.text import Text
 
 from trainer.cli.console import escaped, printable
 from trainer.cli.errors import ExitCode
-from trainer.explain import Verdict
+from trainer.explain import WORDS, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +27,6 @@ _STYLES = {
     Verdict.SUCCEEDED: "bold green",
     Verdict.WAITING: "bold yellow",
     Verdict.FAILED: "bold red",
-}
-_WORDS = {
-    Verdict.RUNNING: "is running",
-    Verdict.SUCCEEDED: "has succeeded",
-    Verdict.WAITING: "is waiting",
-    Verdict.FAILED: "has failed",
 }
 _BEFORE_SUBMISSION = {
     Verdict.RUNNING: "would run, by what is known",
@@ -52,7 +46,7 @@ def lines(subject: str, answer: Explanation, *, is_plan: bool = False) -> Iterat
         answer: about it.
         is_plan: whether it is not submitted yet.
     """
-    words = _WORDS | _BEFORE_SUBMISSION if is_plan else _WORDS
+    words = WORDS | _BEFORE_SUBMISSION if is_plan else WORDS
     first, *others = answer.causes or (None,)
     head = Text(printable(subject)).append(" ").append(words[answer.verdict], style=_STYLES[answer.verdict])
     if first is None:

@@ -8,7 +8,7 @@ import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
-from trainer.cli.errors import CommandError
+from trainer.cli.errors import CommandError, GoneError
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import listed
 from trainer.kube.objects import key_of, name_of
@@ -36,9 +36,9 @@ async def find_train_job(client: Client, name: str, namespace: str, resource: Re
     try:
         names = [name_of(job) for job in await list_train_jobs(client, namespace)]
     except ForbiddenError:
-        raise CommandError(missing) from None
+        raise GoneError(missing) from None
     others = f"there are: {listed(names)}" if names else "there are none in it (see: trainer get -A)"
-    raise CommandError(f"{missing}: {others}")
+    raise GoneError(f"{missing}: {others}")
 
 
 async def list_train_jobs(client: Client, namespace: str | None, resource: Resource = TRAIN_JOBS) -> list[Object]:

@@ -8,15 +8,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from anyio.to_thread import run_sync
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.errors import BadInputError, ExitCode, GoneError
+from trainer.cli.history_database import recorded
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
+from trainer.cli.jobs.past import print_past
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
@@ -61,6 +64,12 @@ def get(
         bool, typer.Option("--all-namespaces", "-A", help="Show the TrainJobs of all namespaces.")
     ] = False,
     form: Annotated[GetFormat, typer.Option("--output", "-o", help="Output format.")] = GetFormat.TABLE,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history", help="What the history has, also of TrainJobs that are gone; of all namespaces, or -n."
+        ),
+    ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -72,15 +81,31 @@ def get(
     """
     if all_namespaces and (name or namespace):
         raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
+    if history and (watch or form is GetFormat.NAME):
+        raise BadInputError("--history cannot be combined with --watch or --output name")
+    if history:
+        print_past(output(), name, namespace or "", _PAST_FORMATS.get(form))
+        return
 
     async def show(cluster: ConnectedCluster) -> int:
         where = None if all_namespaces else namespace or cluster.namespace
         stored = cluster.served.resource(TRAIN_JOBS)
         report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch, stored=stored)
-        return await (report.watch(cluster.client) if watch else report.show(cluster.client))
+        try:
+            return await (report.watch(cluster.client) if watch else report.show(cluster.client))
+        except GoneError as error:
+            if name is None or await run_sync(recorded, name, where or "") is None:
+                raise
+            raise GoneError(f"{error}; the history has it: trainer get {name} --history") from None
 
     options = current_cluster(kubeconfig, context)
     raise typer.Exit(run_on(options, show, log_level="error" if watch else "warning"))
+
+
+_PAST_FORMATS: dict[GetFormat, Callable[[Object], str]] = {
+    GetFormat.JSON: lambda answer: json.dumps(answer, indent=2, ensure_ascii=False) + "\n",
+    GetFormat.YAML: dump,
+}
 
 
 @dataclass

@@ -13,6 +13,7 @@ from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import timedelta
 
     from trainer.api.jobset_pods import Age, Place
     from trainer.kube.objects import Object
@@ -92,6 +93,21 @@ class LogChoice:
         if not has_ended:
             why = f"{what} of TrainJob {job} has not started yet"
         return CommandError(f"{why}; there are logs of: {started} (see --node)")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """The options of one `trainer logs`."""
+
+    choice: LogChoice
+    follow: bool = False
+    previous: bool = False
+    tail: int | None = None
+    """None: all lines."""
+    since: timedelta | None = None
+    """None: from the beginning."""
+    timestamps: bool = False
+    progress: bool = False
 
 
 def newest_runs(containers: Sequence[StartedContainer], pods: Sequence[Object]) -> list[StartedContainer]:

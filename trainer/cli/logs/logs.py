@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from anyio.to_thread import run_sync
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.errors import BadInputError, CommandError
+from trainer.cli.errors import BadInputError, CommandError, GoneError
+from trainer.cli.history_database import open_history_of, recorded
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
-from trainer.cli.logs.choice import LogChoice, newest_runs
+from trainer.cli.logs.choice import LogChoice, LogRequest, newest_runs
 from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, log_of, pods_of
+from trainer.cli.logs.past import print_past_logs
 from trainer.cli.logs.printer import LogPrinter
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
@@ -47,21 +50,6 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST = timedelta(days=36500)
 
 
-@dataclass(frozen=True, slots=True)
-class LogRequest:
-    """The options of one `trainer logs`."""
-
-    choice: LogChoice
-    follow: bool = False
-    previous: bool = False
-    tail: int | None = None
-    """None: all lines."""
-    since: timedelta | None = None
-    """None: from the beginning."""
-    timestamps: bool = False
-    progress: bool = False
-
-
 def logs(
     name: JobName,
     *,
@@ -83,6 +71,9 @@ def logs(
     progress: Annotated[
         bool, typer.Option("--progress", help="Also print the messages by which the training reports its progress.")
     ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="The last lines that the history has, without asking the cluster.")
+    ] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -90,11 +81,14 @@ def logs(
     """Print the log of a TrainJob's first node, of the launcher of an MPI training, or of other nodes.
 
     With --follow new lines are printed as they come, across restarts, until the TrainJob has ended.
+    Of a TrainJob that is gone, or whose pods are, the last lines come from the history (trainer history record).
 
     Exit code: 0; 1 when there is no such TrainJob or no log of it.
     """
     if all_nodes and node:
         raise BadInputError("--all cannot be combined with --node")
+    if history and (follow or previous):
+        raise BadInputError("--history cannot be combined with --follow or --previous")
     if follow and previous:
         raise BadInputError("--previous cannot be combined with --follow: a run that has ended writes no more lines")
     request = LogRequest(
@@ -107,20 +101,32 @@ def logs(
         progress=progress,
     )
 
+    if history:
+        print_past_logs(output(), request, *open_history_of(name, namespace or ""))
+        return
+
     async def show(cluster: ConnectedCluster) -> None:
-        job = await find_train_job(cluster.client, name, namespace or cluster.namespace)
-        await LogReader(cluster.client, job, request, output(), SystemClock()).run()
+        where, uid = namespace or cluster.namespace, None
+        try:
+            job = await find_train_job(cluster.client, name, where)
+            uid = uid_of(job)
+            await LogReader(cluster.client, job, request, output(), SystemClock()).run()
+        except GoneError:
+            found = None if previous else await run_sync(recorded, name, where, uid)
+            if found is None:
+                raise
+            await run_sync(print_past_logs, output(), request, *found)
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 
 
-def parse_duration(text: str) -> timedelta:
-    """Parse a duration such as `10m`, `1h30m` or `2d`."""
+def parse_duration(text: str, option: str = "--since") -> timedelta:
+    """Parse a duration such as `10m`, `1h30m` or `2d`; the option is named in the error."""
     if _PARTS.sub("", text) or not text:
-        raise BadInputError(f"--since: {text} is not a duration: write it as 90s, 10m, 1h30m or 2d")
+        raise BadInputError(f"{option}: {text} is not a duration: write it as 90s, 10m, 1h30m or 2d")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PARTS.findall(text))
     if seconds > _LONGEST.total_seconds():
-        raise BadInputError(f"--since: {text} is too long")
+        raise BadInputError(f"{option}: {text} is too long")
     return timedelta(seconds=seconds)
 
 
@@ -253,7 +259,7 @@ class LogReader(LogConsumer):
         self._printer.print("", *map(escaped, lines))
         return len(lines)
 
-    def _without_pods(self) -> CommandError:
+    def _without_pods(self) -> GoneError | CommandError:
         name, state = name_of(self._job), JobState.of(self._job)
         if not state.is_terminal:
             why = f" ({state.explanation})" if state.explanation else ""
@@ -261,7 +267,7 @@ class LogReader(LogConsumer):
         failed = named_in(self._message)
         whose = f" of pod {failed.pod}" if failed is not None else ""
         kept = f"the lines above are the last ones{whose}, from its condition {state.word}"
-        return CommandError(
+        return GoneError(
             f"the pods of TrainJob {name} are gone, and their logs with them; "
             + (kept if self._print_kept() else "no lines are left")
         )

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
+from anyio.to_thread import run_sync
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from trainer.cli.console import note, output, printable
+from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.errors import CommandError
+from trainer.cli.errors import BadInputError, CommandError, GoneError
+from trainer.cli.history_database import open_history_of, recorded
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
-from trainer.cli.metrics.charts import charts
+from trainer.cli.metrics.past import print_past_metrics
+from trainer.cli.metrics.printing import MetricsFormat, SamplePrinter
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.progress.containers import PrimaryContainer, StartedContainer, started_containers
 from trainer.progress.samples import MetricSamples
@@ -37,17 +37,8 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.progress.primary_pod import ContainerState
-    from trainer.progress.samples import Sample
 
 _REFRESH_SECONDS = 0.5
-
-
-class MetricsFormat(StrEnum):
-    """Values of `--output`."""
-
-    CHART = "chart"
-    JSON = "json"
-    CSV = "csv"
 
 
 def metrics(
@@ -59,22 +50,39 @@ def metrics(
     form: Annotated[
         MetricsFormat, typer.Option("--output", "-o", help="Output format of the samples.")
     ] = MetricsFormat.CHART,
+    history: Annotated[
+        bool, typer.Option("--history", help="The samples that the history has, without asking the cluster.")
+    ] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Draw the metrics that a TrainJob has reported since its start: least, greatest and last value over the steps.
 
-    They are read from the log of its primary pod, so they are available while that pod exists.
+    They are read from the log of its primary pod. Once that is gone they come from the history, if `trainer history
+    record` has run meanwhile.
     With --watch and --output json each sample is one line of JSON.
 
     Exit code: 0; 1 when there is no such TrainJob, no log of it, or no metric in it.
     """
+    if history and watch:
+        raise BadInputError("--history cannot be combined with --watch")
+    if history:
+        print_past_metrics(output(), form, *open_history_of(name, namespace or ""))
+        return
 
     async def show(cluster: ConnectedCluster) -> None:
-        job = await find_train_job(cluster.client, name, namespace or cluster.namespace)
-        reader = MetricReader(cluster.client, job, form, output(), SystemClock())
-        await (reader.watch() if watch else reader.show())
+        where, uid = namespace or cluster.namespace, None
+        try:
+            job = await find_train_job(cluster.client, name, where)
+            uid = uid_of(job)
+            reader = MetricReader(cluster.client, job, form, output(), SystemClock())
+            await (reader.watch() if watch else reader.show())
+        except GoneError:
+            found = await run_sync(recorded, name, where, uid)
+            if found is None:
+                raise
+            await run_sync(print_past_metrics, output(), form, *found)
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 
@@ -93,20 +101,17 @@ class MetricReader(LogConsumer):
         self._source: StartedContainer | None = None
         self._live: Live | None = None
         self._has_news = False
-        self._print = self._sample_printer()
+        self._printer = SamplePrinter(form, console)
 
     async def show(self) -> None:
         """Print the samples until now."""
         await self._read(self._collect)
         self._check_samples()
-        if self._form is MetricsFormat.JSON:
-            self._console.file.write(json.dumps(self._as_object(), indent=2, ensure_ascii=False) + "\n")
-        elif self._form is MetricsFormat.CSV:
-            for samples in self._samples.series.values():
-                self._print(samples)
-        else:
-            for line in self._charts():
-                self._console.print(line)
+        source = self._source
+        place = {"pod": source.pod if source else None, "container": source.container if source else None}
+        self._printer.show(
+            self._samples.series, {"name": name_of(self._job), "namespace": namespace_of(self._job)} | place
+        )
 
     async def watch(self) -> None:
         """Show new samples until the TrainJob ends."""
@@ -147,7 +152,7 @@ class MetricReader(LogConsumer):
 
     def _print_new(self, block: bytes) -> None:
         if new := self._samples.take(block):
-            self._print(new)
+            self._printer.print(new)
 
     def take(self, container: StartedContainer, block: bytes) -> None:
         """See `LogConsumer`."""
@@ -157,7 +162,7 @@ class MetricReader(LogConsumer):
         new = self._samples.take(block)
         self._has_news = self._has_news or bool(new)
         if self._live is None and new:
-            self._print(new)
+            self._printer.print(new)
 
     def see_job(self, job: Object) -> None:
         """See `LogConsumer`."""
@@ -180,9 +185,9 @@ class MetricReader(LogConsumer):
             f"the training of TrainJob {name_of(self._job)} has not started yet: it is {JobState.of(self._job).word}"
         )
 
-    def _gone(self) -> CommandError:
+    def _gone(self) -> GoneError:
         name = name_of(self._job)
-        return CommandError(
+        return GoneError(
             f"the pod of TrainJob {name} is gone, and its log with it: trainer get {name} shows the last values"
         )
 
@@ -200,14 +205,10 @@ class MetricReader(LogConsumer):
             f"TrainJob {name} has reported no metrics: its training must call report() of trainer.progress.report"
         )
 
-    def _charts(self) -> list[Text]:
-        console = self._console
-        return charts(self._samples.series, console.width, ascii_only=console.options.ascii_only)
-
     def _screen(self) -> Group:
         state = JobState.of(self._job)
         head = Text().append(f"{name_of(self._job)}  ", style="bold").append(str(state))
-        return Group(head, *(self._charts() or [Text("no metrics yet", style="dim")]))
+        return Group(head, *(self._printer.charts(self._samples.series) or [Text("no metrics yet", style="dim")]))
 
     async def _keep_fresh(self, live: Live) -> None:
         live.refresh()
@@ -217,47 +218,6 @@ class MetricReader(LogConsumer):
                 self._has_news = False
                 live.refresh()
 
-    def _sample_printer(self) -> Callable[[Sequence[Sample]], None]:
-        """Prints samples one by one: as CSV rows, JSON lines, or text."""
-        file = self._console.file
-        rows = csv.writer(file, lineterminator="\n")
-        has_header = False
-
-        def as_row(samples: Sequence[Sample]) -> None:
-            nonlocal has_header
-            if not has_header:
-                rows.writerow(("time", "kind", "name", "value", "step", "epoch"))
-                has_header = True
-            rows.writerows((str(s.time), _kind(s), s.name, s.value, s.step, s.epoch) for s in samples)
-            file.flush()
-
-        def as_json(samples: Sequence[Sample]) -> None:
-            for sample in samples:
-                identity = {"kind": _kind(sample), "name": sample.name}
-                file.write(json.dumps(identity | _values(sample), ensure_ascii=False) + "\n")
-            file.flush()
-
-        def as_text(samples: Sequence[Sample]) -> None:
-            for sample in samples:
-                step = f"step {sample.step}  " if sample.step is not None else ""
-                line = f"{sample.time.second}  {step}{_kind(sample)} {printable(sample.name)} {sample.value}"
-                self._console.print(Text(line))
-
-        return {MetricsFormat.CSV: as_row, MetricsFormat.JSON: as_json, MetricsFormat.CHART: as_text}[self._form]
-
-    def _as_object(self) -> Object:
-        source = self._source
-        return {
-            "name": name_of(self._job),
-            "namespace": namespace_of(self._job),
-            "pod": source.pod if source else None,
-            "container": source.container if source else None,
-            "metrics": [
-                {"kind": _kind(samples[0]), "name": series.name, "samples": [_values(sample) for sample in samples]}
-                for series, samples in self._samples.series.items()
-            ],
-        }
-
 
 def _started(pods: Sequence[Object], state: ContainerState) -> list[StartedContainer]:
     return [
@@ -266,11 +226,3 @@ def _started(pods: Sequence[Object], state: ContainerState) -> list[StartedConta
         for container in started_containers(pod)
         if (container.pod_uid, container.container) == state.place
     ]
-
-
-def _kind(sample: Sample) -> str:
-    return "eval" if sample.is_eval else "train"
-
-
-def _values(sample: Sample) -> dict[str, object]:
-    return {"time": str(sample.time), "step": sample.step, "epoch": sample.epoch, "value": float(sample.value)}

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 REDACTED = "[redacted]"
 
-_WORDS = (
+CREDENTIAL_NAMES = (
     r"token|authorization|password|passwd|passphrase|cookie|api[-_]?key|private[-_]?key|key[-_]?data"
     r"|client[-_]?secret|secret[-_]?access[-_]?key"
 )
-_SECRET_KEY = re.compile(rf"(({_WORDS})s?|last-applied-configuration)$", re.IGNORECASE)
+"""Regular expression of the words in which names of credentials end."""
+_SECRET_KEY = re.compile(rf"(({CREDENTIAL_NAMES})s?|last-applied-configuration)$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     rf"""
     (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{{16,}}+     # Authorization header (RFC 6750, RFC 7617)
     | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{{4,}}+\.[\w-]++\.[\w-]++  # JSON web token
-    | (?P<assigned>(?:{_WORDS})(?:=|(?P<quote>['"]):\ ?(?P=quote)))[^\s&'"]++  # in a query; quoted, as in JSON
+    | (?P<assigned>(?:{CREDENTIAL_NAMES})(?:=|(?P<quote>['"]):\ ?(?P=quote)))[^\s&'"]++  # in a query, or JSON
     | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
     | -----BEGIN\ [A-Z ]{{0,40}}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
     """,
@@ -56,13 +57,19 @@ def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  
     }
 
 
+def redact_text(text: str) -> str:
+    """A text of any length without what has the form of a credential."""
+    return _SECRET_TEXT.sub(_replacement, text)
+
+
 def _is_plain(key: str, value: object) -> bool:
     """Whether a value is a word that holds no credential, as most of those that we log: half of the time is saved."""
-    return type(value) is str and _PLAIN_TEXT.fullmatch(value) is not None and not _is_secret(key)
+    return type(value) is str and _PLAIN_TEXT.fullmatch(value) is not None and not is_secret_key(key)
 
 
 @lru_cache(maxsize=1024)
-def _is_secret(key: str) -> bool:
+def is_secret_key(key: str) -> bool:
+    """Whether the value of a key is a credential, by the end of its name."""
     return _SECRET_KEY.search(key) is not None
 
 
@@ -90,7 +97,7 @@ class _Redaction:
     def _text(self, text: str) -> str:
         shown = _shortened(text, max(self._left, 0))
         self._left -= len(shown)
-        return _SECRET_TEXT.sub(_replacement, shown)
+        return redact_text(shown)
 
     def _items(self, values: Collection[object], depth: int) -> list[object]:
         shown: list[object] = []

@@ -1,0 +1,212 @@
+"""Databases of both kinds, and a cluster that is recorded."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import pytest
+from anyio.to_thread import run_sync
+from sqlalchemy import create_engine, text
+
+from tests.postgresql import MISSING, postgresql_programs, postgresql_server
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.history.database import Database
+from trainer.history.queries import History
+from trainer.history.recorder import Recorder
+from trainer.history.retention import RetentionOptions
+from trainer.kube.testing import FakeClient, ManualClock
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from trainer.kube.objects import Object
+
+_T = TypeVar("_T")
+TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a server."""
+    programs = postgresql_programs()
+    if programs is None:
+        pytest.skip(MISSING)
+    with postgresql_server(programs) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a database without tables."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/state/history.db"
+    server: str = request.getfixturevalue("postgresql")
+    name = f"t{uuid.uuid4().hex}"
+    admin = create_engine(server.replace("postgresql:", "postgresql+psycopg:").replace("NAME", "postgres"))
+    with admin.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    admin.dispose()
+    return server.replace("NAME", name)
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    """A database with tables."""
+    opened = Database(url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+@dataclass
+class Cluster:
+    """A cluster whose TrainJobs the test makes."""
+
+    client: FakeClient
+    clock: ManualClock
+    database: Database
+    options: RetentionOptions = field(default_factory=RetentionOptions)
+
+    @asynccontextmanager
+    async def recorder(self, **options: Any) -> AsyncIterator[None]:
+        """A recorder, from when it knows all that exists."""
+        recorder = Recorder(self.client, self.database, self.options, clock=self.clock, **options)
+        started = anyio.Event()
+
+        async def announce() -> None:
+            started.set()
+
+        async def run() -> None:
+            await recorder.run(started=announce)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            while not started.is_set():
+                await self.clock.advance(0.5)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def ask(self, question: Callable[[History], _T]) -> _T:
+        """An answer from the history."""
+        return await run_sync(question, History(self.database))
+
+    async def until(self, condition: Callable[[History], _T], within: float = 30, step: float = 0.5) -> _T:
+        """Move the clock until something is in the history, and return the answer."""
+        deadline = self.clock.monotonic() + within
+        while True:
+            if answer := await self.ask(condition):
+                return answer
+            assert self.clock.monotonic() < deadline, f"it was {answer!r}"
+            await self.clock.advance(step)
+
+    def submit(self, name: str = "demo", *, uid: str = "", **spec: Any) -> Object:
+        """A TrainJob with its JobSet."""
+        job = self.client.add(train_job(name, uid=uid, **spec))
+        self.client.add(jobset(job))
+        return job
+
+    def change(self, name: str, **status: Any) -> None:
+        """Change the status of a TrainJob."""
+        job = self.client.find(TRAIN_JOBS, name, "default")
+        assert job is not None
+        self.client.add(job | {"status": (job.get("status") or {}) | status})
+
+    def end(self, name: str, kind: str = "Complete", **status: Any) -> None:
+        """End a TrainJob."""
+        condition = {"type": kind, "status": "True", "reason": "Ended", "message": "it is over\nlast line"}
+        condition["lastTransitionTime"] = "2026-01-01T00:10:00Z"
+        self.change(name, conditions=[condition], state=kind, **status)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def cluster(clock: ManualClock, database: Database) -> Cluster:
+    """A cluster with a runtime."""
+    client = FakeClient(clock=clock, resources=[TRAIN_JOBS, JOBSETS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES])
+    client.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "cluster-uid"}})
+    runtime = {"apiVersion": CLUSTER_TRAINING_RUNTIMES.api_version, "kind": CLUSTER_TRAINING_RUNTIMES.kind}
+    client.add(runtime | {"metadata": {"name": "plain", "uid": "r", "generation": 3}, "spec": {"a": 1}})
+    return Cluster(client, clock, database)
+
+
+def train_job(name: str, *, uid: str = "", namespace: str = "default", **spec: Any) -> Object:
+    """A TrainJob as a server returns it."""
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": uid or f"uid-of-{name}",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    return {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "metadata": metadata,
+        "spec": {"runtimeRef": {"name": "plain"}} | spec,
+    }
+
+
+def jobset(job: Object, **spec: Any) -> Object:
+    """The JobSet of a TrainJob."""
+    metadata = job["metadata"]
+    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True}
+    owner |= {"name": metadata["name"], "uid": metadata["uid"]}
+    containers = [{"name": "node", "image": "example.com/train:1"}]
+    replicated = {"name": "node", "template": {"spec": {"template": {"spec": {"containers": containers}}}}}
+    return {
+        "apiVersion": JOBSETS.api_version,
+        "kind": JOBSETS.kind,
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": f"jobset-of-{metadata['uid']}",
+            "generation": 1,
+            "ownerReferences": [owner],
+        },
+        "spec": {"replicatedJobs": [replicated]} | spec,
+    }
+
+
+def node_pod(job: Object, index: int = 0, *, suffix: str = "abcde", ended: bool = False, **more: Any) -> Object:
+    """A pod of a training, whose container runs or has ended."""
+    metadata = job["metadata"]
+    name = metadata["name"]
+    at = "2026-01-01T00:00:00Z"
+    state = (
+        {"terminated": {"exitCode": 0, "startedAt": at, "finishedAt": at}} if ended else {"running": {"startedAt": at}}
+    )
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{name}-node-0-{index}-{suffix}",
+            "namespace": metadata["namespace"],
+            "uid": f"uid-of-{name}-{index}-{suffix}",
+            "creationTimestamp": at,
+            "labels": {
+                JOBSET_NAME: name,
+                JOBSET_UID: f"jobset-of-{metadata['uid']}",
+                REPLICATED_JOB: "node",
+                JOB_INDEX: "0",
+                COMPLETION_INDEX: str(index),
+            },
+            "ownerReferences": [{"kind": "Job", "name": f"{name}-node-0", "uid": "j", "controller": True}],
+        }
+        | more,
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "node"}]},
+        "status": {
+            "phase": "Succeeded" if ended else "Running",
+            "containerStatuses": [{"name": "node", "restartCount": 0, "state": state}],
+        },
+    }

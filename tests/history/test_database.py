@@ -1,0 +1,92 @@
+"""Opening databases, and bringing them to the present version."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+import trainer.history
+from trainer.history.database import Database
+from trainer.history.errors import HistoryError
+from trainer.history.schema import HEAD, METADATA
+from trainer.kube.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def test_migrations(database: Database) -> None:
+    """The migrations make the tables that the code uses, and running them again changes nothing."""
+
+    def differences(connection: Connection) -> list[object]:
+        found: list[object] = compare_metadata(MigrationContext.configure(connection), METADATA)
+        return found
+
+    assert database.read(differences) == []
+    database.migrate()
+    database.check()
+
+
+def test_head() -> None:
+    """The version that the code expects is that of the newest migration."""
+    scripts = ScriptDirectory(str(Path(trainer.history.__file__).parent / "migrations"))
+    assert scripts.get_current_head() == HEAD
+
+
+def test_newer(database: Database) -> None:
+    """A database of a newer version is refused for reading and writing."""
+    database.write(lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = '9999'")))
+    for use in (database.check, database.migrate):
+        with pytest.raises(HistoryError, match=r"version 9999, newer than .*: update it"):
+            use()
+
+
+def test_nothing_there(url: str) -> None:
+    """Who reads a database that nobody has written is told how to write one."""
+    database = Database(url)
+    with pytest.raises(HistoryError, match="`trainer history record` writes it"):
+        database.check()
+    database.close()
+
+
+def test_rights_of_the_file(tmp_path: Path) -> None:
+    """The file of SQLite is its owner's alone, with what SQLite puts beside it."""
+    database = Database(f"sqlite:///{tmp_path}/state/history.db")
+    database.migrate()
+    files = list((tmp_path / "state").iterdir())
+    assert len(files) > 1
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("nonsense hunter2", id="no URL"),
+        pytest.param("mysql://me:hunter2@host/db", id="other database"),
+        pytest.param("sqlite://", id="in memory"),
+        pytest.param("postgresql://me:hunter2@host:port/db", id="port"),
+    ],
+)
+def test_wrong_url(url: str) -> None:
+    """A wrong URL is refused with the forms that are right, and without its password."""
+    with pytest.raises(ConfigurationError, match="must be sqlite:////absolute/path") as caught:
+        Database(url)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_unreachable() -> None:
+    """A server that does not answer is an error of one line without the password."""
+    database = Database("postgresql://me:hunter2@127.0.0.1:1/db")
+    with pytest.raises(HistoryError) as caught:
+        database.check()
+    assert "hunter2" not in str(caught.value)
+    assert "\n" not in str(caught.value)

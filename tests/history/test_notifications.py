@@ -1,0 +1,165 @@
+"""Who is told what, and how often."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.history.notifications import ATTEMPTS, Webhook
+from trainer.kube.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.history.conftest import Cluster
+
+SECRET = "T0/B1/hunter2"
+
+
+class Receiver:
+    """A webhook on loopback."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.answers: list[web.Response] = []
+        """What is answered first; 200 afterwards."""
+        self.requests = 0
+        self.url = ""
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.requests += 1
+        if self.answers:
+            return self.answers.pop(0)
+        assert request.path == f"/services/{SECRET}"
+        self.texts.append((await request.json())["text"])
+        return web.Response()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self.answer)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}/services/{SECRET}"
+        try:
+            yield
+        finally:
+            await runner.cleanup()
+
+
+async def until(cluster: Cluster, condition: Any) -> None:
+    """Move the clock until the receiver has what is expected."""
+
+    def holds(_: object) -> bool:
+        return bool(condition())
+
+    await cluster.until(holds, within=6 * 3600, step=5)
+
+
+async def test_once_each(cluster: Cluster) -> None:
+    """The end of a training is told once with its reason, also over restarts; what ended before is not told."""
+    receiver = Receiver()
+    cluster.submit("before")
+    cluster.end("before", "Failed")
+    async with receiver.listening():
+        webhook = Webhook(receiver.url)
+        async with cluster.recorder(webhook=webhook):
+            cluster.submit("good")
+            cluster.submit("bad")
+            cluster.submit("late")
+            await cluster.until(lambda history: len(history.trainings()) == 4)
+            cluster.end("good")
+            cluster.end("bad", "Failed")
+            await until(cluster, lambda: len(receiver.texts) == 2)
+        cluster.end("late", "Failed")
+        for _ in range(2):
+            async with cluster.recorder(webhook=webhook):
+                await until(cluster, lambda: len(receiver.texts) == 3)
+                for _ in range(60):
+                    await cluster.clock.advance(0.5)
+    by_name = {text.split()[1]: text for text in receiver.texts}
+    assert sorted(by_name) == ["default/bad", "default/good", "default/late"]
+    assert by_name["default/good"] == "TrainJob default/good has succeeded"
+    assert by_name["default/bad"].startswith("TrainJob default/bad has failed: Ended: it is over")
+    assert len(receiver.texts) == 3
+
+
+async def test_stalls(cluster: Cluster) -> None:
+    """Each stall is told, with its sentence; markup of tenants is text."""
+    receiver = Receiver()
+    cluster.submit()
+    async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url)):
+        await cluster.until(lambda history: history.trainings())
+        for at in ("2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z"):
+            condition = {"type": "Stalled", "status": "True", "reason": "NoProgress", "lastTransitionTime": at}
+            cluster.change("demo", state="Stalled", conditions=[condition | {"message": f"<!channel> since {at}"}])
+            await until(cluster, lambda at=at: any(at in text for text in receiver.texts))
+            cluster.change("demo", state="Running", conditions=[])
+            await cluster.until(lambda history: history.trainings()[0].state == "Running")
+    assert len(receiver.texts) == 2
+    assert "&lt;!channel&gt;" in receiver.texts[0]
+
+
+async def test_only_some(cluster: Cluster) -> None:
+    """Who wants to know of failures is not told of other ends."""
+    receiver = Receiver()
+    async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url, frozenset({"Failed"}))):
+        for name, kind in (("good", "Complete"), ("bad", "Failed")):
+            cluster.submit(name)
+            cluster.end(name, kind)
+        await until(cluster, lambda: receiver.texts)
+        for _ in range(60):
+            await cluster.clock.advance(0.5)
+    assert [text.split()[1] for text in receiver.texts] == ["default/bad"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(web.Response(status=500), id="error"),
+        pytest.param(web.Response(status=429, headers={"Retry-After": "60"}), id="throttled"),
+        pytest.param(web.Response(status=302, headers={"Location": "/elsewhere"}), id="redirect"),
+    ],
+)
+async def test_tried_again(cluster: Cluster, answer: web.Response) -> None:
+    """What the webhook refuses is tried again, never elsewhere, and no log has the URL."""
+    receiver = Receiver()
+    receiver.answers = [answer]
+    with capture_logs() as logs:
+        async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url)):
+            cluster.submit()
+            cluster.end("demo")
+            await until(cluster, lambda: receiver.texts)
+    assert receiver.requests == 2
+    assert any(f"answers {answer.status}" in str(event) for event in logs)
+    assert "hunter2" not in str(logs)
+
+
+async def test_given_up(cluster: Cluster) -> None:
+    """A webhook that is not there is given up after some hours, and no log has the URL."""
+    with capture_logs() as logs:
+        async with cluster.recorder(webhook=Webhook(f"http://127.0.0.1:1/{SECRET}")):
+            cluster.submit()
+            cluster.end("demo")
+            await until(cluster, lambda: any(event.get("outcome") == "given up" for event in logs))
+    tries = [event for event in logs if event["event"] == "could not notify"]
+    assert len(tries) == ATTEMPTS
+    assert "hunter2" not in str(logs)
+    assert cluster.client.find(TRAIN_JOBS, "demo", "default") is not None
+
+
+@pytest.mark.parametrize("url", ["", "ftp://host/hunter2", "hunter2", "https://", "https://a\nhunter2"])
+def test_wrong_url(url: str) -> None:
+    """A wrong URL is refused without its text, which no representation has either."""
+    with pytest.raises(ConfigurationError, match="must begin with https://") as caught:
+        Webhook(url)
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in repr(Webhook(f"https://host/{SECRET}"))

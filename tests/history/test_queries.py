@@ -1,0 +1,86 @@
+"""Lists, pages and references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.history.errors import HistoryError
+from trainer.history.queries import Cursor, Filter, History
+from trainer.history.records import put
+from trainer.history.schema import TRAININGS
+
+if TYPE_CHECKING:
+    from trainer.history.database import Database
+
+
+def row(uid: str, created: float, name: str = "demo", **columns: Any) -> dict[str, Any]:
+    texts = {column.name: "" for column in TRAININGS.c if not column.nullable and column.name != "size"}
+    numbers = {column.name: None for column in TRAININGS.c if column.nullable}
+    fixed = {"uid": uid, "created": created, "name": name, "namespace": "a", "state": "Complete", "metrics": "[]"}
+    return texts | numbers | fixed | {"size": 0} | columns
+
+
+@pytest.fixture
+def history(database: Database) -> History:
+    rows = [row(f"{number:08x}-uid", float(number // 2), f"job-{number % 3}") for number in range(10)]
+    rows.append(row("f0000000-b", 3.5, "job-0", namespace="b", state="Failed", runtime="torch"))
+    database.write(lambda connection: put(connection, TRAININGS, rows))
+    return History(database)
+
+
+def test_pages(history: History) -> None:
+    """Pages follow each other without gaps and repetitions, also between trainings of one time, the newest first."""
+    pages = list(history.pages(Filter(), size=3))
+    assert [len(page) for page in pages] == [3, 3, 3, 2]
+    listed = [Cursor(record.created, record.uid) for page in pages for record in page]
+    assert listed == sorted(listed, reverse=True)
+    assert len(set(listed)) == 11
+
+
+@pytest.mark.parametrize(
+    ("which", "number"),
+    [
+        pytest.param(Filter(), 11, id="all"),
+        pytest.param(Filter(namespace="b"), 1, id="namespace"),
+        pytest.param(Filter(name="job-0"), 5, id="name"),
+        pytest.param(Filter(namespace="a", name="job-0"), 4, id="namespace and name"),
+        pytest.param(Filter(state="Failed"), 1, id="state"),
+        pytest.param(Filter(runtime="torch"), 1, id="runtime"),
+        pytest.param(Filter(since=4.0), 2, id="since"),
+        pytest.param(Filter(name="'; DROP TABLE trainings; --"), 0, id="hostile"),
+    ],
+)
+def test_filters(history: History, which: Filter, number: int) -> None:
+    """Filters select, and combine."""
+    assert len(history.trainings(which)) == number
+
+
+@pytest.mark.parametrize(
+    ("reference", "uid"),
+    [
+        pytest.param("job-0", "00000009-uid", id="newest of a name"),
+        pytest.param("b/job-0", "f0000000-b", id="of a namespace"),
+        pytest.param("f00000", "f0000000-b", id="beginning of a uid"),
+    ],
+)
+def test_reference(history: History, reference: str, uid: str) -> None:
+    """A training is found by name, namespace and name, or by the beginning of its uid."""
+    assert history.training(reference).uid == uid
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        pytest.param("nothing", "has no training nothing: name one", id="unknown"),
+        pytest.param("c/job-0", "has no training c/job-0", id="other namespace"),
+        pytest.param("000000", "several trainings have a uid that begins with 000000", id="ambiguous"),
+        pytest.param("0", "has no training 0", id="too short"),
+        pytest.param("%%%%%%", "has no training", id="pattern"),
+    ],
+)
+def test_no_reference(history: History, reference: str, problem: str) -> None:
+    """What is not there, or not clear, is an error that says so."""
+    with pytest.raises(HistoryError, match=problem):
+        history.training(reference)

@@ -1,0 +1,208 @@
+"""What a recorder writes, and that it writes it once."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from anyio.to_thread import run_sync
+
+from tests.history.conftest import TAG, Cluster, node_pod
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.history.database import Database
+from trainer.history.errors import HistoryError
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.resource import PODS
+from trainer.progress.samples import MetricId
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from trainer.history.queries import History
+    from trainer.kube.testing import FakeLog
+
+LOSS = MetricId(is_eval=False, name="loss")
+
+
+def report(log: FakeLog, *steps: int) -> None:
+    for step in steps:
+        message = {"currentStep": step, "trainMetrics": {"loss": step / 2}}
+        log.write(f"step {step}\n{TAG} {json.dumps(message)}\n".encode())
+
+
+def steps_of(history: History, uid: str = "uid-of-demo") -> list[float]:
+    curve = history.curves(uid).by_metric.get(LOSS)
+    return list(curve.steps) if curve is not None else []
+
+
+async def test_life(cluster: Cluster) -> None:
+    """A TrainJob is in the list from its beginning, with its state, and stays when it is deleted."""
+    async with cluster.recorder():
+        cluster.submit(trainer={"numNodes": 2, "env": [{"name": "HF_TOKEN", "value": "hf_secretsecretsecret"}]})
+        record = (await cluster.until(lambda history: history.trainings()))[0]
+        assert (record.namespace, record.name, record.state, record.nodes) == ("default", "demo", "Submitted", 2)
+        assert (record.runtime_kind, record.runtime, record.runtime_version) == (
+            "ClusterTrainingRuntime",
+            "plain",
+            "generation 3",
+        )
+        assert record.image == "example.com/train:1"
+        cluster.end("demo", "Failed", trainerStatus={"progressPercentage": 45, "trainMetrics": {"loss": "0.25"}})
+        await cluster.until(lambda history: history.trainings()[0].state == "Failed")
+        cluster.client.remove(TRAIN_JOBS, "demo", "default")
+        await cluster.until(lambda history: history.trainings()[0].deleted)
+    record = (await cluster.ask(lambda history: history.trainings()))[0]
+    assert (record.reason, record.message, record.progress) == ("Ended", "it is over", 45)
+    assert [tuple(metric) for metric in record.metrics] == [("loss", "0.25", False)]
+    assert record.ended == 1767226200
+    job = await cluster.ask(lambda history: history.document(record.uid, "trainjob"))
+    assert job is not None
+    assert job["spec"]["trainer"]["env"] == [{"name": "HF_TOKEN", "value": "[redacted]"}]
+    assert job["status"]["trainerStatus"]["trainMetrics"] == {"loss": "0.25"}
+    runtime = await cluster.ask(lambda history: history.document(record.uid, "runtime"))
+    assert runtime is not None
+    assert runtime["spec"] == {"a": 1}
+    rendered = await cluster.ask(lambda history: history.document(record.uid, "jobset"))
+    assert rendered is not None
+    assert rendered["spec"]["replicatedJobs"][0]["name"] == "node"
+
+
+async def test_metrics_and_logs_across_restarts(cluster: Cluster) -> None:
+    """Samples are there once and in order, whenever the recorder is restarted, and logs of all nodes at the end."""
+    job = cluster.submit()
+    pod = cluster.client.add(node_pod(job))
+    log = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    report(log, 1, 2)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1, 2])
+        report(log, 3)
+        await cluster.until(lambda history: steps_of(history) == [1, 2, 3])
+    report(log, 4)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1, 2, 3, 4])
+        report(log, 5)
+        log.end()
+        cluster.client.add(node_pod(job, ended=True))
+        other = cluster.client.add(node_pod(job, 1, ended=True))
+        cluster.client.log(other["metadata"]["name"], "default", "node").write(b"on node 1\n")
+        cluster.end("demo")
+        await cluster.until(lambda history: steps_of(history) == [1, 2, 3, 4, 5])
+        tails = await cluster.until(lambda history: (found := history.log_tails("uid-of-demo"))[1:] and found)
+    assert [(tail.node, tail.is_primary, tail.is_training) for tail in tails] == [
+        ("node-0", True, True),
+        ("node-1", False, True),
+    ]
+    assert tails[1].lines[0].endswith(" on node 1")
+    assert [line.split(" ", 1)[1] for line in tails[0].lines if "step" in line and TAG not in line][-1] == "step 5"
+    requests = len(cluster.client.requests_of("log"))
+    async with cluster.recorder():
+        for _ in range(40):
+            await cluster.clock.advance(0.5)
+    assert len(cluster.client.requests_of("log")) == requests, "what is complete is not read again"
+    assert await cluster.ask(steps_of) == [1, 2, 3, 4, 5]
+    assert len(await cluster.ask(lambda history: history.trainings())) == 1
+
+
+async def test_another_run(cluster: Cluster) -> None:
+    """A training whose pod was made again has the samples of its last run."""
+    job = cluster.submit()
+    first = cluster.client.add(node_pod(job, suffix="first"))
+    report(cluster.client.log(first["metadata"]["name"], "default", "node"), 1, 2, 3)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1, 2, 3])
+        cluster.client.remove(PODS, first["metadata"]["name"], "default")
+        second = cluster.client.add(node_pod(job, suffix="second"))
+        report(cluster.client.log(second["metadata"]["name"], "default", "node"), 2, 3)
+        await cluster.until(lambda history: steps_of(history) == [2, 3])
+
+
+async def test_deleted_while_it_runs(cluster: Cluster) -> None:
+    """The last lines of a training that is deleted are read while its pods are about to go."""
+    job = cluster.submit()
+    pod = cluster.client.add(node_pod(job))
+    log = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    report(log, 1)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1])
+        cluster.client.remove(TRAIN_JOBS, "demo", "default")
+        await cluster.until(lambda history: history.trainings()[0].deleted)
+        cluster.client.add(node_pod(job, deletionTimestamp="2026-01-01T00:00:30Z"))
+        cluster.client.remove(JOBSETS, "demo", "default")
+        tails = await cluster.until(lambda history: history.log_tails("uid-of-demo"))
+    assert tails[0].lines[0].endswith(" step 1")
+
+
+async def test_deleted_while_nobody_records(cluster: Cluster) -> None:
+    """A training that is gone after a restart is said to be, and one of the same name is another."""
+    cluster.submit(uid="first")
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings())
+    cluster.client.remove(TRAIN_JOBS, "demo", "default")
+    cluster.client.remove(JOBSETS, "demo", "default")
+    cluster.submit(uid="second")
+    async with cluster.recorder():
+        await cluster.until(lambda history: len(history.trainings()) == 2)
+    gone = {record.uid: record.deleted is not None for record in await cluster.ask(lambda h: h.trainings())}
+    assert gone == {"first": True, "second": False}
+
+
+def event(name: str, about: str, at: str = "2026-01-01T00:00:05Z", **fields: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-of-{name}"}
+    shape = {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "type": "Warning", "reason": "Failed"}
+    return shape | {"involvedObject": {"kind": "Pod", "name": about}, "lastTimestamp": at, "message": "why"} | fields
+
+
+async def test_events(cluster: Cluster) -> None:
+    """Events about a TrainJob and its pods are kept, those of before its creation and of others are not."""
+    cluster.submit()
+    async with cluster.recorder():
+        cluster.client.add(event("a", "demo-node-0-0-abcde"))
+        cluster.client.add(event("b", "demo", at="2025-12-31T00:00:00Z"))
+        cluster.client.add(event("c", "other-node-0"))
+        cluster.client.add(event("d", "demo", at="2026-01-01T00:00:09Z", message="x" * 5000))
+        found = await cluster.until(lambda history: (e := history.events("uid-of-demo"))[1:] and e)
+        cluster.client.add(event("a", "demo-node-0-0-abcde", at="2026-01-01T00:01:00Z"))
+        await cluster.until(lambda history: history.events("uid-of-demo")[0].last == "2026-01-01T00:01:00")
+    assert [(each.object, each.last) for each in found] == [
+        ("Pod demo", "2026-01-01T00:00:09"),
+        ("Pod demo-node-0-0-abcde", "2026-01-01T00:00:05"),
+    ]
+    assert len(found[0].message) == 1024
+
+
+async def test_creator(cluster: Cluster) -> None:
+    """Who has made a TrainJob is found by annotation, or else the program by its managed fields."""
+    job = cluster.submit("by-somebody")
+    job["metadata"]["annotations"] = {"field.cattle.io/creatorId": "u-1"}
+    cluster.client.add(job)
+    job = cluster.submit("by-program")
+    job["metadata"]["managedFields"] = [
+        {"manager": "trainer", "subresource": "status", "time": "2025-01-01T00:00:00Z"},
+        {"manager": "kubectl-create", "time": "2026-01-01T00:00:00Z"},
+    ]
+    cluster.client.add(job)
+    async with cluster.recorder():
+        await cluster.until(lambda history: len(history.trainings()) == 2)
+    creators = {record.name: record.creator for record in await cluster.ask(lambda h: h.trainings())}
+    assert creators == {"by-somebody": "u-1", "by-program": "kubectl-create"}
+
+
+async def test_one_at_a_time(cluster: Cluster, url: str) -> None:
+    """A second recorder of the same cluster is refused, and one of another cluster is not."""
+    other = await run_sync(Database, url)
+    async with cluster.recorder():
+        with pytest.raises(HistoryError, match="another `trainer history record`"):
+            await run_sync(other.recording("cluster-uid").__enter__)
+        lock = other.recording("another-cluster")
+        await run_sync(lock.__enter__)
+        await run_sync(lock.__exit__, None, None, None)
+    await run_sync(other.close)
+
+
+async def test_without_rights(cluster: Cluster) -> None:
+    """A recorder that may not watch pods and events records the rest."""
+    cluster.submit()
+    for resource in (PODS,):
+        cluster.client.faults.fail(ForbiddenError(403, "no"), verb="list", resource=resource, times=1000)
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings())

@@ -1,0 +1,1 @@
+"""The history on the command line: recording, listing, comparing, exporting."""

@@ -1,0 +1,84 @@
+"""`trainer history`: what was trained, also what the cluster has forgotten."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from trainer.cli.console import note, output
+from trainer.cli.history.export import export
+from trainer.cli.history.record import record
+from trainer.cli.history_database import DatabaseUrl, open_history
+from trainer.cli.jobs.past import past_details, past_object, past_table
+from trainer.cli.logs.logs import parse_duration
+from trainer.kube.clock import SystemClock
+
+history = typer.Typer(
+    add_completion=False,
+    invoke_without_command=True,
+    help="List what was trained, also what the cluster has forgotten, as far as `trainer history record` has run.",
+)
+
+
+class ListFormat(StrEnum):
+    """Values of `--output`."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@history.callback()
+def _history(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_trainings()
+
+
+@history.command("list")
+def list_trainings(
+    *,
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only of this namespace.")] = "",
+    name: Annotated[str, typer.Option(help="Only of this name.")] = "",
+    state: Annotated[str, typer.Option(help="Only in this state, such as Failed.")] = "",
+    runtime: Annotated[str, typer.Option(help="Only on this runtime.")] = "",
+    since: Annotated[str | None, typer.Option(metavar="7d", help="Only created within this time.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most trainings that are shown.")] = 100,
+    form: Annotated[ListFormat, typer.Option("--output", "-o", help="Output format.")] = ListFormat.TABLE,
+    database: DatabaseUrl = None,
+) -> None:
+    """List trainings, the newest first."""
+    from trainer.history.queries import Filter  # noqa: PLC0415 - of an extra
+
+    start = None
+    if since is not None:
+        start = (SystemClock().now() - parse_duration(since)).timestamp()
+    which = Filter(namespace, name, state, runtime, start)
+    found = open_history(database).trainings(which, limit=limit + 1)
+    records = found[:limit]
+    if form is ListFormat.JSON:
+        output().file.write(json.dumps([past_object(each) for each in records], indent=2, ensure_ascii=False) + "\n")
+    else:
+        for line in past_table(records) if records else ():
+            output().print(line)
+        if not records:
+            note("the history has no such training")
+    if len(found) > limit:
+        note(f"there are more: --limit {10 * limit}")
+
+
+@history.command("show")
+def show(
+    training: Annotated[str, typer.Argument(help="NAME, NAMESPACE/NAME, or the beginning of a uid.")],
+    *,
+    database: DatabaseUrl = None,
+) -> None:
+    """Show a training in detail: how it ended, its metrics and its events."""
+    opened = open_history(database)
+    for line in past_details(opened, opened.training(training)):
+        output().print(line)
+
+
+history.command("record")(record)
+history.command("export")(export)

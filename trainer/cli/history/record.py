@@ -1,0 +1,130 @@
+"""`trainer history record`: the recorder in the foreground."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - typer reads annotations
+from typing import TYPE_CHECKING, Annotated
+
+import structlog
+import typer
+from anyio.to_thread import run_sync
+
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, open_cluster
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.history_database import DatabaseUrl, database_of
+from trainer.cli.logs.logs import parse_duration
+from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.quantity import parse_quantity, quantity_problem
+
+if TYPE_CHECKING:
+    from trainer.history.database import Database
+    from trainer.history.notifications import Webhook
+    from trainer.history.retention import RetentionOptions
+
+log = structlog.get_logger(__name__)
+
+_NOTIFY_URL = "TRAINER_HISTORY_NOTIFY_URL"
+READY = "started recorder"
+"""Logged once all that existed is known."""
+
+
+class NotifiedState(StrEnum):
+    """Values of `--notify-on`."""
+
+    COMPLETE = "complete"
+    FAILED = "failed"
+    STALLED = "stalled"
+
+
+def record(
+    *,
+    retain: Annotated[
+        str, typer.Option(metavar="365d", help="How long trainings are kept after they were deleted.")
+    ] = "365d",
+    retain_size: Annotated[
+        str, typer.Option(metavar="10Gi", help="Size above which those go that were deleted first.")
+    ] = "10Gi",
+    notify_url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar=_NOTIFY_URL,
+            show_envvar=False,
+            help="Webhook that is told when a TrainJob ends or stalls, with JSON as Slack takes it. Other accounts can "
+            f"read command lines: rather use ${_NOTIFY_URL} or --notify-url-file.",
+        ),
+    ] = "",
+    notify_url_file: Annotated[Path | None, typer.Option(help="File with the URL of the webhook.")] = None,
+    notify_on: Annotated[
+        list[NotifiedState] | None, typer.Option(help="State that is told; may be given several times. Default: all.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")
+    ] = None,
+    database: DatabaseUrl = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Record the TrainJobs of a cluster until interrupted: what they were, how they ended, metrics, last log lines.
+
+    A restart goes on where the last run ended, and loses nothing that the cluster still has. It works with the rights
+    of the kubeconfig, or of its pod. Values that may be secret are not stored.
+    """
+    opened = database_of(database)
+    from trainer.history.retention import RetentionOptions  # noqa: PLC0415 - of an extra
+
+    if (problem := quantity_problem(retain_size)) is not None:
+        raise BadInputError(f"--retain-size: {retain_size}: {problem}")
+    webhook = _webhook(notify_url, notify_url_file, notify_on)
+    age = parse_duration(retain, option="--retain").total_seconds()
+    retention = RetentionOptions(age, int(parse_quantity(retain_size)))
+    configure_logging(json=None, level="info")
+    options = current_cluster(kubeconfig, context, pod_first=True)
+
+    async def run() -> int:
+        await run_sync(opened.migrate)
+        async with open_cluster(options) as cluster:
+            await _record(cluster, opened, retention, webhook, namespace)
+        return ExitCode.OK
+
+    code = run_until_signal(run, second_kills=True)
+    # A signal is the normal end of a recorder.
+    raise typer.Exit(ExitCode.OK if code > 128 else code)
+
+
+async def _record(
+    cluster: ConnectedCluster,
+    database: Database,
+    retention: RetentionOptions,
+    webhook: Webhook | None,
+    namespace: str | None,
+) -> None:
+    from trainer.history.recorder import Recorder  # noqa: PLC0415 - of an extra
+
+    recorder = Recorder(
+        cluster.client, database, retention, namespace=namespace, server=cluster.server, webhook=webhook
+    )
+
+    async def announce() -> None:
+        log.info(READY, database=database.name)
+
+    await recorder.run(started=announce)
+
+
+def _webhook(url: str, file: Path | None, states: list[NotifiedState] | None) -> Webhook | None:
+    """Where notifications go, if somewhere."""
+    from trainer.history.notifications import Webhook  # noqa: PLC0415 - of an extra
+
+    if file is not None:
+        try:
+            url = file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInputError(f"--notify-url-file: cannot read {file}: {type(error).__name__}") from None
+    if not url and file is None:
+        if states:
+            raise BadInputError("--notify-on needs a webhook: --notify-url-file FILE")
+        return None
+    return Webhook(url, frozenset(state.capitalize() for state in states or NotifiedState))

@@ -1,0 +1,11 @@
+"""Errors of the history; free of its database, so that whoever catches them needs none."""
+
+from __future__ import annotations
+
+
+class HistoryError(Exception):
+    """The database cannot be used, or has not what is asked for; the message says why, without a password."""
+
+
+class RefusedError(HistoryError):
+    """The database refuses what is written, and would again."""

@@ -1,0 +1,127 @@
+"""Follows the logs of all trainings that run, and writes the samples of their metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trainer.history.metric_recorder import MetricRecorder
+from trainer.history.records import metric_progress, save_samples
+from trainer.kube.clock import move_on_after
+from trainer.progress.primary_log import PrimaryLog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyio.abc import TaskGroup
+
+    from trainer.history.persistence import Persistence
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+
+PAUSE = 10.0
+"""Seconds between two writes: many small chunks cost more than a few."""
+PACE = 1.0
+"""Seconds between two reads of a log."""
+STREAMS = 2000
+"""Logs that are followed at once; further trainings wait for their turn."""
+_AT_ONCE = 200
+"""Trainings in one transaction."""
+
+
+@dataclass(slots=True)
+class _Feed:
+    recorder: MetricRecorder
+    source: PrimaryLog
+    scope: anyio.CancelScope
+    is_over: bool = False
+    """Whether the training has ended, or is gone."""
+
+
+class MetricWriter:
+    """One log for each training, from when it has pods to its end."""
+
+    def __init__(self, client: Client, persistence: Persistence, clock: Clock) -> None:
+        self._client = client
+        self._persistence = persistence
+        self._clock = clock
+        self._feeds: dict[str, _Feed] = {}
+        self._done: set[str] = set()
+        self._news: set[str] = set()
+        self._ended: list[MetricRecorder] = []
+        self._urgent = anyio.Event()
+        self._slots = anyio.Semaphore(STREAMS)
+
+    async def see(self, job: Object, uid: str, pods: Sequence[Object], tasks: TaskGroup, *, is_over: bool) -> None:
+        """Take a training that the database has, with its present pods.
+
+        Args:
+            job: the TrainJob.
+            uid: its own.
+            pods: those that it has.
+            tasks: where its log is followed.
+            is_over: whether it has ended, or is gone.
+        """
+        feed = self._feeds.get(uid)
+        if feed is None:
+            if uid in self._done or not (pods or is_over):
+                return
+            progress = await self._persistence.run(partial(metric_progress, uid=uid))
+            if progress is None or progress.is_done:
+                self._done.add(uid)
+                return
+            recorder = MetricRecorder(uid, progress, self._news.add)
+            source = PrimaryLog(self._client, job, self._clock, recorder, pace=PACE)
+            feed = self._feeds[uid] = _Feed(recorder, source, anyio.CancelScope())
+            tasks.start_soon(self._follow, feed)
+        feed.source.see(pods)
+        feed.is_over = is_over
+        if is_over and not pods:
+            self._finish(uid, feed)
+
+    def forget(self, uid: str) -> None:
+        """The training is gone; what is left of it is written."""
+        feed = self._feeds.get(uid)
+        if feed is not None:
+            self._finish(uid, feed)
+        self._done.discard(uid)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            async with move_on_after(self._clock, PAUSE):
+                await self._urgent.wait()
+            self._urgent = anyio.Event()
+            await self.write()
+
+    async def write(self) -> None:
+        """Write what there is, and end what has nothing more to come."""
+        for uid in [*self._news]:
+            feed = self._feeds.get(uid)
+            if feed is not None and feed.is_over and feed.recorder.is_at_end:
+                self._finish(uid, feed)
+        recorders = [self._feeds[uid].recorder for uid in self._news if uid in self._feeds] + self._ended
+        self._news.clear()
+        self._ended = []
+        for start in range(0, len(recorders), _AT_ONCE):
+            news = [recorder.drain() for recorder in recorders[start : start + _AT_ONCE]]
+            await self._persistence.run(partial(save_samples, news=news))
+
+    def _finish(self, uid: str, feed: _Feed) -> None:
+        feed.scope.cancel()
+        del self._feeds[uid]
+        self._news.discard(uid)
+        self._done.add(uid)
+        feed.recorder.finish()
+        self._news.discard(uid)
+        self._ended.append(feed.recorder)
+        self._urgent.set()
+
+    async def _follow(self, feed: _Feed) -> None:
+        async with self._slots:
+            with feed.scope:
+                await feed.source.run()

@@ -1,0 +1,1 @@
+"""The versions of the tables. A version that was released does not change any more."""

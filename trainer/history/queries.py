@@ -1,0 +1,238 @@
+"""Questions about what was recorded. Every call blocks for one query; on an event loop call it in a thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+from sqlalchemy import and_, or_, select
+
+from trainer.history import schema
+from trainer.history.chunks import curves_of
+from trainer.history.content import inflated
+from trainer.history.errors import HistoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from sqlalchemy import ColumnElement, Connection, Select
+
+    from trainer.history.database import Database
+    from trainer.kube.objects import Object
+    from trainer.progress.curves import Curves
+
+_T = TypeVar("_T")
+
+PAGE = 100
+"""Trainings in a page by default."""
+_SHORTEST_UID = 6
+"""Characters of a uid by which a training is found."""
+
+
+class LastMetric(NamedTuple):
+    """The last value of a metric."""
+
+    name: str
+    value: str
+    """The number as it was printed."""
+    is_eval: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """One training in a list; times are seconds since 1970."""
+
+    uid: str
+    cluster: str
+    namespace: str
+    name: str
+    created: float
+    started: float | None
+    ended: float | None
+    deleted: float | None
+    """When it was gone from the cluster; None while it is there."""
+    state: str
+    """The last one; of a training that was deleted before its end, that before the deletion."""
+    reason: str
+    message: str
+    runtime_kind: str
+    runtime: str
+    runtime_version: str
+    image: str
+    nodes: int | None
+    creator: str
+    progress: int | None
+    metrics: tuple[LastMetric, ...]
+    """Some of the last values."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it ran; None while it runs, or if it never did."""
+        end = self.ended or self.deleted
+        return end - self.started if end is not None and self.started is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which trainings are listed; empty texts select all."""
+
+    namespace: str = ""
+    name: str = ""
+    state: str = ""
+    runtime: str = ""
+    since: float | None = None
+    """Created at this time or later. Default: from the first."""
+
+
+class Cursor(NamedTuple):
+    """The last training of a page, after which the next one goes on."""
+
+    created: float
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """The last lines of one container's log."""
+
+    node: str
+    container: str
+    pod: str
+    is_training: bool
+    """Whether it is the container of its pod that trains."""
+    is_primary: bool
+    """Whether it is the one that reports for the training."""
+    lines: tuple[str, ...]
+    """Each `<timestamp> <text>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event about a training or what was made for it."""
+
+    last: str
+    """When it was seen last, to the second."""
+    type: str
+    reason: str
+    object: str
+    message: str
+
+
+_COLUMNS = [schema.TRAININGS.c[field.name] for field in fields(TrainingRecord)]
+
+
+class History:
+    """Reads a database.
+
+    Every method raises `HistoryError` when the database cannot be read.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def trainings(
+        self, which: Filter | None = None, *, limit: int = PAGE, after: Cursor | None = None
+    ) -> list[TrainingRecord]:
+        """A page of trainings, the newest first."""
+        return self._read(lambda connection: list(_page(connection, which or Filter(), limit, after)))
+
+    def pages(self, which: Filter, size: int = 1000) -> Iterator[list[TrainingRecord]]:
+        """All trainings, the newest first, page by page."""
+        after: Cursor | None = None
+        while page := self.trainings(which, limit=size, after=after):
+            yield page
+            after = Cursor(page[-1].created, page[-1].uid)
+
+    def newest(self, name: str, namespace: str = "") -> TrainingRecord | None:
+        """The newest training of a name, in a namespace or in all; None if there is none."""
+        return next(iter(self.trainings(Filter(namespace, name), limit=1)), None)
+
+    def training(self, reference: str) -> TrainingRecord:
+        """The newest training with this `NAME` or `NAMESPACE/NAME`, or the one whose uid begins so.
+
+        Raises:
+            HistoryError: there is none, or there are several.
+        """
+        namespace, _, name = reference.rpartition("/")
+        found = self.newest(name, namespace)
+        if found is not None:
+            return found
+        if namespace or len(reference) < _SHORTEST_UID:
+            raise HistoryError(f"the history has no training {reference}")
+        begins_so = schema.TRAININGS.c.uid.startswith(reference, autoescape=True)
+        query = select(*_COLUMNS).where(begins_so).limit(2)
+        several = self._read(lambda connection: [_record(row) for row in connection.execute(query)])
+        if not several:
+            raise HistoryError(f"the history has no training {reference}: name one, or the beginning of its uid")
+        if len(several) > 1:
+            raise HistoryError(f"several trainings have a uid that begins with {reference}: give more of it")
+        return several[0]
+
+    def document(self, uid: str, kind: str) -> Object | None:
+        """An object of a training as it was last: `trainjob`, `jobset` or `runtime`."""
+        table = schema.DOCUMENTS.c
+        query = select(table.content).where(table.uid == uid, table.kind == kind)
+        content = self._read(lambda connection: connection.scalar(query))
+        found: Object | None = inflated(content) if content is not None else None
+        return found
+
+    def events(self, uid: str) -> list[RecordedEvent]:
+        """The events of a training, the newest first."""
+        table = schema.EVENTS.c
+        columns = [table[field.name] for field in fields(RecordedEvent)]
+        query = select(*columns).where(table.uid == uid).order_by(table.last.desc(), table.event)
+        return self._read(lambda connection: [RecordedEvent(*row) for row in connection.execute(query)])
+
+    def log_tails(self, uid: str) -> list[LogTail]:
+        """The last lines of the logs of a training, by node and container."""
+        table = schema.LOG_TAILS.c
+        columns = [table[field.name] for field in fields(LogTail)[:-1]]
+        query = select(*columns, table.content).where(table.uid == uid).order_by(table.node, table.container)
+        rows = self._read(lambda connection: list(connection.execute(query)))
+        return [LogTail(*_with_last(row, tuple(inflated(row[-1])))) for row in rows]
+
+    def curves(self, uid: str) -> Curves:
+        """The samples of the last run of a training."""
+        table = schema.METRIC_CHUNKS.c
+        last = select(schema.METRIC_LOGS.c.run).where(schema.METRIC_LOGS.c.uid == uid).scalar_subquery()
+        query = select(table.content).where(table.uid == uid, table.run == last).order_by(table.number)
+        return curves_of(self._read(lambda connection: connection.scalars(query).all()))
+
+    def _read(self, query: Callable[[Connection], _T]) -> _T:
+        return self._database.read(query)
+
+
+def _page(connection: Connection, which: Filter, limit: int, after: Cursor | None) -> Iterator[TrainingRecord]:
+    table = schema.TRAININGS.c
+    query: Select[Any] = select(*_COLUMNS).order_by(table.created.desc(), table.uid.desc()).limit(limit)
+    for column, wanted in (
+        (table.namespace, which.namespace),
+        (table.name, which.name),
+        (table.state, which.state),
+        (table.runtime, which.runtime),
+    ):
+        if wanted:
+            query = query.where(column == wanted)
+    if which.since is not None:
+        query = query.where(table.created >= which.since)
+    if after is not None:
+        query = query.where(_follows(after))
+    return map(_record, connection.execute(query))
+
+
+def _follows(cursor: Cursor) -> ColumnElement[bool]:
+    """Behind a training in the order of a page; the first part is one that an index serves."""
+    table = schema.TRAININGS.c
+    is_older = or_(table.created < cursor.created, and_(table.created == cursor.created, table.uid < cursor.uid))
+    return and_(table.created <= cursor.created, is_older)
+
+
+def _record(row: Sequence[Any]) -> TrainingRecord:
+    return TrainingRecord(*_with_last(row, tuple(LastMetric(*metric) for metric in msgspec.json.decode(row[-1]))))
+
+
+def _with_last(row: Sequence[Any], value: object) -> tuple[Any, ...]:
+    """A row whose last column is decoded."""
+    return (*row[:-1], value)

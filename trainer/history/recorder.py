@@ -1,0 +1,383 @@
+"""The recorder: follows the TrainJobs of a cluster and writes what happens to them to the database.
+
+Informers only say that something has changed; the writer looks at what there is now. What is written has the uid of
+its TrainJob as key, and a log is read on from the position that was written together with its samples, so that a
+restart loses nothing that the cluster still has, and doubles nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import structlog
+from anyio.to_thread import run_sync
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.explain import Snapshot
+from trainer.framework.status.status import has_ended, state_word
+from trainer.history.cluster_view import ClusterView
+from trainer.history.log_tails import LogTails, ended_logs
+from trainer.history.metric_writer import MetricWriter
+from trainer.history.notifications import Notifier, occasion_of, text_about
+from trainer.history.persistence import Persistence
+from trainer.history.records import Training, mark_deleted, present_trainings, save_events, save_trainings
+from trainer.history.retention import Retention
+from trainer.history.training import bounded, creator_of
+from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.errors import ForbiddenError, KubeError
+from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
+from trainer.kube.objects import ObjectKey, mapping_at, uid_of
+from trainer.kube.resource import NAMESPACES
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from anyio.abc import TaskGroup
+
+    from trainer.history.database import Database
+    from trainer.history.log_tails import EndedLog
+    from trainer.history.notifications import Webhook
+    from trainer.history.records import Present
+    from trainer.history.retention import RetentionOptions
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+
+log = structlog.get_logger(__name__)
+
+PAUSE = 1.0
+"""Seconds between two writes of what has changed."""
+_AT_ONCE = 100
+"""TrainJobs in one transaction."""
+_READERS = 8
+"""Logs of which the last lines are read at once."""
+_CREATORS = 10
+"""Requests at once for who has made a TrainJob."""
+_LAST_SECONDS = 10.0
+"""Time for the last write, when the recorder is ended."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A TrainJob that is recorded."""
+
+    job: CachedObject
+    jobset: CachedObject | None = None
+    creator: str | None = None
+    """None: it has to be asked for."""
+    is_recorded: bool = False
+    """Whether the database has it."""
+    state: str = ""
+    """That which the database has, or which the TrainJob had when it was first seen in an initial list: of what
+    happened before, nobody is notified."""
+    deleted: float | None = None
+    written: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Handler:
+    """Passes on what has changed, what is gone, and what was there in the beginning; a handler of an informer."""
+
+    def __init__(
+        self,
+        see: Callable[[CachedObject], None],
+        lose: Callable[[CachedObject], None],
+        find: Callable[[CachedObject], None] | None = None,
+    ) -> None:
+        self._see = see
+        self._lose = lose
+        self._find = find or see
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+        """See `Handler`."""
+        (self._find if initial else self._see)(obj)
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        """See `Handler`."""
+        if old is not new:  # a resync has no news
+            self._see(new)
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._lose(obj)
+
+
+class Recorder:
+    """Records one cluster while `run` does.
+
+    Args:
+        client: whose users see TrainJobs in the form of the model.
+        database: with tables of the present version.
+        retention: what is forgotten, and when.
+        namespace: None for all.
+        server: address of the API server, which stands for the cluster where its namespaces may not be read.
+        webhook: where notifications go; default: nowhere.
+        clock: for pauses and times.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        database: Database,
+        retention: RetentionOptions,
+        *,
+        namespace: str | None = None,
+        server: str = "",
+        webhook: Webhook | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._client = client
+        self._server = server
+        self._webhook = webhook
+        self._database = database
+        self._namespace = namespace
+        self._clock = clock or SystemClock()
+        self._view = ClusterView(client, self._clock, namespace)
+        self._persistence = Persistence(database, self._clock)
+        self._metrics = MetricWriter(client, self._persistence, self._clock)
+        self._retention = Retention(self._persistence, retention, self._clock)
+        self._tails = LogTails(client, database, self._clock)
+        self._entries: dict[str, _Entry] = {}
+        self._uids: dict[ObjectKey, set[str]] = {}
+        """By name; several where one was deleted, whose pods are not gone, and another has its name."""
+        self._known: dict[str, Present] = {}
+        self._changed: set[str] = set()
+        self._with_pods: set[str] = set()
+        """Trainings whose pods have changed."""
+        self._asking = anyio.Semaphore(_CREATORS)
+        self._events: dict[tuple[str, str], dict[str, Any]] = {}
+        self._logs: dict[tuple[str, str, str], EndedLog] = {}
+        self._read: dict[tuple[str, str, str], str] = {}
+        """The run of each node's container whose last lines were asked for."""
+        self._news, self._new_logs = anyio.Event(), anyio.Event()
+
+    async def run(self, *, started: Callable[[], Awaitable[None]]) -> None:
+        """Record until cancelled; `started` is called when all that existed is known.
+
+        Raises:
+            HistoryError: another process records this cluster.
+            KubeError: the cluster does not say which one it is.
+        """
+        cluster = await self._cluster()
+        lock = ExitStack()
+        await run_sync(lock.enter_context, self._database.recording(cluster))
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._view.run)
+                await self._begin(cluster)
+                for _ in range(_READERS):
+                    tasks.start_soon(self._keep_logs)
+                tasks.start_soon(self._metrics.run)
+                tasks.start_soon(self._retention.run)
+                if self._webhook is not None:
+                    tasks.start_soon(Notifier(self._webhook, self._persistence, self._clock).run)
+                await started()
+                await self._write(cluster, tasks)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await run_sync(lock.close)
+
+    async def _cluster(self) -> str:
+        """The uid of the namespace kube-system, by which tools tell clusters apart; else the address of the server."""
+        try:
+            return uid_of(await self._client.get(NAMESPACES, "kube-system"))
+        except ForbiddenError:
+            return self._server
+
+    async def _begin(self, cluster: str) -> None:
+        for problem in await self._view.wait_for_sync():
+            log.warning("recording without what cannot be watched", problem=problem)
+        known = (
+            await self._persistence.run(partial(present_trainings, cluster=cluster, namespace=self._namespace)) or {}
+        )
+        gone = known.keys() - self._view.present().keys()
+        now = self._clock.now().timestamp()
+        await self._persistence.run(partial(mark_deleted, uids=gone, now=now))
+        self._known = known
+        view = self._view
+        view.jobs.add_handler(_Handler(self._see_job, self._lose_job, self._find_job))
+        view.jobsets.add_handler(_Handler(self._see_child, self._see_child))
+        view.pods.add_handler(_Handler(self._see_pod, self._see_pod))
+        view.events.add_handler(_Handler(self._see_event, lambda _: None))
+
+    def _see_job(self, job: CachedObject) -> None:
+        entry = self._entries.get(job.uid)
+        if entry is None:
+            known = self._known.pop(job.uid, None)
+            entry = _Entry(job, self._view.jobset_of(job))
+            if known is not None:
+                entry.creator, entry.is_recorded, entry.state = known.creator, True, known.state
+            self._entries[job.uid] = entry
+            self._uids.setdefault(job.key, set()).add(job.uid)
+        entry.job = job
+        self._note(job.uid)
+
+    def _find_job(self, job: CachedObject) -> None:
+        is_known = job.uid in self._known
+        self._see_job(job)
+        if not is_known:
+            self._entries[job.uid].state = state_word(job)
+
+    def _lose_job(self, job: CachedObject) -> None:
+        self._see_job(job)
+        self._entries[job.uid].deleted = self._clock.now().timestamp()
+
+    def _see_child(self, jobset: CachedObject) -> None:
+        for uid in self._uids.get(jobset.key, ()):
+            if jobset.controller is not None and jobset.controller.uid == uid:
+                self._entries[uid].jobset = jobset
+                self._note(uid)
+
+    def _see_pod(self, pod: CachedObject) -> None:
+        key = ObjectKey(pod.key.namespace, pod.labels.get(JOBSET_NAME, ""))
+        self._with_pods.update(self._uids.get(key, ()))
+        self._news.set()
+
+    def _see_event(self, event: CachedObject) -> None:
+        job = self._view.job_about(event)
+        obj = event.decode()
+        last = last_seen(obj)
+        if job is None or last < str(mapping_at(job.get("metadata")).get("creationTimestamp") or "")[: len(last)]:
+            return
+        about = mapping_at(obj, "involvedObject")
+        self._events[job.uid, event.uid] = {
+            "uid": job.uid,
+            "event": event.uid,
+            "last": bounded(last),
+            "type": bounded(obj.get("type")),
+            "reason": bounded(obj.get("reason")),
+            "object": bounded(f"{about.get('kind') or ''} {about.get('name') or ''}", 512),
+            "message": bounded(obj.get("message"), MESSAGE_LIMIT),
+        }
+        self._news.set()
+
+    def _note(self, uid: str) -> None:
+        self._changed.add(uid)
+        self._news.set()
+
+    async def _write(self, cluster: str, tasks: TaskGroup) -> None:
+        try:
+            while True:
+                await self._news.wait()
+                self._news = anyio.Event()
+                await self._write_changes(cluster, tasks)
+                await self._clock.sleep(PAUSE)
+        finally:
+            with anyio.CancelScope(shield=True):
+                async with move_on_after(self._clock, _LAST_SECONDS):
+                    await self._write_changes(cluster, None)
+                    await self._metrics.write()
+
+    async def _write_changes(self, cluster: str, tasks: TaskGroup | None) -> None:
+        changed, self._changed = [*self._changed], set()
+        observed, self._with_pods = self._with_pods.union(changed), set()
+        entries = [entry for uid in changed if (entry := self._entries.get(uid)) is not None]
+        for start in range(0, len(entries), _AT_ONCE):
+            await self._write_trainings(cluster, entries[start : start + _AT_ONCE])
+        await self._write_events()
+        if tasks is None:
+            return
+        for uid in observed:
+            if (entry := self._entries.get(uid)) is not None:
+                await self._observe(uid, entry, tasks)
+
+    async def _write_trainings(self, cluster: str, entries: list[_Entry]) -> None:
+        async with anyio.create_task_group() as tasks:
+            for entry in entries:
+                if entry.creator is None:
+                    tasks.start_soon(self._find_creator, entry)
+        trainings = [
+            Training(
+                entry.job,
+                entry.jobset,
+                self._view.runtime_of(entry.job) if not entry.is_recorded else None,
+                entry.creator or "",
+                entry.deleted,
+                entry.written,
+                self._notification(entry),
+            )
+            for entry in entries
+        ]
+        now = self._clock.now().timestamp()
+        write = partial(save_trainings, cluster=cluster, trainings=trainings, now=now)
+        written = await self._persistence.run(write)
+        for entry, training, versions in zip(entries, trainings, written or (), strict=False):
+            entry.is_recorded, entry.state, entry.written = True, state_word(training.job), versions
+
+    def _notification(self, entry: _Entry) -> tuple[str, str] | None:
+        """Occasion and text, where the TrainJob has come into a state of which somebody wants to know."""
+        state = state_word(entry.job)
+        if self._webhook is None or state == entry.state or state not in self._webhook.occasions:
+            return None
+        job = entry.job.decode()
+        objects: list[Object] = []
+        if entry.jobset is not None:
+            jobset = entry.jobset.decode()
+            objects = [jobset, *self._view.pods_of(entry.job.key, jobset)]
+        return occasion_of(job, state), text_about(Snapshot(job, self._clock.now(), objects))
+
+    async def _find_creator(self, entry: _Entry) -> None:
+        """Informers drop managedFields, so this is asked for once."""
+        key = entry.job.key
+        entry.creator = ""
+        async with self._asking:
+            try:
+                job = await self._client.get(TRAIN_JOBS, key.name, key.namespace)
+            except KubeError as error:
+                log.info("could not ask who has made TrainJob", trainjob=str(key), error=str(error))
+                return
+        if uid_of(job) == entry.job.uid:
+            entry.creator = creator_of(job)
+
+    async def _write_events(self) -> None:
+        waiting = {key: row for key, row in self._events.items() if not self._is_recorded(key[0])}
+        rows = [row for key, row in self._events.items() if key not in waiting]
+        self._events = {key: row for key, row in waiting.items() if key[0] in self._entries}
+        if rows:
+            await self._persistence.run(partial(save_events, rows=rows))
+
+    def _is_recorded(self, uid: str) -> bool:
+        entry = self._entries.get(uid)
+        return entry is not None and entry.is_recorded
+
+    async def _observe(self, uid: str, entry: _Entry, tasks: TaskGroup) -> None:
+        """Follow the logs of a training; one that was deleted is observed until its pods are gone."""
+        if not entry.is_recorded:
+            return
+        job, pods = entry.job.decode(), []
+        if entry.jobset is not None:
+            jobset = entry.jobset.decode()
+            pods = self._view.pods_of(entry.job.key, jobset)
+            for ended in ended_logs(job, jobset, pods):
+                place = uid, ended.node, ended.container.container
+                if self._read.get(place) != ended.run:
+                    self._read[place] = ended.run
+                    self._logs[place] = ended
+                    self._new_logs.set()
+        is_over = entry.deleted is not None or has_ended(job)
+        await self._metrics.see(job, uid, pods, tasks, is_over=is_over)
+        if entry.deleted is not None and not pods:
+            self._forget(uid, entry)
+
+    def _forget(self, uid: str, entry: _Entry) -> None:
+        self._metrics.forget(uid)
+        del self._entries[uid]
+        same = self._uids[entry.job.key]
+        same.discard(uid)
+        if not same:
+            del self._uids[entry.job.key]
+        for place in [place for place in self._read if place[0] == uid]:
+            del self._read[place]
+
+    async def _keep_logs(self) -> None:
+        while True:
+            while not self._logs:
+                if self._new_logs.is_set():
+                    self._new_logs = anyio.Event()
+                await self._new_logs.wait()
+            await self._tails.keep(self._logs.pop(next(iter(self._logs))))

@@ -1,0 +1,326 @@
+"""What the recorder writes, as statements on a connection; each may be repeated and then changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import bindparam, delete, exists, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from trainer.api.trainjob_status import ConditionType
+from trainer.history import schema
+from trainer.history.chunks import MERGED, chunk_of, curves_of
+from trainer.history.content import compressed, without_secrets
+from trainer.history.training import row_of
+from trainer.kube.objects import mapping_at
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.progress.curves import Curve
+    from trainer.progress.samples import MetricId
+
+EVENTS_LIMIT = 200
+"""Events of one training that are kept, the newest."""
+_AT_ONCE = 500
+"""Values in one condition IN, of which databases allow some thousands."""
+_ENDS = frozenset({ConditionType.FAILED, ConditionType.COMPLETE})
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What the database has of a training that was in the cluster when it was last recorded."""
+
+    state: str
+    creator: str
+
+
+@dataclass(slots=True)
+class Training:
+    """One TrainJob to be written."""
+
+    job: CachedObject
+    jobset: CachedObject | None
+    runtime: CachedObject | None
+    creator: str
+    deleted: float | None
+    written: Mapping[str, str] = field(default_factory=dict)
+    """What was last written of each document, to write it only when it has changed."""
+    notification: tuple[str, str] | None = None
+    """Occasion and text of what is to be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricProgress:
+    """How far the log with the metrics of a training has been read."""
+
+    run: int = 0
+    pod: str = ""
+    container: str = ""
+    position: str = ""
+    chunks: int = 0
+    is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewSamples:
+    """Samples of one training to be written, and how far its log has been read with them."""
+
+    uid: str
+    runs: Sequence[tuple[int, Mapping[MetricId, Curve]]]
+    """Run by run, the last of which is that of `progress`."""
+    progress: MetricProgress
+
+
+def present_trainings(connection: Connection, cluster: str, namespace: str | None) -> dict[str, Present]:
+    """The trainings of a cluster that were there, by uid."""
+    table = schema.TRAININGS.c
+    query = select(table.uid, table.state, table.creator).where(table.cluster == cluster, table.deleted.is_(None))
+    if namespace is not None:
+        query = query.where(table.namespace == namespace)
+    return {uid: Present(state, creator) for uid, state, creator in connection.execute(query)}
+
+
+def save_trainings(
+    connection: Connection, cluster: str, trainings: Sequence[Training], now: float
+) -> list[dict[str, str]]:
+    """Insert or update rows, and the documents that have changed; returns what of each training is `written` now."""
+    rows, documents, notifications, written = [], [], [], []
+    for training in trainings:
+        job = training.job.decode()
+        jobset, runtime = (each.decode() if each is not None else None for each in (training.jobset, training.runtime))
+        row = row_of(job, jobset=jobset, runtime=runtime)
+        rows.append(row | {"cluster": cluster, "creator": training.creator, "deleted": training.deleted, "size": 0})
+        objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
+        versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
+        for kind, version in versions.items():
+            if version != training.written.get(kind):
+                content = compressed(without_secrets(objects[kind] or {}))
+                documents.append({"uid": row["uid"], "kind": kind, "content": content})
+        written.append(dict(training.written) | versions)
+        if training.notification is not None:
+            occasion, text = training.notification
+            notifications.append(
+                {"uid": row["uid"], "occasion": occasion, "text": text, "state": "due", "attempts": 0, "due": now}
+            )
+    _put_trainings(connection, rows)
+    put(connection, schema.DOCUMENTS, documents)
+    if notifications:
+        connection.execute(_insert(connection, schema.NOTIFICATIONS).on_conflict_do_nothing(), notifications)
+    return written
+
+
+def _version_of(kind: str, obj: Mapping[str, Any], state: str) -> str:
+    """What changes with the parts of an object that are worth a write: progress alone is not, until the end."""
+    metadata = mapping_at(obj, "metadata")
+    if kind != "trainjob":
+        return f"{metadata.get('uid')} {metadata.get('generation')}"
+    status = mapping_at(obj, "status")
+    kept = {name: value for name, value in status.items() if state in _ENDS or name != "trainerStatus"}
+    parts = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp")}
+    return hashlib.sha256(msgspec.json.encode([parts, obj.get("spec"), kept])).hexdigest()
+
+
+def _put_trainings(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Update what is there, and insert the rest; what the row of the runtime said first stays."""
+    if not rows:
+        return
+    table = schema.TRAININGS
+    known = _known(connection, [row["uid"] for row in rows])
+    new = [row for row in rows if row["uid"] not in known]
+    if new:
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), new)
+    changed = [row | {"key": row["uid"]} for row in rows if row["uid"] in known]
+    if changed:
+        fixed = {"uid", "cluster", "size", "runtime_version", "creator"}
+        values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name not in fixed}
+        connection.execute(update(table).where(table.c.uid == bindparam("key")).values(values), changed)
+
+
+def _known(connection: Connection, uids: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for start in range(0, len(uids), _AT_ONCE):
+        query = select(schema.TRAININGS.c.uid).where(schema.TRAININGS.c.uid.in_(uids[start : start + _AT_ONCE]))
+        found.update(connection.scalars(query))
+    return found
+
+
+def mark_deleted(connection: Connection, uids: Collection[str], now: float) -> None:
+    """Say of trainings that they are gone, without having seen when."""
+    table = schema.TRAININGS
+    statement = update(table).where(table.c.uid == bindparam("key"), table.c.deleted.is_(None)).values(deleted=now)
+    if uids:
+        connection.execute(statement, [{"key": uid} for uid in uids])
+
+
+def save_events(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert or update events, and drop the oldest of trainings that have too many."""
+    put(connection, schema.EVENTS, rows)
+    table = schema.EVENTS
+    for uid in {row["uid"] for row in rows}:
+        newest = select(table.c.event).where(table.c.uid == uid).order_by(table.c.last.desc(), table.c.event)
+        limit = connection.scalars(newest.offset(EVENTS_LIMIT)).all()
+        for start in range(0, len(limit), _AT_ONCE):
+            old = table.c.event.in_(limit[start : start + _AT_ONCE])
+            connection.execute(delete(table).where(table.c.uid == uid, old))
+
+
+def has_log_tail(connection: Connection, uid: str, node: str, container: str, run: str) -> bool:
+    """Whether these last lines have been kept before."""
+    table = schema.LOG_TAILS.c
+    is_it = (table.uid == uid) & (table.node == node) & (table.container == container) & (table.run == run)
+    return bool(connection.scalar(select(exists().where(is_it))))
+
+
+def metric_progress(connection: Connection, uid: str) -> MetricProgress:
+    """How far the log of a training has been read."""
+    table = schema.METRIC_LOGS.c
+    columns = (table.run, table.pod, table.container, table.position, table.chunks, table.is_done)
+    found = connection.execute(select(*columns).where(table.uid == uid)).one_or_none()
+    return MetricProgress(*found) if found is not None else MetricProgress()
+
+
+def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
+    """Insert chunks, and say how far the log has been read."""
+    chunks, logs, full = [], [], []
+    for new in news:
+        progress = new.progress
+        number = progress.chunks - len(new.runs)
+        for run, curves in new.runs:
+            chunks.append({"uid": new.uid, "run": run, "number": number, "content": chunk_of(curves)})
+            if (number + 1) % MERGED == 0:
+                full.append((new.uid, run, number))
+            number += 1
+        if progress.is_done:
+            full.append((new.uid, progress.run, 0))
+        logs.append(
+            {
+                "uid": new.uid,
+                "run": progress.run,
+                "pod": progress.pod,
+                "container": progress.container,
+                "position": progress.position,
+                "chunks": progress.chunks,
+                "is_done": progress.is_done,
+            }
+        )
+    if chunks:
+        connection.execute(_insert(connection, schema.METRIC_CHUNKS).on_conflict_do_nothing(), chunks)
+    put(connection, schema.METRIC_LOGS, logs)
+    for uid, run, number in full:
+        # The many small ones often, all of them seldom and at the end: each sample is written a few times.
+        is_all = (number + 1) % MERGED**2 == 0 or number == 0
+        _merge(connection, uid, run, 0 if is_all else number - MERGED + 1)
+
+
+def _merge(connection: Connection, uid: str, run: int, first: int) -> None:
+    """Make one chunk of those from a number on."""
+    table = schema.METRIC_CHUNKS
+    are_they = (table.c.uid == uid) & (table.c.run == run) & (table.c.number >= first)
+    found = connection.execute(select(table.c.number, table.c.content).where(are_they).order_by(table.c.number)).all()
+    if len(found) < 2:
+        return
+    content = chunk_of(curves_of(chunk for _, chunk in found).by_metric)
+    connection.execute(delete(table).where(are_they))
+    put(connection, table, [{"uid": uid, "run": run, "number": found[-1].number, "content": content}])
+
+
+@dataclass(frozen=True, slots=True)
+class DueNotification:
+    """A notification that is to be sent."""
+
+    uid: str
+    occasion: str
+    text: str
+    attempts: int
+    """Failed ones."""
+
+
+def due_notifications(connection: Connection, now: float) -> list[DueNotification]:
+    """Some of those that are due, the oldest first."""
+    table = schema.NOTIFICATIONS.c
+    columns = (table.uid, table.occasion, table.text, table.attempts)
+    query = select(*columns).where(table.state == "due", table.due <= now).order_by(table.due).limit(20)
+    return [DueNotification(*row) for row in connection.execute(query)]
+
+
+def note_delivery(connection: Connection, notification: DueNotification, state: str, attempts: int, due: float) -> None:
+    """Say whether a notification was sent, or when to try again."""
+    table = schema.NOTIFICATIONS
+    is_it = (table.c.uid == notification.uid) & (table.c.occasion == notification.occasion)
+    connection.execute(update(table).where(is_it).values(state=state, attempts=attempts, due=due))
+
+
+def measure(connection: Connection) -> int:
+    """Count the bytes of the trainings that may still grow, and return those of all."""
+    trainings = schema.TRAININGS
+    size: Any = 1000
+    for table, column in (
+        (schema.DOCUMENTS, "content"),
+        (schema.LOG_TAILS, "content"),
+        (schema.METRIC_CHUNKS, "content"),
+        (schema.EVENTS, "message"),
+    ):
+        total = select(func.sum(func.length(table.c[column]))).where(table.c.uid == trainings.c.uid)
+        size = size + func.coalesce(total.scalar_subquery(), 0)
+    may_grow = trainings.c.deleted.is_(None) | (trainings.c.size == 0)
+    connection.execute(update(trainings).where(may_grow).values(size=size))
+    return int(connection.scalar(select(func.coalesce(func.sum(trainings.c.size), 0))) or 0)
+
+
+def forget_older(connection: Connection, moment: float, limit: int) -> int:
+    """Forget trainings that were gone before a moment, at most so many; returns how many."""
+    table = schema.TRAININGS.c
+    query = select(table.uid).where(table.deleted < moment).order_by(table.deleted).limit(limit)
+    return _forget(connection, connection.scalars(query).all())
+
+
+def forget_bytes(connection: Connection, excess: int, limit: int) -> tuple[int, int]:
+    """Forget the trainings that are gone longest, of so many bytes together; returns their number and bytes."""
+    table = schema.TRAININGS.c
+    oldest = select(table.uid, table.size).where(table.deleted.is_not(None)).order_by(table.deleted).limit(limit)
+    uids, freed = [], 0
+    for uid, size in connection.execute(oldest):
+        if freed >= excess:
+            break
+        uids.append(uid)
+        freed += size
+    return _forget(connection, uids), freed
+
+
+def _forget(connection: Connection, uids: Sequence[str]) -> int:
+    for start in range(0, len(uids), _AT_ONCE):
+        some = uids[start : start + _AT_ONCE]
+        connection.execute(delete(schema.TRAININGS).where(schema.TRAININGS.c.uid.in_(some)))
+    return len(uids)
+
+
+def give_back(connection: Connection) -> None:
+    """Return the room of what was forgotten to the file system; PostgreSQL does so by itself."""
+    if connection.dialect.name == "sqlite":
+        cursor = connection.connection.cursor()
+        cursor.execute("PRAGMA incremental_vacuum")
+        cursor.fetchall()  # each step frees one page; SQLAlchemy takes the statement for one without rows
+        cursor.close()
+
+
+def put(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+    """Insert rows, or replace those of the same keys; the last of several with one key counts."""
+    keys = [column.name for column in table.primary_key]
+    unique = {tuple(row[key] for key in keys): row for row in rows}
+    if not unique:
+        return
+    statement = _insert(connection, table)
+    others = {name: statement.excluded[name] for name in table.c.keys() if name not in keys}  # noqa: SIM118 - columns
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others), list(unique.values()))
+
+
+def _insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Both know the same clauses for conflicts."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)

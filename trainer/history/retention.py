@@ -1,0 +1,66 @@
+"""Forgets trainings that are gone from the cluster for long, or that take too much room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.history.records import forget_bytes, forget_older, give_back, measure
+
+if TYPE_CHECKING:
+    from trainer.history.persistence import Persistence
+    from trainer.kube.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+DAY = 86400.0
+_PERIOD = 3600.0
+"""Seconds between two looks."""
+_AT_ONCE = 200
+"""Trainings in one transaction, so that writers do not wait for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionOptions:
+    """What is forgotten. A TrainJob that is in the cluster never is."""
+
+    seconds: float = 365 * DAY
+    """Since the TrainJob was deleted. Default: a year."""
+    size: int = 10 * 1024**3
+    """Bytes of all trainings, above which those go that were deleted first. Default: 10 GiB."""
+
+
+class Retention:
+    """Looks each hour."""
+
+    def __init__(self, persistence: Persistence, options: RetentionOptions, clock: Clock) -> None:
+        self._persistence = persistence
+        self._options = options
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Forget until cancelled."""
+        while True:
+            await self.look()
+            await self._clock.sleep(_PERIOD)
+
+    async def look(self) -> None:
+        """Forget what is to be forgotten now."""
+        moment = self._clock.now().timestamp() - self._options.seconds
+        forgotten = 0
+        while number := await self._persistence.run(partial(forget_older, moment=moment, limit=_AT_ONCE)):
+            forgotten += number
+        excess = (await self._persistence.run(measure) or 0) - self._options.size
+        while excess > 0:
+            answer = await self._persistence.run(partial(forget_bytes, excess=excess, limit=_AT_ONCE))
+            if answer is None or not answer[0]:
+                log.warning("history is larger than it may be, and all that is left is in the cluster", bytes=excess)
+                break
+            forgotten += answer[0]
+            excess -= answer[1]
+        if forgotten:
+            await self._persistence.run(give_back)
+            log.info("forgot trainings", number=forgotten)
