@@ -163,7 +163,7 @@ async def test_what_was_created_while_nobody_managed_waits_since_then(cluster: C
         assert (counter(cluster, "created"), times(cluster, "time_to_jobset")) == (1, (1, 60))
 
 
-async def test_a_blocked_trainjob_waits_until_it_is_mended(cluster: Cluster) -> None:
+async def test_a_blocked_trainjob_waits_until_it_is_fixed(cluster: Cluster) -> None:
     """A TrainJob is created once, without the framework of a runtime that is not there, and then waits for it."""
     async with cluster.managed():
         await submit(cluster, train_job_object(runtimeRef={"name": "later", "kind": "TrainingRuntime"}))

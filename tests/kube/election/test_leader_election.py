@@ -363,7 +363,7 @@ async def test_lease_is_kept_after_a_write_of_unknown_outcome(
         pytest.param({"holderIdentity": "x", "acquireTime": 7, "renewTime": {}}, id="times"),
     ],
 )
-async def test_damaged_lease_is_mended(
+async def test_damaged_lease_is_repaired(
     server: FakeClient, a: Candidate, clock: ManualClock, background: Background, spec: Any
 ) -> None:
     """What is no record counts as absent: a holder keeps the lease for the usual time, then it is written anew."""
