@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ClusterPage } from "./cluster/page";
+import { ComparePage } from "./compare/page";
 import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { LogIn, Who, useSession } from "./login";
@@ -57,7 +58,7 @@ function App() {
 }
 
 const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
-  ["/", "TrainJobs", ["list", "job", "new"]],
+  ["/", "TrainJobs", ["list", "job", "compare", "new"]],
   ["/runtimes", "Runtimes", ["runtimes", "runtime"]],
   ["/cluster", "Cluster", ["cluster"]],
 ];
@@ -68,6 +69,8 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
       return <List query={query} />;
     case "job":
       return <JobPage {...of} />;
+    case "compare":
+      return <ComparePage query={query} />;
     case "new":
       return <NewPage key={`${of.namespace}/${of.name}`} {...of} />;
     case "cluster":

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CLUSTER_WIDE } from "./model";
-import { jobPath, parse, runtimePath } from "./route";
+import { comparePath, jobPath, parse, runtimePath } from "./route";
 
 test.each([
   ["/", { view: "list" }],
@@ -13,6 +13,7 @@ test.each([
   ["/cluster", { view: "cluster" }],
   ["/new/a/b", { view: "new", namespace: "a", name: "b" }],
   ["/new", { view: "list" }],
+  ["/compare", { view: "compare" }],
   ["/runtimes", { view: "runtimes" }],
   ["/runtimes/a", { view: "runtimes" }],
   ["/runtimes/a/b", { view: "runtime", kind: "TrainingRuntime", namespace: "a", name: "b" }],
@@ -30,4 +31,9 @@ test.each([
   { kind: "TrainingRuntime", namespace: "team-a", name: "a?b" },
 ])("the path of a runtime comes back, too", (runtime) => {
   expect(parse(runtimePath(runtime))).toEqual({ view: "runtime", ...runtime });
+});
+
+test("the path of a comparison names its TrainJobs", () => {
+  expect(comparePath([{ namespace: "a", name: "b" }, { namespace: "c", name: "d&e" }])).toBe("/compare?job=a%2Fb&job=c%2Fd%26e");
+  expect(comparePath([])).toBe("/compare");
 });

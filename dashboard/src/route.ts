@@ -12,6 +12,7 @@ export type Route =
   | { view: "list" }
   | { view: "runtimes" }
   | { view: "cluster" }
+  | { view: "compare" }
   | { view: "new"; namespace: string; name: string }
   | { view: "runtime"; kind: string; namespace: string; name: string }
   | { view: "job"; namespace: string; name: string; tab: Tab };
@@ -21,6 +22,7 @@ export function parse(path: string): Route {
   if (first === "clusterruntimes" && namespace) return { view: "runtime", kind: CLUSTER_WIDE, namespace: "", name: namespace };
   if (first === "runtimes" && namespace && name) return { view: "runtime", kind: "TrainingRuntime", namespace, name };
   if (first === "new" && namespace && name) return { view: "new", namespace, name };
+  if (first === "compare") return { view: "compare" };
   if (first === "cluster") return { view: "cluster" };
   if (first === "runtimes") return { view: "runtimes" };
   if (first !== "jobs" || !namespace || !name) return { view: "list" };
@@ -48,6 +50,12 @@ export function runtimePath({ kind, namespace, name }: { kind: string; namespace
 /** The path of a new TrainJob that begins as a copy of another. */
 export function clonePath({ namespace, name }: { namespace: string; name: string }): string {
   return `/new/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** The path of a comparison of TrainJobs. */
+export function comparePath(jobs: readonly { namespace: string; name: string }[]): string {
+  const query = new URLSearchParams(jobs.map(({ namespace, name }) => ["job", `${namespace}/${name}`]));
+  return jobs.length > 0 ? `/compare?${query}` : "/compare";
 }
 
 /** The address of a view, with the token, for `href`. */

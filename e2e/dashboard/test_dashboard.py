@@ -157,6 +157,32 @@ def test_explanation(page: Page, session_dashboard: Dashboard, jobs: Cluster) ->
     assert page.locator("img, main script").count() == 0
 
 
+def test_comparison(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """Trainings are compared in the same charts, and the comparison is in the address."""
+    page.goto(session_dashboard.url("/?q=resnet"))
+    page.get_by_role("link", name="Compare the metrics of these").click()
+    page.get_by_role("button", name="Remove vision/resnet-later").click()
+    page.get_by_role("button", name="Remove vision/resnet-wide").click()
+    figure = page.get_by_role("figure").filter(has_text="loss")
+    expect(figure.get_by_role("listitem")).to_have_count(1)
+    page.get_by_label("Add a TrainJob").fill("vision/resnet-wide")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(figure.get_by_role("listitem")).to_have_count(2)
+    expect(figure.get_by_role("listitem").nth(1)).to_contain_text("vision/resnet-wide")
+    assert "job=vision%2Fresnet-wide" in page.url
+    expect(figure.locator("canvas")).to_be_attached()
+    page.get_by_role("combobox", name="Smoothing").select_option("0.6")
+    picture(page, "compare")
+    page.get_by_role("combobox", name="Over").select_option("time")
+    expect(figure.locator("canvas")).to_be_attached()
+    assert page.locator("img, main script").count() == 0
+    page.goto(session_dashboard.url("/compare?job=vision/hostile"))
+    expect(page.get_by_role("figure")).to_contain_text(HOSTILE)
+    assert page.locator("img, main script").count() == 0
+    page.goto(session_dashboard.url("/compare?job=vision/none"))
+    expect(page.get_by_text("does not exist")).to_be_visible()
+
+
 def test_runtimes(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """Runtimes are shown with what uses them, and each has a page."""
     page.goto(session_dashboard.url("/runtimes"))
@@ -276,6 +302,7 @@ def test_accessibility(
         "/jobs/vision/resnet/yaml": "runtimeRef",
         "/jobs/vision/resnet/objects": "kind: JobSet",
         "/jobs/vision/resnet-later": "Why it waits",
+        "/compare?job=vision/resnet&job=vision/resnet-wide": "greatest 2.",
         "/new/vision/resnet": "The cluster would take it",
         "/runtimes": "active",
         "/clusterruntimes/plain": "replicatedJobs",

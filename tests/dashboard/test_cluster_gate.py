@@ -306,6 +306,24 @@ async def test_changes_are_made_with_the_rights_of_the_user(cluster: ClusterClie
         assert NODES not in {request.resource for request in cluster.requests}
 
 
+@pytest.mark.parametrize("logs", [True, False])
+async def test_a_comparison_has_what_its_viewer_may_see(cluster: ClusterClient, clock: ManualClock, logs: bool) -> None:
+    """A TrainJob that may not be seen is missing, and one whose logs may not be read has no metrics."""
+    cluster.grant("get trainjobs", "list trainjobs", *(["get pods/log"] if logs else []), namespace="team")
+    pod = node_pod("ours")
+    pod["metadata"]["namespace"] = "team"
+    cluster.add(pod)
+    log = cluster.log("ours-node-0-0-abcde", "team", "node")
+    log.write(b'%b {"currentStep": 1, "trainMetrics": {"loss": 2}}\n' % TAG)
+    path = "/api/metrics?job=team/ours&job=secret-team/theirs"
+    async with visiting(cluster, clock) as visitor, visitor.stream(path) as events:
+        seen = [await events.next("job", "trouble", "gone", "metrics") for _ in range(4 if logs else 3)]
+        assert [each for each in seen if each["source"] == 1] == [{"source": 1}]
+        trouble = "" if logs else "you may not get pods/log in its namespace"
+        assert {"source": 0, "text": trouble} in seen
+        assert any("series" in each for each in seen) is logs
+
+
 async def test_nobody_is_let_in_by_a_failure(cluster: ClusterClient, clock: ManualClock) -> None:
     """While the API server does not say who somebody is, they get nothing, and learn no details."""
     cluster.grant(*READS)

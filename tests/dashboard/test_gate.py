@@ -24,6 +24,7 @@ API = [
     pytest.param("GET", "/api/runtimes", id="runtimes"),
     pytest.param("GET", "/api/runtimes/default/plain/yaml", id="runtime"),
     pytest.param("GET", "/api/clusterruntimes/plain/yaml", id="cluster-runtime"),
+    pytest.param("GET", "/api/metrics?job=default/demo", id="comparison"),
     pytest.param("GET", "/api/capacity", id="capacity"),
     pytest.param("GET", "/api/queues", id="queues"),
     pytest.param("GET", "/api/nothing", id="nothing"),

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
-_CHECK = 2.0
+CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
 
 
-class _Listener:
+class Listener:
     """Notifies a page of the changes of what it shows; a handler of informers."""
 
     def __init__(self, changes: Changes, concerns: Callable[[CachedObject], bool]) -> None:
@@ -121,7 +121,7 @@ class JobPages:
                         (near.events, lambda event: key.name in involved_names(event)),
                     )
                     handlers = [
-                        (informer, informer.add_handler(_Listener(changes, concerns))) for informer, concerns in shown
+                        (informer, informer.add_handler(Listener(changes, concerns))) for informer, concerns in shown
                     ]
                     try:
                         job = await self._follow(stream, viewer, job, near, changes)
@@ -147,7 +147,7 @@ class JobPages:
                     feed.see(pods)
                 await page.send(present, pods, self._events(present, key, near), _problems(near), sight)
                 await self._clock.sleep(PAUSE)
-                async with move_on_after(self._clock, _CHECK):
+                async with move_on_after(self._clock, CHECK):
                     await changes.wait()
         return present
 

@@ -16,6 +16,7 @@ from trainer.dashboard.actions import may
 from trainer.dashboard.answers import data, failure, refusal, unauthorized
 from trainer.dashboard.board import Board
 from trainer.dashboard.bundle import Bundle
+from trainer.dashboard.comparison import COMPARED, Comparisons
 from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.job_page import JobPages
 from trainer.dashboard.log_stream import SOURCES, LogSource, LogStreams
@@ -79,6 +80,7 @@ class _Views:
     jobs: Informer
     board: Board
     pages: JobPages
+    comparisons: Comparisons
     logs: LogStreams
 
 
@@ -150,6 +152,7 @@ class Dashboard:
                 jobs,
                 Board(jobs, self._clock),
                 JobPages(jobs, neighbourhoods, feeds, self._clock),
+                Comparisons(jobs, neighbourhoods, feeds, self._clock),
                 LogStreams(neighbourhoods, self._clock),
             )
             tasks.start_soon(cache.run)
@@ -202,6 +205,8 @@ class Dashboard:
             case "GET", ["trainjobs"]:
                 self._server.unlimit(request)
                 return await views.board.stream(request, viewer)
+            case "GET", ["metrics"]:
+                return await self._stream_comparison(request, views.comparisons, viewer)
             case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
                 return await self._stream_logs(request, namespace, views.logs, viewer)
             case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
@@ -211,6 +216,17 @@ class Dashboard:
                 return await views.pages.stream(request, ObjectKey(namespace, name), viewer)
         answer = await self._requests.answer(request, parts, viewer.client, views.namespace)
         return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+
+    async def _stream_comparison(
+        self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer
+    ) -> web.StreamResponse:
+        keys = [_key(text) for text in request.query.getall("job", [])]
+        known = tuple(key for key in keys if key is not None)
+        if not 0 < len(keys) <= COMPARED or len(set(known)) < len(keys):
+            message = f"job must be NAMESPACE/NAME, 1 to {COMPARED} times, each another"
+            return refusal(HTTPStatus.BAD_REQUEST, message)
+        self._server.unlimit(request)
+        return await comparisons.stream(request, known, viewer)
 
     async def _stream_logs(
         self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer
@@ -225,6 +241,11 @@ class Dashboard:
                 return refusal(HTTPStatus.FORBIDDEN, f"you may not get pods/log in the namespace {namespace}")
         self._server.unlimit(request)
         return await logs.stream(request, namespace, sources, viewer)
+
+
+def _key(text: str) -> ObjectKey | None:
+    namespace, _, name = text.partition("/")
+    return ObjectKey(namespace, name) if NAME.fullmatch(namespace) and NAME.fullmatch(name) else None
 
 
 def _is_source(parts: tuple[Any, ...]) -> bool:

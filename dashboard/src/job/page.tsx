@@ -8,7 +8,7 @@ import { useNow } from "../clock";
 import { age, duration, short } from "../format";
 import type { Job, Node } from "../model";
 import { type Fact, Facts, Problem, Progress, State, Yaml } from "../parts";
-import { type Tab, href, jobPath, onLink, runtimePath, useLocation } from "../route";
+import { type Tab, comparePath, href, jobPath, onLink, runtimePath, useLocation } from "../route";
 import { Actions } from "./actions";
 import { BuiltObjects } from "./objects";
 import { ExplanationView, useExplanation } from "./explanation";
@@ -127,6 +127,11 @@ function Overview({ page, job }: { page: Page; job: Job }) {
       <section>
         <h2>Metrics</h2>
         {page.curves.size > 0 ? <Metrics page={page} /> : <LastValues job={job} />}
+        <p>
+          <a href={href(comparePath([job]))} onClick={onLink}>
+            Compare with other TrainJobs
+          </a>
+        </p>
       </section>
       <section>
         <h2>Nodes</h2>

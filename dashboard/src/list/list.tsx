@@ -1,9 +1,10 @@
 // The list of TrainJobs.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { COMPARED } from "../compare/store";
 import type { Row } from "../model";
 import { Problem } from "../parts";
-import { go, href, onLink } from "../route";
+import { comparePath, go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 import { type Filters, read, select, values, write } from "./filters";
@@ -28,6 +29,13 @@ export function List({ query }: { query: URLSearchParams }) {
       <p class="count" role="status">
         {isLoaded ? `${chosen.length} of ${rows.size} TrainJobs` : problem ? "" : "Loading ..."}
       </p>
+      {chosen.length > 1 && chosen.length <= COMPARED && (
+        <p>
+          <a href={href(comparePath(chosen))} onClick={onLink}>
+            Compare the metrics of these {chosen.length}
+          </a>
+        </p>
+      )}
       {isLoaded && chosen.length === 0 ? (
         <Nothing isFiltered={rows.size > 0} />
       ) : (

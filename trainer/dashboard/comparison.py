@@ -1,0 +1,109 @@
+"""The metrics of several TrainJobs, side by side in one stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.dashboard.board import PAUSE
+from trainer.dashboard.curves import CurveReader
+from trainer.dashboard.event_stream import Changes, event_stream
+from trainer.dashboard.job_page import CHECK, Listener
+from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET, jobset_names
+from trainer.dashboard.rows import row_of
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import ObjectKey, key_of, uid_of
+from trainer.kube.resource import PODS
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from trainer.dashboard.event_stream import EventStream
+    from trainer.dashboard.metric_feed import MetricFeed, MetricFeeds
+    from trainer.dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer.dashboard.viewer import Viewer
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+
+COMPARED: Final = 8
+"""TrainJobs that one page may compare."""
+
+
+class Comparisons:
+    """Streams of comparisons.
+
+    Each sends, with the number of the TrainJob as `source`: its `job` when it has changed, `metrics` with what is new
+    of its curves, `trouble` with why there are none, and `gone` when it is, or its viewer may not see it; and `problem`
+    as the list does.
+    """
+
+    def __init__(self, jobs: Informer, neighbourhoods: Neighbourhoods, feeds: MetricFeeds, clock: Clock) -> None:
+        self._jobs = jobs
+        self._neighbourhoods = neighbourhoods
+        self._feeds = feeds
+        self._clock = clock
+
+    async def stream(self, request: web.BaseRequest, keys: tuple[ObjectKey, ...], viewer: Viewer) -> web.StreamResponse:
+        """Push the metrics of these TrainJobs that the viewer may see, until all are gone."""
+        async with event_stream(request, self._clock, viewer, self._jobs) as stream:
+            await self._jobs.wait_for_sync()
+            async with anyio.create_task_group() as tasks:
+                for number, key in enumerate(keys):
+                    tasks.start_soon(self._follow, stream, number, key, viewer)
+        return stream.response
+
+    async def _follow(self, stream: EventStream, number: int, key: ObjectKey, viewer: Viewer) -> None:
+        job = self._jobs.lister.get(key)
+        if job is not None and await viewer.may("get", TRAIN_JOBS, key):
+            changes = Changes()
+            with self._neighbourhoods.of(key.namespace) as near:
+                shown = (
+                    (self._jobs, Listener(changes, lambda other: other.key == key)),
+                    (near.pods, Listener(changes, lambda pod: key.name in jobset_names(pod))),
+                )
+                handlers = [(informer, informer.add_handler(listener)) for informer, listener in shown]
+                try:
+                    async with self._feeds.of(job, changes) as feed:
+                        await self._send_changes(_Side(stream, number, feed), job, near, changes, viewer)
+                finally:
+                    for informer, handler in handlers:
+                        informer.remove_handler(handler)
+        await stream.send("gone", {"source": number})
+
+    async def _send_changes(
+        self, side: _Side, job: Object, near: Neighbourhood, changes: Changes, viewer: Viewer
+    ) -> None:
+        key = key_of(job)
+        logs = ObjectKey(key.namespace, "")
+        while (present := self._jobs.lister.get(key)) is not None and uid_of(present) == uid_of(job):
+            if not await viewer.may("get", TRAIN_JOBS, key):
+                return
+            side.feed.see(near.pods.lister.by_index(PODS_OF_JOBSET, key.name))
+            await side.send(present, may_read=await viewer.may("get", PODS, logs, subresource="log"))
+            await self._clock.sleep(PAUSE)
+            async with move_on_after(self._clock, CHECK):
+                await changes.wait()
+
+
+class _Side:
+    """What one page has been sent of one TrainJob."""
+
+    def __init__(self, stream: EventStream, number: int, feed: MetricFeed) -> None:
+        self.feed = feed
+        self._stream = stream
+        self._number = number
+        self._curves = CurveReader(feed.curves)
+        self._sent: dict[str, object] = {}
+
+    async def send(self, job: Object, *, may_read: bool) -> None:
+        """Send what has changed; no metrics to whom may not read the log that they come from."""
+        trouble = self.feed.problem if may_read else "you may not get pods/log in its namespace"
+        for name, content in {"job": row_of(job), "trouble": {"text": trouble}}.items():
+            if self._sent.get(name) != content:
+                self._sent[name] = content
+                await self._stream.send(name, {"source": self._number} | content)
+        if may_read and (news := self._curves.news()) is not None:
+            await self._stream.send("metrics", {"source": self._number} | news)
