@@ -24,6 +24,8 @@ pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
     pytest.mark.timeout(300),
 ]
+AT_ONCE = pytest.mark.parametrize("home", ["v2alpha1"], indirect=True)
+"""The runtimes of the released Trainer start failed pods again, six times with growing pauses."""
 PLAIN = """\
 import os, sys
 import model
@@ -170,6 +172,7 @@ def test_requirements_fail(home: Home, kubectl: Kubectl, tmp_path: Path) -> None
 
 @needs("openmpi-bin", "openssh-server")
 @pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed: make e2e installs it")
+@AT_ONCE
 def test_failed_rank(home: Home, tmp_path: Path) -> None:
     """A rank that fails ends the others, which wait for it, and with them the training."""
     if "pod network  netns" not in home.trainer("status").stdout:
@@ -186,6 +189,7 @@ def test_failed_rank(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make e2e installs it")
+@AT_ONCE
 def test_failed_process(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
     """The condition has what the first process said that failed, and not what torchrun and others said of it."""
     (tmp_path / "train.py").write_text(FAILING_TORCH)
