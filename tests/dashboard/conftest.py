@@ -75,7 +75,8 @@ class Visitor:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to a request."""
         token = self.token if token is None else token
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"X-Requested-With": "trainer-dashboard"}
+        headers |= {"Authorization": f"Bearer {token}"} if token else {}
         headers |= options.pop("headers", {})
         address = self.dashboard.address.rstrip("/") + path
         async with self.session.request(method, address, headers=headers, **options) as answer:

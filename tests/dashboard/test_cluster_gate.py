@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -18,7 +18,7 @@ from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.board import RENEWAL
 from trainer.dashboard.cluster_gate import PERMITTED, PROXIED, ClusterGate, Proxy
 from trainer.dashboard.event_stream import SIGN_IN_CHECK
-from trainer.dashboard.server import Dashboard, DashboardOptions
+from trainer.dashboard.server import STREAMS_OF_ONE, Dashboard, DashboardOptions
 from trainer.kube.access import DENIED, VALID_TOKEN
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import NODES
@@ -306,6 +306,58 @@ async def test_changes_are_made_with_the_rights_of_the_user(cluster: ClusterClie
         assert NODES not in {request.resource for request in cluster.requests}
 
 
+@pytest.mark.parametrize(("method", "path"), [each for each in API if each.values[0] != "GET"])
+async def test_changes_of_other_pages(cluster: ClusterClient, clock: ManualClock, method: str, path: str) -> None:
+    """What a page of another origin can have a browser send changes nothing, though a proxy adds the user's token."""
+    cluster.grant(*READS, *CHANGES, "create trainjobs", namespace="team")
+    async with visiting(cluster, clock) as visitor:
+        headers = {"X-Requested-With": "", "Content-Type": "text/plain"}
+        status, content = await visitor.json(path, method, headers=headers, data='{"uid": "uid-of-ours", "yaml": ""}')
+        assert (status, "X-Requested-With" in content["error"]) == (403, True)
+        assert not any(acting.requests for acting in cluster.acting)
+
+
+async def test_groups_that_change(cluster: ClusterClient, clock: ManualClock) -> None:
+    """A stream ends when its user, with the same token, has other groups: what it shows was decided by the old ones."""
+    cluster.users[TOKEN]["groups"] = ["system:authenticated", "research"]
+    cluster.grant(*READS, who="research")
+    async with visiting(cluster, clock) as visitor, visitor.stream("/api/trainjobs") as rows:
+        assert len((await rows.next("rows"))["all"]) == 2
+        cluster.users[TOKEN] = {"username": JANE, "groups": ["system:authenticated"]}
+        await clock.advance(VALID_TOKEN + SIGN_IN_CHECK + 1)
+        await rows.to_end()
+
+
+async def test_logs_whose_right_goes(cluster: ClusterClient, clock: ManualClock) -> None:
+    """Logs end with the right to read them, though the API server goes on with what it has begun to send."""
+    cluster.add(node_pod("demo"))
+    cluster.log("demo-node-0-0-abcde", "default", "node").write(b"hello\n")
+    cluster.grant("get pods/log", namespace="default")
+    path = "/api/logs/default?source=demo-node-0-0-abcde/node"
+    async with visiting(cluster, clock) as visitor, visitor.stream(path) as events:
+        await clock.advance(1)
+        await events.next("lines")
+        cluster.rules.clear()
+        await clock.advance(PERMITTED + SIGN_IN_CHECK + 1)
+        await events.to_end()
+
+
+async def test_streams_of_one_user(cluster: ClusterClient, clock: ManualClock) -> None:
+    """A user cannot take the connections of all others: so many streams are enough, and closed ones do not count."""
+    async with visiting(cluster, clock) as visitor:
+
+        async def status() -> int:
+            async with visitor.ask("/api/trainjobs") as answer:
+                return answer.status
+
+        async with AsyncExitStack() as stack:
+            for _ in range(STREAMS_OF_ONE):
+                await stack.enter_async_context(visitor.stream("/api/trainjobs"))
+            assert await status() == 429
+        while await status() != 200:  # until the server has noticed that they are closed
+            pass
+
+
 @pytest.mark.parametrize("logs", [True, False])
 async def test_a_comparison_has_what_its_viewer_may_see(cluster: ClusterClient, clock: ManualClock, logs: bool) -> None:
     """A TrainJob that may not be seen is missing, and one whose logs may not be read has no metrics."""
@@ -321,6 +373,7 @@ async def test_a_comparison_has_what_its_viewer_may_see(cluster: ClusterClient, 
         assert [each for each in seen if each["source"] == 1] == [{"source": 1}]
         trouble = "" if logs else "you may not get pods/log in its namespace"
         assert {"source": 0, "text": trouble} in seen
+        assert bool(cluster.requests_of("log")) is logs
         assert any("series" in each for each in seen) is logs
 
 

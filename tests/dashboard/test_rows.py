@@ -67,6 +67,7 @@ def test_row(status: dict[str, Any], expected: dict[str, Any]) -> None:
         pytest.param({"limits": {"nvidia.com/gpu": "8"}}, 8, id="limits"),
         pytest.param({"requests": {"nvidia.com/gpu": 2}}, 2, id="requests"),
         pytest.param({"limits": {"nvidia.com/gpu": 0}}, 0, id="none"),
+        pytest.param({"limits": {"nvidia.com/gpu": "9Ei"}}, None, id="no-number-of-devices"),
     ],
 )
 def test_devices(resources: dict[str, Any], devices: int | None) -> None:

@@ -8,8 +8,8 @@ of an authenticating proxy. Headers count only from a proxy that proves itself, 
 | what the server has cached: lists, pages, metrics | by a SubjectAccessReview about the user, remembered for a minute |
 | all else: YAML, logs, rights, changes | by the API server, which is asked with the user's token, or in their name |
 
-Browsers send no token by themselves, so that no other page can act for its owner. They may send to a proxy what it
-knows a user by: therefore requests behind a proxy must have a header that no page of another origin can send.
+Browsers send no token by themselves. They may send to a proxy what it knows a user by, which it may turn into a token:
+therefore changes, and all requests with a user in headers, must have a header that no page of another origin can send.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
 import structlog
 
 from trainer.dashboard.answers import refusal, unauthorized
@@ -29,6 +30,8 @@ from trainer.kube.recent import Recent
 from trainer.kube.serving.tls import common_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
 
     from trainer.api.v1alpha1.discovery import Served
@@ -129,7 +132,7 @@ class ClusterGate:
     async def viewer(self, request: web.BaseRequest) -> Viewer | web.Response:
         """See `Gate`."""
         if self._proxy is not None and self._proxy.has_sent(request):
-            return self._behind(self._proxy, request)
+            return _refusal_of_other_pages(request) or self._behind(self._proxy, request)
         token = bearer_token(request.headers.get("Authorization", ""))
         if token is None:
             return unauthorized("log in to see TrainJobs", self.login)
@@ -141,23 +144,25 @@ class ClusterGate:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, text)
         if user is None:
             return unauthorized("the token is wrong or has expired; log in with another one", self.login)
-        return _Member(str(user["username"]), self._client_of(token), user, self._reviews, self._clock, token=token)
+        # A proxy may have turned the cookie of a session into the token, so that a browser authenticates by itself.
+        if request.method not in {"GET", "HEAD"} and (refused := _refusal_of_other_pages(request)) is not None:
+            return refused
+        client = self._client_of(b"token " + token.encode(), lambda: self._clients.acting_as(token))
+        return _Member(str(user["username"]), client, user, self._reviews, self._clock, token=token)
 
-    def _client_of(self, token: str) -> Client:
-        """The same for all requests with a token, so that what was found out for one of them can serve the next."""
-        digest = hashlib.sha256(token.encode()).digest()
-        client = self._members.get(digest) or self._served.client(self._clients.acting_as(token))
+    def _client_of(self, identity: bytes, make: Callable[[], Client]) -> Client:
+        """The same for all requests of an identity, so that what was found out for one of them can serve the next."""
+        digest = hashlib.sha256(identity).digest()
+        client = self._members.get(digest) or self._served.client(make())
         self._members.put(digest, client)
         return client
 
     def _behind(self, proxy: Proxy, request: web.BaseRequest) -> Viewer | web.Response:
-        if request.headers.get(REQUESTED_BY) != _PAGE:
-            return refusal(HTTPStatus.FORBIDDEN, f"the header {REQUESTED_BY} must be {_PAGE}, as the page sends it")
         user = proxy.user(request)
         if user is None:
             text = f"it must send {proxy.user_header} once, and no name that begins with {_RESERVED}"
             return unauthorized(f"the proxy does not say who asks: {text}", self.login)
-        client = self._served.client(self._clients.impersonating(user))
+        client = self._client_of(b"user " + msgspec.json.encode(user), lambda: self._clients.impersonating(user))
         # The API server adds the group to whoever is impersonated.
         reviewed = user | {"groups": [*user["groups"], "system:authenticated"]}
         until = self._clock.monotonic() + PROXIED
@@ -184,7 +189,14 @@ class _Member:
         """See `Viewer`."""
         if self.token is None:
             return self.clock.monotonic() < self.until
-        return await self.reviews.user_of(self.token) is not None
+        # Not with other groups either, by which it was decided what is shown.
+        return await self.reviews.user_of(self.token) == self.user
+
+
+def _refusal_of_other_pages(request: web.BaseRequest) -> web.Response | None:
+    if request.headers.get(REQUESTED_BY) == _PAGE:
+        return None
+    return refusal(HTTPStatus.FORBIDDEN, f"the header {REQUESTED_BY} must be {_PAGE}, as the page sends it")
 
 
 def _can_be_a_name(name: str) -> bool:

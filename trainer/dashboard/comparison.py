@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -66,7 +67,10 @@ class Comparisons:
                 )
                 handlers = [(informer, informer.add_handler(listener)) for informer, listener in shown]
                 try:
-                    async with self._feeds.of(job, changes) as feed:
+                    async with AsyncExitStack() as stack:
+                        logs = ObjectKey(key.namespace, "")
+                        may_read = await viewer.may("get", PODS, logs, subresource="log")
+                        feed = await stack.enter_async_context(self._feeds.of(job, changes)) if may_read else None
                         await self._send_changes(_Side(stream, number, feed), job, near, changes, viewer)
                 finally:
                     for informer, handler in handlers:
@@ -81,7 +85,8 @@ class Comparisons:
         while (present := self._jobs.lister.get(key)) is not None and uid_of(present) == uid_of(job):
             if not await viewer.may("get", TRAIN_JOBS, key):
                 return
-            side.feed.see(near.pods.lister.by_index(PODS_OF_JOBSET, key.name))
+            if side.feed is not None:
+                side.feed.see(near.pods.lister.by_index(PODS_OF_JOBSET, key.name))
             await side.send(present, may_read=await viewer.may("get", PODS, logs, subresource="log"))
             await self._clock.sleep(PAUSE)
             async with move_on_after(self._clock, CHECK):
@@ -91,19 +96,20 @@ class Comparisons:
 class _Side:
     """What one page has been sent of one TrainJob."""
 
-    def __init__(self, stream: EventStream, number: int, feed: MetricFeed) -> None:
+    def __init__(self, stream: EventStream, number: int, feed: MetricFeed | None) -> None:
         self.feed = feed
         self._stream = stream
         self._number = number
-        self._curves = CurveReader(feed.curves)
+        self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, object] = {}
 
     async def send(self, job: Object, *, may_read: bool) -> None:
         """Send what has changed; no metrics to whom may not read the log that they come from."""
-        trouble = self.feed.problem if may_read else "you may not get pods/log in its namespace"
+        may_read = may_read and self.feed is not None
+        trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
         for name, content in {"job": row_of(job), "trouble": {"text": trouble}}.items():
             if self._sent.get(name) != content:
                 self._sent[name] = content
                 await self._stream.send(name, {"source": self._number} | content)
-        if may_read and (news := self._curves.news()) is not None:
+        if may_read and self._curves is not None and (news := self._curves.news()) is not None:
             await self._stream.send("metrics", {"source": self._number} | news)

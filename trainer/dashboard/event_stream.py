@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
@@ -12,6 +12,7 @@ from aiohttp import web
 
 from trainer.dashboard.answers import HEADERS
 from trainer.kube.cache.failures import explain
+from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError, causes_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 
 _HEARTBEAT = 15.0
 """Seconds between two comments, by which a page notices that nothing comes any more."""
+STALLED: Final = 60.0
+"""Seconds after which a stream ends of which nothing is read, so that nobody holds memory by not reading."""
 _CHECK = 2.0
 """Seconds between two looks at an informer, which notifies nobody of its problems."""
 SIGN_IN_CHECK = 15.0
@@ -34,8 +37,9 @@ SIGN_IN_CHECK = 15.0
 class EventStream:
     """One open stream; events are sent in the order of the calls, and a slow reader makes its senders wait."""
 
-    def __init__(self, response: web.StreamResponse) -> None:
+    def __init__(self, response: web.StreamResponse, clock: Clock) -> None:
         self.response = response
+        self._clock = clock
         self._writing = anyio.Lock()
 
     async def send(self, event: str, content: object) -> None:
@@ -64,8 +68,10 @@ class EventStream:
             await clock.sleep(SIGN_IN_CHECK)
 
     async def _write(self, block: bytes) -> None:
-        async with self._writing:
+        async with self._writing, move_on_after(self._clock, STALLED) as scope:
             await self.response.write(block)
+        if scope.cancelled_caught:
+            raise ConnectionError(f"nothing was read for {STALLED:g} s")
 
 
 @asynccontextmanager
@@ -81,7 +87,7 @@ async def event_stream(
     response.content_type = "text/event-stream"
     response.charset = "utf-8"
     await response.prepare(request)
-    stream = EventStream(response)
+    stream = EventStream(response, clock)
 
     async def end_with_sign_in(scope: anyio.CancelScope) -> None:
         await stream.wait_for_sign_out(viewer, clock)

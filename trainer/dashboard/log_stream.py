@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
-from trainer.dashboard.event_stream import Changes, event_stream
+from trainer.dashboard.event_stream import SIGN_IN_CHECK, Changes, event_stream
 from trainer.kube.client import LogOptions
 from trainer.kube.errors import BadRequestError, KubeError, NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.position import instant_of
+from trainer.kube.resource import PODS
 from trainer.progress.log_lines import log_lines
 from trainer.progress.primary_log import IDLE_SECONDS, LINE_LIMIT
 from trainer.workloads.containers import has_ended
@@ -33,6 +34,8 @@ LAST_LINES: Final = 2000
 """Lines with which a log begins, and lines of a container that wait for a slow reader; older ones are dropped."""
 LONGEST_TEXT: Final = 4096
 """Characters of a line that are shown."""
+WAITING_CHARACTERS: Final = 1024 * 1024
+"""Of the lines of a container that wait for a slow reader; older ones are dropped."""
 _PAUSE = 0.1
 _LINES_AT_ONCE = 500
 
@@ -54,15 +57,29 @@ class LogStreams:
     async def stream(
         self, request: web.BaseRequest, namespace: str, sources: tuple[LogSource, ...], viewer: Viewer
     ) -> web.StreamResponse:
-        """Push the last lines of each container and all that follow, as its viewer may read them."""
+        """Push the last lines of each container and all that follow, while its viewer may read them.
+
+        The API server asks for the right when a log is opened, and not again.
+        """
         async with event_stream(request, self._clock, viewer) as stream:
             with self._neighbourhoods.of(namespace) as near:
                 await near.pods.wait_for_sync()
-                async with anyio.create_task_group() as tasks:
-                    for number, source in enumerate(sources):
-                        follower = _Follower(viewer.client, self._clock, namespace, source, near)
-                        tasks.start_soon(follower.run, stream, number)
+                async with anyio.create_task_group() as watch:
+                    watch.start_soon(self._end_with_right, watch.cancel_scope, namespace, sources, viewer)
+                    async with anyio.create_task_group() as tasks:
+                        for number, source in enumerate(sources):
+                            follower = _Follower(viewer.client, self._clock, namespace, source, near)
+                            tasks.start_soon(follower.run, stream, number)
+                    watch.cancel_scope.cancel()
         return stream.response
+
+    async def _end_with_right(
+        self, scope: anyio.CancelScope, namespace: str, sources: tuple[LogSource, ...], viewer: Viewer
+    ) -> None:
+        keys = {ObjectKey(namespace, source.pod) for source in sources}
+        while all([await viewer.may("get", PODS, key, subresource="log") for key in keys]):
+            await self._clock.sleep(SIGN_IN_CHECK)
+        scope.cancel()
 
 
 class _Follower:
@@ -75,7 +92,8 @@ class _Follower:
         self._source = source
         self._near = near
         self._changes = Changes()
-        self._waiting: deque[tuple[str, str]] = deque(maxlen=LAST_LINES)
+        self._waiting: deque[tuple[str, str]] = deque()
+        self._characters = 0
         self._dropped = 0
         self._is_over = False
 
@@ -120,9 +138,17 @@ class _Follower:
     def _take(self, block: bytes) -> None:
         for line in log_lines(block):
             text = line.text if len(line.text) <= LONGEST_TEXT else f"{line.text[:LONGEST_TEXT]}..."
-            self._dropped += len(self._waiting) == LAST_LINES
             self._waiting.append((line.stamp, text))
+            self._characters += len(text)
+            while len(self._waiting) > LAST_LINES or self._characters > WAITING_CHARACTERS:
+                self._pop()
+                self._dropped += 1
         self._changes.notify()
+
+    def _pop(self) -> tuple[str, str]:
+        line = self._waiting.popleft()
+        self._characters -= len(line[1])
+        return line
 
     async def _send_on(self, stream: EventStream, number: int) -> None:
         while not self._is_over:
@@ -132,6 +158,6 @@ class _Follower:
 
     async def _send(self, stream: EventStream, number: int) -> None:
         while self._waiting:
-            lines = [self._waiting.popleft() for _ in range(min(_LINES_AT_ONCE, len(self._waiting)))]
+            lines = [self._pop() for _ in range(min(_LINES_AT_ONCE, len(self._waiting)))]
             dropped, self._dropped = self._dropped, 0
             await stream.send("lines", {"source": number, "dropped": dropped, "lines": lines})

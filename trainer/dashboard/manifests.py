@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from trainer.kube.objects import metadata_of
 from trainer.kubernetes_yaml import dump
 
@@ -21,4 +23,4 @@ async def manifest(client: Client, resource: Resource, key: ObjectKey) -> str:
     """
     obj = await client.get(resource, key.name, key.namespace)
     metadata_of(obj).pop("managedFields", None)
-    return dump(obj)
+    return await anyio.to_thread.run_sync(dump, obj)

@@ -91,15 +91,18 @@ def _workload(workload: Object) -> Object:
 
 
 def _devices(workload: Object) -> int:
-    """GPUs and the like that all its pods ask for."""
+    """GPUs and the like that all its pods ask for; an amount that no number of devices can be counts none."""
     count = 0
     for pod_set in objects_in(mapping_at(workload, "spec").get("podSets")):
         pod = mapping_at(pod_set, "template", "spec")
         pods = pod_set.get("count")
         containers = objects_in(pod.get("containers"))
-        each = sum(
-            USUAL_DEVICES.devices_of(mapping_at(container, "resources"), pod, "").count for container in containers
-        )
+        try:
+            each = sum(
+                USUAL_DEVICES.devices_of(mapping_at(container, "resources"), pod, "").count for container in containers
+            )
+        except ValueError:
+            continue
         count += each * (pods if isinstance(pods, int) else 1)
     return count
 

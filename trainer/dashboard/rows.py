@@ -87,7 +87,10 @@ def _bounds(scale: Object) -> Object | None:
 def _devices(resources: Object) -> int | None:
     """GPUs and the like that a TrainJob asks for on each node; None where it leaves that to its runtime."""
     amounts = {**mapping_at(resources, "limits"), **mapping_at(resources, "requests")}
-    count = USUAL_DEVICES.devices_of({"requests": amounts}, {}, "").count
+    try:
+        count = USUAL_DEVICES.devices_of({"requests": amounts}, {}, "").count
+    except ValueError:  # an amount that no number of devices can be, of an object that no webhook has seen
+        return None
     return count if count or any(map(USUAL_DEVICES.is_device, amounts)) else None
 
 

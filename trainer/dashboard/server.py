@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -37,7 +39,7 @@ from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from trainer.api.v1alpha1.discovery import Served
     from trainer.dashboard.built_objects import Renderer
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 _CONNECTIONS = 1000
 """Two of each of many pages."""
+STREAMS_OF_ONE = 64
+"""Open streams of one user, so that nobody takes the connections of all others."""
 _NOT_FOUND = "there is nothing at this path"
 
 
@@ -116,6 +120,7 @@ class Dashboard:
         self._options = options
         self._bundle = bundle
         self._views: _Views | None = None
+        self._streams: Counter[str] = Counter()
         limits = ConnectionLimits(max_connections=_CONNECTIONS)
         where = HttpServerOptions(options.host, options.port, limits, options.tls)
         self._server = HttpServer("dashboard", self._answer, where, clock=self._clock, metrics=Metrics())
@@ -203,8 +208,8 @@ class Dashboard:
                     }
                 )
             case "GET", ["trainjobs"]:
-                self._server.unlimit(request)
-                return await views.board.stream(request, viewer)
+                with self._stream(request, viewer) as refused:
+                    return refused or await views.board.stream(request, viewer)
             case "GET", ["metrics"]:
                 return await self._stream_comparison(request, views.comparisons, viewer)
             case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
@@ -212,8 +217,8 @@ class Dashboard:
             case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
                 if not await viewer.may("get", TRAIN_JOBS, ObjectKey(namespace, name)):
                     return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
-                self._server.unlimit(request)
-                return await views.pages.stream(request, ObjectKey(namespace, name), viewer)
+                with self._stream(request, viewer) as refused:
+                    return refused or await views.pages.stream(request, ObjectKey(namespace, name), viewer)
         answer = await self._requests.answer(request, parts, viewer.client, views.namespace)
         return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
@@ -225,22 +230,41 @@ class Dashboard:
         if not 0 < len(keys) <= COMPARED or len(set(known)) < len(keys):
             message = f"job must be NAMESPACE/NAME, 1 to {COMPARED} times, each another"
             return refusal(HTTPStatus.BAD_REQUEST, message)
-        self._server.unlimit(request)
-        return await comparisons.stream(request, known, viewer)
+        with self._stream(request, viewer) as refused:
+            return refused or await comparisons.stream(request, known, viewer)
 
     async def _stream_logs(
         self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer
     ) -> web.StreamResponse:
         asked = request.query.getall("source", [])
         parts = [tuple(source.split("/")) for source in asked]
-        if not 0 < len(parts) <= SOURCES or any(not _is_source(source) for source in parts):
-            return refusal(HTTPStatus.BAD_REQUEST, f"source must be POD/CONTAINER, 1 to {SOURCES} times")
+        is_valid = 0 < len(parts) <= SOURCES and len(set(parts)) == len(parts) and all(map(_is_source, parts))
+        if not is_valid:
+            return refusal(HTTPStatus.BAD_REQUEST, f"source must be POD/CONTAINER, 1 to {SOURCES} times, each another")
+        assert self._views is not None
+        if self._views.namespace not in {"", namespace}:
+            text = f"only the namespace {self._views.namespace} is shown here"
+            return refusal(HTTPStatus.NOT_FOUND, text)
         sources = tuple(LogSource(*source) for source in parts)
         for pod in {source.pod for source in sources}:
             if not await viewer.may("get", PODS, ObjectKey(namespace, pod), subresource="log"):
                 return refusal(HTTPStatus.FORBIDDEN, f"you may not get pods/log in the namespace {namespace}")
+        with self._stream(request, viewer) as refused:
+            return refused or await logs.stream(request, namespace, sources, viewer)
+
+    @contextmanager
+    def _stream(self, request: web.BaseRequest, viewer: Viewer) -> Iterator[web.Response | None]:
+        """Let the answer of a request last; gives why it may not, where its viewer has too many such answers."""
+        if viewer.name and self._streams[viewer.name] >= STREAMS_OF_ONE:
+            yield refusal(HTTPStatus.TOO_MANY_REQUESTS, f"close pages: you have {STREAMS_OF_ONE} open streams")
+            return
         self._server.unlimit(request)
-        return await logs.stream(request, namespace, sources, viewer)
+        self._streams[viewer.name] += 1
+        try:
+            yield None
+        finally:
+            self._streams[viewer.name] -= 1
+            self._streams += Counter()  # without those that have none
 
 
 def _key(text: str) -> ObjectKey | None:

@@ -54,7 +54,7 @@ class Submissions:
             KubeError: the API server refuses to show it.
         """
         job = await self.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
-        return dump(_copy(job))
+        return await anyio.to_thread.run_sync(dump, _copy(job))
 
     async def submit(self, text: str, *, dry_run: bool) -> Object:
         """Create the TrainJob of a text, or only try it: admission included, nothing stored.
