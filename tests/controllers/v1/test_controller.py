@@ -229,6 +229,62 @@ async def test_a_taken_name(cluster: Cluster) -> None:
         assert cluster.conditions() == ["Created"]
 
 
+async def test_an_autoscaler_of_somebody_else(cluster: Cluster) -> None:
+    """It is left alone, which the author of the job sees, until it is deleted."""
+    spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "job"}, "maxReplicas": 9}
+    autoscaler = {
+        "apiVersion": HORIZONTAL_POD_AUTOSCALERS.api_version,
+        "kind": HORIZONTAL_POD_AUTOSCALERS.kind,
+        "metadata": {"name": "job", "namespace": "default"},
+        "spec": spec,
+    }
+    async with cluster.managed():
+        await cluster.put(autoscaler, elastic_job(2, metrics=True))
+        assert cluster.only(HORIZONTAL_POD_AUTOSCALERS)["spec"] == spec
+        rule = "delete it, or give the PyTorchJob another name"
+        name = "HorizontalPodAutoscaler default/job"
+        assert cluster.warnings == [("FailedCreate", f"{name} exists and does not belong to PyTorchJob job: {rule}")]
+        cluster.client.remove(HORIZONTAL_POD_AUTOSCALERS, "job", "default")
+        await cluster.pass_time(60)
+        assert cluster.only(HORIZONTAL_POD_AUTOSCALERS)["spec"]["scaleTargetRef"]["kind"] == "PyTorchJob"
+
+
+async def test_an_autoscaler_without_its_label(cluster: Cluster) -> None:
+    """It still belongs to the job, and gets its label back."""
+    async with cluster.managed():
+        await cluster.put(elastic_job(2, metrics=True))
+        autoscaler = cluster.only(HORIZONTAL_POD_AUTOSCALERS)
+        labels = autoscaler["metadata"]["labels"]
+        await cluster.put(autoscaler | {"metadata": autoscaler["metadata"] | {"labels": {}}})
+        assert labels_of(cluster.only(HORIZONTAL_POD_AUTOSCALERS)) == labels
+        assert cluster.warnings == []
+
+
+EARLIER = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "job", "uid": "earlier", "controller": True}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"ownerReferences": [EARLIER]}, id="of-an-earlier-job"),
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}, id="being-deleted"),
+    ],
+)
+@pytest.mark.parametrize("resource", [TRAIN_JOBS, TRAINING_RUNTIMES], ids=lambda resource: resource.kind)
+async def test_what_still_goes_away(cluster: Cluster, resource: Any, metadata: Object) -> None:
+    """A job that is deleted and submitted again waits without a warning for what the first one had."""
+    metadata = {"name": "job", "namespace": "default"} | metadata
+    cluster.client.add({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}})
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        assert cluster.warnings == []
+        assert cluster.only(resource)["spec"] == {}
+        cluster.client.remove(resource, "job", "default")
+        await cluster.pass_time(10)
+        assert is_controlled_by(cluster.only(TRAIN_JOBS), cluster.only(PYTORCH_JOBS))
+        assert cluster.warnings == []
+
+
 async def test_what_the_cluster_refuses(cluster: Cluster) -> None:
     """The author learns why, and it is tried again."""
     async with cluster.managed():

@@ -129,9 +129,9 @@ class JobController:
         if policy.suspend:
             await self._deployment.remove(obj)
             return await self._report(obj, children, policy)
-        problem = await self._ensure(obj, children)
+        again = await self._ensure(obj, children)
         result = await self._report(obj, children, policy)
-        return result if problem is None else Result(error=problem)
+        return result if again is None else again
 
     async def _report(self, obj: Object, children: Children, policy: RunPolicy) -> Result | None:
         pods = self._pods.by_index(PODS_BY_JOBSET, str(key_of(obj)))
@@ -146,14 +146,14 @@ class JobController:
         await label_pods(self._client, pods, children.seating, self._kind, name_of(obj))
         return await self._clean_up(obj, policy, status) if has_ended(status) else None
 
-    async def _ensure(self, obj: Object, children: Children) -> Exception | None:
-        """Create what is missing; returns what the author of the job has been told of and a retry may solve."""
+    async def _ensure(self, obj: Object, children: Children) -> Result | None:
+        """Create what is missing; None if all is there. The author of the job sees what the API server refuses."""
         try:
-            await self._deployment.ensure(obj, children)
+            is_complete = await self._deployment.ensure(obj, children)
         except (TakenNameError, ForbiddenError, InvalidError) as error:
             self._reports.warn(obj, "FailedCreate", str(error))
-            return error
-        return None
+            return Result(error=error)
+        return None if is_complete else Result(requeue=True)
 
     async def _refuse(self, obj: Object, error: InvalidObjectError) -> Result | None:
         """Fail a job that cannot become a TrainJob, unless it is the Training Operator's."""

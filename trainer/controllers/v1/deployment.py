@@ -14,7 +14,15 @@ from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import KubeError, NotFoundError
-from trainer.kube.objects import is_being_deleted, is_controlled_by, key_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    controller_of,
+    is_being_deleted,
+    is_controlled_by,
+    key_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.selection import Selection
 
@@ -59,7 +67,7 @@ class Deployment:
         """Create what is missing; change the number of nodes of an elastic training, and its autoscaler.
 
         Returns:
-            Whether all is there; otherwise something of an earlier run still goes away, and its end is an event.
+            Whether all is there; otherwise an object of that name still goes away, such as one of an earlier run.
 
         Raises:
             TakenNameError: an object of that name belongs to somebody else.
@@ -69,13 +77,13 @@ class Deployment:
         if train_job is None:
             if not await self._ensure_runtime(job, children.runtime):
                 return False
-            await self._create(TRAIN_JOBS, job, children.train_job)
+            if not await self._create(TRAIN_JOBS, job, children.train_job):
+                return False
         elif is_being_deleted(train_job):
             return False
         else:
             await self._resize(train_job, children)
-        await self._ensure_autoscaler(job, children.autoscaler)
-        return True
+        return await self._ensure_autoscaler(job, children.autoscaler)
 
     async def remove(self, job: Object) -> None:
         """Delete all that there is; the pods follow their TrainJob."""
@@ -90,8 +98,7 @@ class Deployment:
         """Whether the runtime is there; one that an earlier attempt has left, whose spec cannot change, goes first."""
         existing = self._own(TRAINING_RUNTIMES, job)
         if existing is None:
-            await self._create(TRAINING_RUNTIMES, job, runtime)
-            return True
+            return await self._create(TRAINING_RUNTIMES, job, runtime)
         if not is_being_deleted(existing) and not any(differences(runtime["spec"], existing["spec"])):
             return True
         await self._delete(TRAINING_RUNTIMES, job)
@@ -105,21 +112,42 @@ class Deployment:
         await self._client.patch(TRAIN_JOBS, name_of(train_job), body, namespace_of(train_job))
         log.info("changed number of nodes", nodes=nodes)
 
-    async def _ensure_autoscaler(self, job: Object, autoscaler: Object | None) -> None:
+    async def _ensure_autoscaler(self, job: Object, autoscaler: Object | None) -> bool:
         if autoscaler is None:
             await self.remove_autoscaler(job)
-            return
+            return True
         existing = self._own(HORIZONTAL_POD_AUTOSCALERS, job)
-        if existing is None or any(differences(autoscaler["spec"], existing["spec"])):
-            await self._client.apply(HORIZONTAL_POD_AUTOSCALERS, autoscaler, field_manager=FIELD_MANAGER, force=True)
-            log.info("applied autoscaler")
+        if existing is not None and not any(differences(autoscaler["spec"], existing["spec"])):
+            return True
+        if existing is None:
+            existing = await self._stored_autoscaler(job)
+            if existing is None or not is_controlled_by(existing, job):
+                return await self._create_at(existing, HORIZONTAL_POD_AUTOSCALERS, job, autoscaler)
+        # The uid keeps the fields from an autoscaler of somebody else that has taken the name since.
+        applied = autoscaler | {"metadata": autoscaler["metadata"] | {"uid": uid_of(existing)}}
+        await self._client.apply(HORIZONTAL_POD_AUTOSCALERS, applied, field_manager=FIELD_MANAGER, force=True)
+        log.info("applied autoscaler")
+        return True
 
-    async def _create(self, resource: Resource, job: Object, obj: Object) -> None:
-        existing = self._listers[resource].get(key_of(job))
+    async def _stored_autoscaler(self, job: Object) -> Object | None:
+        """The autoscaler with the name of the job; the cache has only those with our label."""
+        try:
+            return await self._client.get(HORIZONTAL_POD_AUTOSCALERS, name_of(job), namespace_of(job))
+        except NotFoundError:
+            return None
+
+    async def _create(self, resource: Resource, job: Object, obj: Object) -> bool:
+        return await self._create_at(self._listers[resource].get(key_of(job)), resource, job, obj)
+
+    async def _create_at(self, existing: Object | None, resource: Resource, job: Object, obj: Object) -> bool:
+        """Create an object, unless one of that name exists and goes away; returns whether it is created."""
         if existing is not None:
+            if is_being_deleted(existing) or _is_of_earlier_job(existing, job):
+                return False
             raise TakenNameError(resource, existing, job)
         await self._client.create(resource, obj, field_manager=FIELD_MANAGER)
         log.info("created object", kind=resource.kind)
+        return True
 
     async def _delete(self, resource: Resource, job: Object) -> None:
         existing = self._own(resource, job)
@@ -136,3 +164,14 @@ class Deployment:
     def _own(self, resource: Resource, job: Object) -> Object | None:
         found = self._listers[resource].get(key_of(job))
         return found if found is not None and is_controlled_by(found, job) else None
+
+
+def _is_of_earlier_job(existing: Object, job: Object) -> bool:
+    """Whether an object belongs to a deleted job of the same name, so that the garbage collector deletes it."""
+    owner = controller_of(existing) or {}
+    same = (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) == (
+        job["apiVersion"],
+        job["kind"],
+        name_of(job),
+    )
+    return same and owner.get("uid") != uid_of(job)
