@@ -69,8 +69,12 @@ class Cluster:
 
     async def run_pods(self, phase: str = "Running", *, job: str = "node", count: int = 1) -> None:
         """The kubelet runs pods of the only JobSet, or they end."""
-        name = self.only(JOBSETS)["metadata"]["name"]
-        await self.put(*(pod(name, job, index, phase) for index in range(count)))
+        jobset = self.only(JOBSETS)
+        (template,) = [
+            each["template"]["spec"]["template"] for each in jobset["spec"]["replicatedJobs"] if each["name"] == job
+        ]
+        name, labels = jobset["metadata"]["name"], template["metadata"]["labels"]
+        await self.put(*(pod(name, job, index, phase, labels) for index in range(count)))
 
     def forget_workloads(self) -> None:
         """The garbage collector deletes what has no owner any more."""
@@ -105,9 +109,9 @@ class Cluster:
         return [request for request in self.client.requests if request.verb not in {"get", "list", "watch", "update"}]
 
 
-def pod(jobset: str, job: str, index: int, phase: str) -> Object:
-    """A pod of a JobSet."""
-    labels = {
+def pod(jobset: str, job: str, index: int, phase: str, labels: Object) -> Object:
+    """A pod of a JobSet, with the labels of its template."""
+    labels = labels | {
         "jobset.sigs.k8s.io/jobset-name": jobset,
         "jobset.sigs.k8s.io/replicatedjob-name": job,
         "jobset.sigs.k8s.io/job-index": "0",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
+from tests.controllers.v1.conftest import pod
 from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job, replica
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
@@ -136,6 +137,27 @@ async def test_suspension(cluster: Cluster) -> None:
         assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 1
         await cluster.put(*(each | {"status": {"phase": "Failed"}} for each in cluster.client.objects(PODS)))
         assert "active" not in cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]
+
+
+async def test_pods_of_the_run_before(cluster: Cluster) -> None:
+    """They neither make the next run Running nor count in it."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        await cluster.run_pods(count=3)
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": False})
+        await cluster.pass_time(1)
+        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+        assert cluster.conditions() == ["Created", "!Running", "!Suspended"]
+        assert not cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Worker"].get("active")
+
+
+async def test_pods_of_another_train_job(cluster: Cluster) -> None:
+    """Pods of a TrainJob that has the name of the job and is none of its own get no labels and do not count."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job(suspend=True), pod("job", "node", 0, "Running", {"team": "a"}))
+        assert not cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"].get("active")
+        assert "training.kubeflow.org/replica-index" not in labels_of(cluster.only(PODS))
 
 
 async def test_what_queues_read_stays_with_the_job(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.kinds import PyTorchJob
-from trainer.controllers.v1.labels import JOB_NAME, OPERATOR_NAME, operator_of
+from trainer.controllers.v1.labels import OPERATOR_NAME, labels_of_job
 from trainer.kube.objects import controller_reference, name_of, namespace_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 
@@ -31,7 +31,7 @@ def autoscaler_of(obj: Object, job: Job, kind: JobKind) -> Object | None:
         "metadata": {
             "name": name_of(obj),
             "namespace": namespace_of(obj),
-            "labels": {JOB_NAME: name_of(obj), OPERATOR_NAME: operator_of(kind)},
+            "labels": labels_of_job(kind, name_of(obj)),
             "ownerReferences": [controller_reference(obj)],
         },
         "spec": {

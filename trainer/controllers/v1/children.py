@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.reading import normalised
 from trainer.controllers.v1.autoscaler import autoscaler_of
-from trainer.controllers.v1.labels import REPLICA_TYPE, selector_of
+from trainer.controllers.v1.labels import labels_of_job, selector_of
 from trainer.controllers.v1.roles import Seating
 from trainer.conversion import convert
 from trainer.conversion.draft import NODE
@@ -93,9 +93,7 @@ def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[st
 
 def _label(replicated: Object, kind: JobKind, name: str, roles: tuple[tuple[str, int], ...]) -> None:
     """Give pods from their beginning the labels that all pods of a replicated Job have."""
-    labels = selector_of(kind, name, roles[0][0])
-    if len(roles) > 1:
-        del labels[REPLICA_TYPE]
+    labels = labels_of_job(kind, name) if len(roles) > 1 else selector_of(kind, name, roles[0][0])
     metadata = replicated["template"]["spec"]["template"].setdefault("metadata", {})
     metadata["labels"] = (metadata.get("labels") or {}) | labels
 

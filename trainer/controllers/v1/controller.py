@@ -14,13 +14,14 @@ import structlog
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.api.jobset_pods import is_made_by, jobset_keys
+from trainer.api.jobset_pods import age_of, is_made_by, jobset_keys
 from trainer.api.kubeflow_v1.policies import TRAINING_OPERATOR, RunPolicy
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.v1.children import children_of, read_leniently
 from trainer.controllers.v1.deployment import TakenNameError
 from trainer.controllers.v1.job_reports import JobReports
+from trainer.controllers.v1.labels import labels_of_job
 from trainer.controllers.v1.pod_labels import label_pods
 from trainer.controllers.v1.status import (
     Seen,
@@ -39,7 +40,7 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import is_being_deleted, key_of, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_being_deleted, key_of, labels_of, metadata_of, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kube.selection import Selection
@@ -134,17 +135,27 @@ class JobController:
         return result if again is None else again
 
     async def _report(self, obj: Object, children: Children, policy: RunPolicy) -> Result | None:
-        pods = self._pods.by_index(PODS_BY_JOBSET, str(key_of(obj)))
         train_job = None if policy.suspend else self._deployment.train_job_of(obj)
         if train_job is not None and is_being_deleted(train_job):
             train_job = None  # of an earlier run
         if train_job is not None:
             self._reports.tell_trouble(obj, train_job)
+        pods = self._pods_of(obj, train_job)
         seen = Seen(children.seating.counts(pods), train_job, is_suspended=bool(policy.suspend))
         status = next_status(obj, self._kind, seen, timestamp(self._clock.now()))
         await self._reports.write(obj, status)
         await label_pods(self._client, pods, children.seating, self._kind, name_of(obj))
         return await self._clean_up(obj, policy, status) if has_ended(status) else None
+
+    def _pods_of(self, obj: Object, train_job: Object | None) -> list[Object]:
+        """The pods of a job, by the labels of its templates; where it has a TrainJob those of earlier ones are none."""
+        labels = labels_of_job(self._kind, name_of(obj)).items()
+        since = metadata_of(train_job or {}).get("creationTimestamp") or ""
+        return [
+            pod
+            for pod in self._pods.by_index(PODS_BY_JOBSET, str(key_of(obj)))
+            if labels <= labels_of(pod).items() and age_of(pod).creation_timestamp >= since
+        ]
 
     async def _ensure(self, obj: Object, children: Children) -> Result | None:
         """Create what is missing; None if all is there. The author of the job sees what the API server refuses."""

@@ -25,13 +25,14 @@ def operator_of(kind: JobKind) -> str:
     return f"{kind.resource.kind.lower()}-controller"
 
 
+def labels_of_job(kind: JobKind, name: str) -> dict[str, str]:
+    """The labels that all pods of a job have, and its autoscaler."""
+    return {JOB_NAME: name, OPERATOR_NAME: operator_of(kind)}
+
+
 def selector_of(kind: JobKind, name: str, role: str) -> dict[str, str]:
     """The labels that all pods of a role have, and no others."""
-    return {
-        JOB_NAME: name,
-        OPERATOR_NAME: operator_of(kind),
-        REPLICA_TYPE: role.lower(),
-    }
+    return labels_of_job(kind, name) | {REPLICA_TYPE: role.lower()}
 
 
 def labels_of_seat(kind: JobKind, name: str, seat: Seat, *, has_master: bool) -> dict[str, str]:
