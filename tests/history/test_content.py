@@ -28,6 +28,13 @@ REDACTED = "[redacted]"
         pytest.param("TOKENIZERS_PARALLELISM", "false", "false", id="tokenizer"),
         pytest.param("MAX_NEW_TOKENS", "512", "512", id="number of tokens"),
         pytest.param("URL", "https://me:abc@example.com/", f"https://me:{REDACTED}@example.com/", id="URL"),
+        pytest.param("AWS_SESSION_TOKEN", "abc", REDACTED, id="token behind an n"),
+        pytest.param("ADMIN_TOKEN", "abc", REDACTED, id="token behind min"),
+        pytest.param("NOTION_API_TOKEN", "abc", REDACTED, id="token with words between"),
+        pytest.param("TOKENIZER_HUB_TOKEN", "abc", REDACTED, id="token of a tokenizer"),
+        pytest.param("SMTP_PASS", "abc", REDACTED, id="short password"),
+        pytest.param("NUM_TRAIN_TOKENS", "9", "9", id="number of tokens with words between"),
+        pytest.param("COMPASS", "north", "north", id="end of a word"),
         pytest.param("ANY", "hf_aBcDeFgHiJkLmNoP", REDACTED, id="known form"),
         pytest.param("ANY", "Bearer abcdefghijklmnopqrst", f"Bearer {REDACTED}", id="header"),
     ],
@@ -47,6 +54,11 @@ def test_variable(name: str, value: str, kept: str) -> None:
         pytest.param(["--hub-token=abc"], [f"--hub-token={REDACTED}"], id="with a value"),
         pytest.param(["sh -c 'x --api-key abc'"], [f"sh -c 'x --api-key {REDACTED}'"], id="in a script"),
         pytest.param(["export HF_TOKEN=abc; run"], [f"export HF_TOKEN={REDACTED} run"], id="assignment"),
+        pytest.param(['export HF_TOKEN="a b"; run'], [f'export HF_TOKEN="{REDACTED}"; run'], id="quoted assignment"),
+        pytest.param(['x --api-key "a b" --lr 1'], [f'x --api-key "{REDACTED}" --lr 1'], id="quoted value"),
+        pytest.param(["x --password='a b' --lr 1"], [f"x --password='{REDACTED}' --lr 1"], id="quoted behind equals"),
+        pytest.param([r'x --my-secret "a\"b" c'], [f'x --my-secret "{REDACTED}" c'], id="escaped quote"),
+        pytest.param(["sh -c 'x --token ' y"], ["sh -c 'x --token ' y"], id="quote that closes"),
         pytest.param(["--max-steps", "10"], ["--max-steps", "10"], id="harmless"),
     ],
 )
@@ -86,7 +98,7 @@ def test_large_objects() -> None:
     assert REDACTED in str(without_secrets({"metadata": {}, "spec": deep}))
 
 
-@pytest.mark.parametrize("part", ["--token", "-", "--a-token-", "token=", "hf_", "eyJ", "://a:"])
+@pytest.mark.parametrize("part", ["--token", "-", "--a-token-", "token=", "token='", "--token \"", '--token "\\', "hf_", "eyJ", "://a:"])
 def test_linear_time(part: str) -> None:
     """A text of a tenant cannot make the search take long: a minute is the limit of every test, and this needs none."""
     assert clean_text(part * (200_000 // len(part)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trainer.kube.logs.redaction import CREDENTIAL_NAMES, REDACTED, is_secret_key, redact_text
+from trainer.kube.logs.redaction import CREDENTIAL_NAMES, QUOTED_VALUE, REDACTED, is_secret_key, redact_text
 from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
@@ -24,12 +24,14 @@ _DEPTH = 64
 _LONGEST_OPTION = 64
 _OPTION = rf"--?[\w-]{{0,40}}(?:{CREDENTIAL_NAMES}|secret|passw)[\w-]{{0,20}}"
 _SECRET_OPTION = re.compile(_OPTION, re.IGNORECASE)
-_GIVEN_OPTION = re.compile(rf"(?<![\w-])({_OPTION}[ =])[^\s'\"]+", re.IGNORECASE)
+_GIVEN_OPTION = re.compile(
+    rf"(?<![\w-])({_OPTION}[ =](?:['\"](?!\s))?+)(?:{QUOTED_VALUE}|(?<=[ =])[^\s'\"]+)", re.IGNORECASE | re.DOTALL
+)
 _SECRET_VARIABLE = re.compile(
-    rf"{CREDENTIAL_NAMES}|secret|credential|passw|pwd|auth|_pat$|_dsn$|(?:^|_)key$|connection_?string|webhook",
+    rf"{CREDENTIAL_NAMES}|secret|credential|passw|pwd|auth|_pat$|_dsn$|(?:^|_)(?:key|pass)$|connection_?string|webhook",
     re.IGNORECASE,
 )
-_HARMLESS_VARIABLE = re.compile(r"tokeni[sz]|(?:max|min|num|n|total)_(?:\w{0,20}_)?tokens?$", re.IGNORECASE)
+_HARMLESS_PART = re.compile(r"tokeni[sz]|(?:^|_)(?:max|min|num|n|total)_(?:\w{0,20}_)?tokens$", re.IGNORECASE)
 _KNOWN_TOKEN = re.compile(
     r"\b(?:hf_|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|sk-|AKIA|ASIA|AIza|npm_|dop_v1_)[\w-]{12,}"
 )
@@ -97,7 +99,7 @@ def _clean(value: Any, depth: int) -> Any:
 
 
 def _is_secret_variable(name: str) -> bool:
-    return _SECRET_VARIABLE.search(name) is not None and _HARMLESS_VARIABLE.search(name) is None
+    return _SECRET_VARIABLE.search(_HARMLESS_PART.sub("", name)) is not None
 
 
 def _clean_items(items: list[Any], depth: int) -> list[Any]:

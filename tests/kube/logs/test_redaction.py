@@ -63,6 +63,8 @@ def test_keys_of_secrets(key: str) -> None:
         pytest.param("url", "https://10.0.0.1:6443/api/v1/pods?watch=true", id="url"),
         pytest.param("event", "basic authentication is not supported", id="prose"),
         pytest.param("key", "ns/name", id="object-key"),
+        pytest.param("event", "unknown option 'token=' in file", id="quote-that-closes"),
+        pytest.param("event", 'TOKEN="" {"max_token": 512, "token": null}', id="no-text"),
     ],
 )
 def test_what_people_need_stays(key: str, value: object) -> None:
@@ -82,6 +84,11 @@ def test_what_people_need_stays(key: str, value: object) -> None:
         pytest.param(KEY[:40], "[redacted]", id="pem-cut"),
         pytest.param("GET /x?token=hunter2&a=b", "GET /x?token=[redacted]&a=b", id="query"),
         pytest.param("{'access_token': 'hunter2'}", "{'access_token': '[redacted]'}", id="repr"),
+        pytest.param("Namespace(api_key='hunter2', lr=1)", "Namespace(api_key='[redacted]', lr=1)", id="namespace"),
+        pytest.param('export TOKEN="hunter 2" A=b', 'export TOKEN="[redacted]" A=b', id="script"),
+        pytest.param("""{'password': "hunter'2", 'a': 1}""", """{'password': "[redacted]", 'a': 1}""", id="apostrophe"),
+        pytest.param(r'{"password": "hun\"ter", "a": 1}', '{"password": "[redacted]", "a": 1}', id="escaped quote"),
+        pytest.param('TOKEN="hunter2\nnext line', 'TOKEN="[redacted]\nnext line', id="quote that is not closed"),
         pytest.param('{"password": "hunter2", "a": 1}', '{"password": "[redacted]", "a": 1}', id="json"),
     ],
 )

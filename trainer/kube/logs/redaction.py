@@ -17,12 +17,15 @@ CREDENTIAL_NAMES = (
     r"|client[-_]?secret|secret[-_]?access[-_]?key"
 )
 """Regular expression of the words in which names of credentials end."""
+QUOTED_VALUE = r"""(?:(?<=")(?:[^"\\\n]++|\\.)++|(?<=')(?:[^'\\\n]++|\\.)++)"""
+"""Regular expression, with DOTALL, of what follows an opening quote: up to the closing one, or to the end of the line."""
 _SECRET_KEY = re.compile(rf"(({CREDENTIAL_NAMES})s?|last-applied-configuration)$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     rf"""
     (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{{16,}}+     # Authorization header (RFC 6750, RFC 7617)
     | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{{4,}}+\.[\w-]++\.[\w-]++  # JSON web token
-    | (?P<assigned>(?:{CREDENTIAL_NAMES})(?:=|(?P<quote>['"]):\ ?(?P=quote)))[^\s&'"]++  # in a query, or JSON
+    | (?P<assigned>(?:{CREDENTIAL_NAMES})(?:=(?:['"](?!\s))?+|['"]:\ ?['"](?!\s)))  # in a query, script, or JSON
+      (?:{QUOTED_VALUE}|(?<==)[^\s&'"]++)
     | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
     | -----BEGIN\ [A-Z ]{{0,40}}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
     """,
