@@ -57,6 +57,16 @@ def test_filters(history: History, which: Filter, number: int) -> None:
     assert len(history.trainings(which)) == number
 
 
+@pytest.mark.parametrize("metrics", ["nonsense", '[["loss"]]', "{}"])
+def test_damaged_metrics(history: History, database: Database, metrics: str) -> None:
+    """A row with damaged metrics is listed without them, and keeps no other from being listed."""
+    damaged = row("damaged", 9.0, metrics=metrics)
+    database.write(lambda connection: put(connection, TRAININGS, [damaged]))
+    listed = history.trainings()
+    assert len(listed) == 12
+    assert listed[0].metrics == ()
+
+
 @pytest.mark.parametrize(
     ("reference", "uid"),
     [

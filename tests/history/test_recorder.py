@@ -199,6 +199,16 @@ async def test_one_at_a_time(cluster: Cluster, url: str) -> None:
     await run_sync(other.close)
 
 
+async def test_names_of_metrics(cluster: Cluster) -> None:
+    """Any name that a metric can have is listed, but for the character NUL."""
+    metrics = {"a\\u0000": "1", "b\0": "2", "c\"": "3"}
+    cluster.submit()
+    cluster.end("demo", trainerStatus={"trainMetrics": metrics})
+    async with cluster.recorder():
+        record = (await cluster.until(lambda history: history.trainings()))[0]
+    assert [metric.name for metric in record.metrics] == ["a\\u0000", "b", 'c"']
+
+
 async def test_without_rights(cluster: Cluster) -> None:
     """A recorder that may not watch pods and events records the rest."""
     cluster.submit()

@@ -120,6 +120,7 @@ class RecordedEvent:
     message: str
 
 
+_LAST_METRICS = msgspec.json.Decoder(tuple[LastMetric, ...])
 _COLUMNS = [schema.TRAININGS.c[field.name] for field in fields(TrainingRecord)]
 
 
@@ -230,7 +231,11 @@ def _follows(cursor: Cursor) -> ColumnElement[bool]:
 
 
 def _record(row: Sequence[Any]) -> TrainingRecord:
-    return TrainingRecord(*_with_last(row, tuple(LastMetric(*metric) for metric in msgspec.json.decode(row[-1]))))
+    try:
+        metrics = _LAST_METRICS.decode(row[-1])
+    except msgspec.DecodeError:
+        metrics = ()  # of one training, which costs a list nothing else
+    return TrainingRecord(*_with_last(row, metrics))
 
 
 def _with_last(row: Sequence[Any], value: object) -> tuple[Any, ...]:

@@ -116,11 +116,15 @@ def _image_in(jobset: Object | None) -> str:
 def _last_metrics(progress: Mapping[str, Any]) -> str:
     """The last values of some metrics, as JSON: `[["loss", "0.25", false]]`, of evaluation with true."""
     metrics = [
-        (str(name)[:64], str(value)[:64], field == "evalMetrics")
+        (_plain(name), _plain(value), field == "evalMetrics")
         for field in ("trainMetrics", "evalMetrics")
         for name, value in sorted(mapping_at(progress, field).items())
     ]
     kept = metrics[:_METRICS]
     while len(text := msgspec.json.encode(kept).decode()) > _METRICS_LIMIT:
         kept.pop()
-    return text.replace("\\u0000", "")
+    return text
+
+
+def _plain(text: object) -> str:
+    return str(text)[:64].replace("\0", "")
