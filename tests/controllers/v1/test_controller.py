@@ -169,10 +169,13 @@ async def test_what_queues_read_stays_with_the_job(cluster: Cluster) -> None:
         assert labels_of(cluster.only(TRAIN_JOBS)) == {"team": "a"}
 
 
-async def test_a_job_of_another_manager(cluster: Cluster) -> None:
-    """A job of MultiKueue is left alone."""
+@pytest.mark.parametrize(
+    "policy", [pytest.param({}, id="right"), pytest.param({"ttlSecondsAfterFinished": "soon"}, id="cannot-be-read")]
+)
+async def test_a_job_of_another_manager(cluster: Cluster, policy: Object) -> None:
+    """A job of MultiKueue is left alone, whatever else it says."""
     async with cluster.managed():
-        await cluster.put(pytorch_job(managedBy="kueue.x-k8s.io/multikueue"))
+        await cluster.put(pytorch_job(managedBy="kueue.x-k8s.io/multikueue", **policy))
         assert cluster.client.objects(TRAIN_JOBS) == []
         assert cluster.conditions() == []
 
@@ -217,10 +220,8 @@ async def test_a_lease_that_nobody_renews(cluster: Cluster) -> None:
     assert cluster.client.objects(LEASES)
 
 
-async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
-    """A job that the operator has begun is not begun again while its pods are there."""
-    cluster.client.add(pytorch_job())
-    job = cluster.only(PYTORCH_JOBS)
+def pod_of_operator(job: Object) -> Object:
+    """A pod that the Training Operator has made."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "job", "uid": job["metadata"]["uid"]}
     metadata = {
         "name": "job-master-0",
@@ -228,7 +229,37 @@ async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
         "labels": {"training.kubeflow.org/job-name": "job"},
         "ownerReferences": [owner | {"controller": True}],
     }
-    cluster.client.add({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}}
+
+
+async def test_a_job_that_the_operator_runs(cluster: Cluster) -> None:
+    """Nothing is written to it while the operator is there."""
+    cluster.client.add(pytorch_job())
+    cluster.client.add(pod_of_operator(cluster.only(PYTORCH_JOBS)))
+    cluster.client.add(WEBHOOKS)
+    async with cluster.managed():
+        await cluster.pass_time(95)
+        assert cluster.conditions() == []
+
+
+async def test_a_finished_job_of_the_operator(cluster: Cluster) -> None:
+    """It is cleaned up when the operator is removed before its time is over."""
+    ended = {"type": "Succeeded", "status": "True", "reason": "PyTorchJobSucceeded", "message": ""}
+    status = {"conditions": [ended], "completionTime": "2026-01-01T00:00:00Z"}
+    cluster.client.add(pytorch_job(ttlSecondsAfterFinished=60) | {"status": status})
+    cluster.client.add(WEBHOOKS)
+    async with cluster.managed():
+        await cluster.pass_time(31)
+        assert len(cluster.client.objects(PYTORCH_JOBS)) == 1
+        cluster.client.remove(VALIDATING_WEBHOOK_CONFIGURATIONS, WEBHOOKS["metadata"]["name"])  # type: ignore[index]
+        await cluster.pass_time(61)
+        assert cluster.client.objects(PYTORCH_JOBS) == []
+
+
+async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
+    """A job that the operator has begun is not begun again while its pods are there."""
+    cluster.client.add(pytorch_job())
+    cluster.client.add(pod_of_operator(cluster.only(PYTORCH_JOBS)))
     async with cluster.managed():
         await cluster.pass_time(1)
         assert cluster.conditions() == ["Unmanaged"]

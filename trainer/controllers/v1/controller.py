@@ -40,7 +40,16 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import is_being_deleted, key_of, labels_of, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    is_being_deleted,
+    key_of,
+    labels_of,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.recent import Recent
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kube.selection import Selection
@@ -111,17 +120,17 @@ class JobController:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Create or delete the objects of one job, and write its status."""
         obj = self._jobs.get(key)
-        if obj is None or is_being_deleted(obj):
+        if obj is None or is_being_deleted(obj) or _is_managed_elsewhere(obj):
             return None
         try:
             policy = read_leniently(obj, self._kind).spec.run_policy or RunPolicy()
         except InvalidObjectError as error:
             return await self._refuse(obj, error)
-        if policy.managed_by not in {None, TRAINING_OPERATOR}:
-            return None
         status = status_of(obj)
         if has_ended(status):
-            return None if self._operator.evidence() else await self._clean_up(obj, policy, status)
+            if self._operator.evidence():
+                return Result(requeue_after=_AGAIN)
+            return await self._clean_up(obj, policy, status)
         if (left := await self._leave(obj, status)) is not None:
             return left
         children = self._children(obj)
@@ -183,20 +192,20 @@ class JobController:
 
         Where nobody works on it, the condition Unmanaged says so.
         """
-        now = self._clock.now()
-        if self._operator.has_pods_of(obj):
+        now, has_pods = self._clock.now(), self._operator.has_pods_of(obj)
+        if evidence := self._operator.evidence():
+            created = metadata_of(obj).get("creationTimestamp")
+            age = now - parse_timestamp(created) if created else timedelta()
+            if has_pods or age < _PATIENCE or any(each.type != "Unmanaged" for each in status.conditions or []):
+                return Result(requeue_after=_AGAIN)
+            reason = "TrainingOperatorInstalled"
+            message = f"it is left to the Training Operator, as there is {evidence}; remove that to have it run here"
+        elif has_pods:
             reason = "PodsOfTrainingOperator"
             message = (
                 "the Training Operator has made its pods, with which it goes on where it runs; "
                 "elsewhere delete the job and submit it again"
             )
-        elif evidence := self._operator.evidence():
-            created = metadata_of(obj).get("creationTimestamp")
-            age = now - parse_timestamp(created) if created else timedelta()
-            if age < _PATIENCE or any(each.type != "Unmanaged" for each in status.conditions or []):
-                return Result(requeue_after=_AGAIN)
-            reason = "TrainingOperatorInstalled"
-            message = f"it is left to the Training Operator, as there is {evidence}; remove that to have it run here"
         else:
             return None
         await self._reports.write(obj, unmanaged_status(obj, reason, message, timestamp(now)))
@@ -247,6 +256,12 @@ def jobsets_of(pod: CachedObject) -> tuple[str, ...]:
     if job is None or not is_made_by(job.kind, job.name, pod.labels):
         return ()
     return tuple(map(str, jobset_keys(pod)))
+
+
+def _is_managed_elsewhere(obj: Object) -> bool:
+    """Whether a job belongs to MultiKueue or another manager, which alone says what is wrong with it."""
+    manager = mapping_at(obj, "spec", "runPolicy").get("managedBy")
+    return isinstance(manager, str) and manager != TRAINING_OPERATOR
 
 
 def _matters(owners: MapFunction, old: CachedObject | None, new: CachedObject | None) -> bool:
