@@ -130,7 +130,7 @@ def test_suspension(cluster: Cluster) -> None:
     until(lambda: "Suspended" in conditions(cluster, "pytorchjob", "demo"), "the job is suspended again")
     until(lambda: cluster.list("pod") == [], "its pods are gone")
     until(
-        lambda: not any("active" in each for each in _replicas(cluster)),
+        lambda: not any(each["active"] for each in _replicas(cluster)),
         lambda: f"none is active: {_replicas(cluster)}",
     )
 

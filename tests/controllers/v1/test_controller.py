@@ -136,7 +136,7 @@ async def test_suspension(cluster: Cluster) -> None:
         assert cluster.client.objects(TRAINING_RUNTIMES) == []
         assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 1
         await cluster.put(*(each | {"status": {"phase": "Failed"}} for each in cluster.client.objects(PODS)))
-        assert "active" not in cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]
+        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 0
 
 
 async def test_pods_of_the_run_before(cluster: Cluster) -> None:
@@ -149,14 +149,14 @@ async def test_pods_of_the_run_before(cluster: Cluster) -> None:
         await cluster.pass_time(1)
         assert len(cluster.client.objects(TRAIN_JOBS)) == 1
         assert cluster.conditions() == ["Created", "!Running", "!Suspended"]
-        assert not cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Worker"].get("active")
+        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Worker"]["active"] == 0
 
 
 async def test_pods_of_another_train_job(cluster: Cluster) -> None:
     """Pods of a TrainJob that has the name of the job and is none of its own get no labels and do not count."""
     async with cluster.managed():
         await cluster.put(pytorch_job(suspend=True), pod("job", "node", 0, "Running", {"team": "a"}))
-        assert not cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"].get("active")
+        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 0
         assert "training.kubeflow.org/replica-index" not in labels_of(cluster.only(PODS))
 
 
@@ -240,6 +240,22 @@ async def test_a_job_that_the_operator_runs(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.pass_time(95)
         assert cluster.conditions() == []
+
+
+async def test_a_job_that_the_operator_has_left(cluster: Cluster) -> None:
+    """What it has counted is replaced by one write."""
+    created = {"type": "Created", "status": "True", "reason": "PyTorchJobCreated", "message": ""}
+    counts = {"Master": {"active": 1}, "Worker": {"active": 2}}
+    status = {"conditions": [created], "replicaStatuses": counts, "lastReconcileTime": "2026-01-01T00:00:00Z"}
+    cluster.client.add(pytorch_job() | {"status": status})
+    async with cluster.managed():
+        await cluster.pass_time(1)
+        found = cluster.only(PYTORCH_JOBS)["status"]
+        assert [each["active"] for each in found["replicaStatuses"].values()] == [0, 0]
+        assert found["lastReconcileTime"] == "2026-01-01T00:00:00Z"
+        cluster.client.requests.clear()
+        await cluster.put(cluster.only(PYTORCH_JOBS))
+        assert cluster.writes == []
 
 
 async def test_a_finished_job_of_the_operator(cluster: Cluster) -> None:

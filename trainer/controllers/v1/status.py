@@ -116,6 +116,7 @@ class _Draft:
         self._job = job
         self._kind = kind
         self._now = now
+        self._before = before
         self._start, self._completion = before.start_time, before.completion_time
         self._replicas = dict(before.replica_statuses or {})
         self.conditions = JobConditions(before.conditions or [], now)
@@ -137,7 +138,9 @@ class _Draft:
         self._start = self._start or self._now
 
     def count(self, counts: Mapping[str, Counts]) -> None:
-        self._replicas = {role: self._replica(role, each) for role, each in counts.items()}
+        # Without a role, or a zero, an apply leaves what the Training Operator has written.
+        former = dict.fromkeys(self._before.replica_statuses or {}, Counts())
+        self._replicas = {role: self._replica(role, each) for role, each in (former | dict(counts)).items()}
 
     def run(self) -> None:
         self.conditions.set("Running", self._reason("Running"), f"{self._long} is running.")
@@ -149,7 +152,7 @@ class _Draft:
     def succeed(self, train_job: Object) -> None:
         for role, each in self._replicas.items():
             ended = (each.succeeded or 0) + (each.active or 0)
-            self._replicas[role] = each.model_copy(update={"active": None, "succeeded": ended or None})
+            self._replicas[role] = each.model_copy(update={"active": 0, "succeeded": ended})
         self._completion = _transition(train_job, ConditionType.COMPLETE) or self._now
         self.conditions.set("Succeeded", self._reason("Succeeded"), f"{self._long} successfully completed.")
 
@@ -164,14 +167,15 @@ class _Draft:
             replica_statuses=self._replicas or None,
             start_time=self._start,
             completion_time=self._completion,
+            last_reconcile_time=self._before.last_reconcile_time,
         )
 
     def _replica(self, role: str, counts: Counts) -> ReplicaStatus:
         labels = selector_of(self._kind, name_of(self._job), role)
         return ReplicaStatus(
-            active=counts.active or None,
-            succeeded=counts.succeeded or None,
-            failed=counts.failed or None,
+            active=counts.active,
+            succeeded=counts.succeeded,
+            failed=counts.failed,
             label_selector={"matchLabels": labels},
             selector=",".join(f"{name}={value}" for name, value in sorted(labels.items())),
         )
