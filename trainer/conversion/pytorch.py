@@ -39,6 +39,12 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
     if not source.has_equal_roles:
         return _draft_parted(source, losses)
     elastic = job.spec.elastic_policy
+    if elastic is None and source.pods > 1 and source.role("Master") is None:
+        rule = (
+            "become nodes of one training: without a Master the operator did not join them; "
+            "to keep them apart write a TrainJob of one node for each"
+        )
+        losses.add(source.roles[0].path, rule)
     torch: Object = {}
     if elastic is not None and not _is_standalone(source, elastic):
         torch["elasticPolicy"] = _elastic_policy(source, elastic, losses)
@@ -92,9 +98,13 @@ def operator_variables(source: Source, pods: Nodes | Parted, port: int | None = 
 
 
 def _draft_parted(source: Source, losses: Losses) -> Draft:
-    if _job(source).spec.elastic_policy is not None:
+    elastic = _job(source).spec.elastic_policy
+    if elastic is not None:
         rule = "no longer changes the number of workers: give Master and Worker equal pods for that"
         losses.add(_ELASTIC, rule)
+        if elastic.rdzv_host is not None:
+            rule = "stays, but pods have other names now: if it is one of them, remove it to meet at the first worker"
+            losses.add(f"{_ELASTIC}.rdzvHost", rule)
     return draft_parted(
         source,
         losses,

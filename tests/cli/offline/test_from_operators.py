@@ -157,6 +157,17 @@ def test_refused_jobs() -> None:
     assert result.stderr.startswith("error: f.yaml, document 1 (PyTorchJob demo): spec.nprocPerNode: Invalid value")
 
 
+def test_annotations_of_another_type() -> None:
+    """They are an error that names the field."""
+    wrong = job()
+    wrong["metadata"]["annotations"] = 5
+    result = run("-f", write("f.yaml", wrong))
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    rule = "metadata.annotations: Invalid value: 5: must be a mapping of fields"
+    assert result.stderr == f"error: f.yaml, document 1 (PyTorchJob demo): {rule}\n"
+
+
 def test_directories() -> None:
     """All files of a directory are read, and each becomes a file of the same path in another."""
     write("jobs/a.yaml", job("a"))

@@ -15,7 +15,7 @@ from trainer.cli.documents import DocumentError
 from trainer.cli.manifests import runtimes
 from trainer.conversion import convert
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import Object, annotations_of, metadata_of, name_of
+from trainer.kube.objects import Object, mapping_at, metadata_of, name_of
 from trainer.kubernetes_yaml import dump, join
 
 if TYPE_CHECKING:
@@ -97,8 +97,9 @@ def _as_written(obj: Object) -> Object:
     if not isinstance(obj.get("metadata"), dict):
         return obj
     metadata = {name: value for name, value in metadata_of(obj).items() if name not in _SERVER_SET}
-    if _LAST_APPLIED in annotations_of(obj):
-        annotations = {name: value for name, value in annotations_of(obj).items() if name != _LAST_APPLIED}
+    written = mapping_at(metadata, "annotations")
+    if _LAST_APPLIED in written:
+        annotations = {name: value for name, value in written.items() if name != _LAST_APPLIED}
         metadata = {name: value for name, value in metadata.items() if name != "annotations"}
         metadata |= {"annotations": annotations} if annotations else {}
     return obj | {"metadata": metadata}
