@@ -35,6 +35,11 @@ from trainer.framework.deploying.comparison import differences
             id="amounts-written-in-another-way",
         ),
         pytest.param({"emptyDir": {"sizeLimit": "1000M"}}, {"emptyDir": {"sizeLimit": "1G"}}, id="size-limit"),
+        pytest.param(
+            {"metrics": [{"type": "Pods", "pods": {"target": {"averageValue": "0.5", "value": "1000"}}}]},
+            {"metrics": [{"type": "Pods", "pods": {"target": {"averageValue": "500m", "value": "1k"}}}]},
+            id="targets-of-autoscalers",
+        ),
     ],
 )
 def test_nothing_to_apply(applied: Any, live: Any) -> None:
@@ -52,6 +57,12 @@ def test_nothing_to_apply(applied: Any, live: Any) -> None:
         pytest.param({"a": True}, {}, ["a"], id="true-is-not-absent"),
         pytest.param({"a": False}, {"a": True}, ["a"], id="false-is-not-true"),
         pytest.param({"a": "1000m"}, {"a": "1"}, ["a"], id="words-that-look-like-amounts"),
+        pytest.param(
+            {"env": [{"name": "a", "value": "0.5"}]},
+            {"env": [{"name": "a", "value": "500m"}]},
+            ["env[a].value"],
+            id="variables-that-look-like-amounts",
+        ),
         pytest.param(
             {"r": {"requests": {"cpu": "1"}}}, {"r": {"requests": {"cpu": "2"}}}, ["r.requests.cpu"], id="amount"
         ),

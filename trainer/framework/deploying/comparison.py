@@ -21,7 +21,7 @@ _LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topolo
 _DEEPEST = 64
 """Depth to which objects are compared; the fields of Kubernetes objects are less deep."""
 
-_AMOUNT = re.compile(r"\.((requests|limits)\.[^\[\]]+|sizeLimit|divisor)$")
+_AMOUNT = re.compile(r"\.((requests|limits)\.[^\[\]]+|sizeLimit|divisor|target\.(averageValue|value))$")
 """What follows the last bracket in the path of an amount (`resource.Quantity`) in the kinds that we build."""
 
 
