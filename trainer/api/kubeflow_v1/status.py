@@ -55,6 +55,6 @@ class JobStatus(ApiModel):
     start_time: Time | None = None
     """When the job was first taken up, or last resumed."""
     completion_time: Time | None = None
-    """When the job ended well."""
+    """When the job ended."""
     last_reconcile_time: Time | None = None
     """When the operator last looked at a job that waits for its gang."""
