@@ -49,6 +49,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/state/history.db"
     server: str = request.getfixturevalue("postgresql")
+    return _new_database(server)
+
+
+def _new_database(server: str) -> str:
     name = f"t{uuid.uuid4().hex}"
     admin = create_engine(server.replace("postgresql:", "postgresql+psycopg:").replace("NAME", "postgres"))
     with admin.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -61,6 +65,15 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def database(url: str) -> Iterator[Database]:
     """A database with tables."""
     opened = Database(url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def server_database(postgresql: str) -> Iterator[Database]:
+    """A database of PostgreSQL with tables, for what SQLite has not."""
+    opened = Database(_new_database(postgresql))
     opened.migrate()
     yield opened
     opened.close()

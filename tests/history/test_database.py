@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 import trainer.history
 from trainer.history.database import Database
-from trainer.history.errors import HistoryError
+from trainer.history.errors import HistoryError, RefusedError
 from trainer.history.schema import HEAD, METADATA
 from trainer.kube.errors import ConfigurationError
 
@@ -81,6 +81,36 @@ def test_wrong_url(url: str) -> None:
     with pytest.raises(ConfigurationError, match="must be sqlite:////absolute/path") as caught:
         Database(url)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cluster", ["cluster-uid", "https://api.example.com:6443/" + "a" * 300])
+def test_right_to_record(database: Database, cluster: str) -> None:
+    """One process at a time records a cluster, whatever it is called, and the next one when that has ended."""
+    for _ in range(2):
+        with database.recording(cluster), pytest.raises(HistoryError, match="another"), database.recording(cluster):
+            pass
+
+
+def test_lost_session(server_database: Database) -> None:
+    """A recorder whose session was lost ends without an error."""
+    database = server_database
+    end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    with database.recording("a"):
+        database.write(lambda connection: connection.execute(text(end)))
+    with database.recording("a"):
+        pass
+
+
+def test_read_only(server_database: Database) -> None:
+    """A server that is read-only, as after a failover, cannot be used now, and refuses nothing for good."""
+
+    def write(connection: Connection) -> None:
+        connection.execute(text("SET TRANSACTION READ ONLY"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0'"))
+
+    with pytest.raises(HistoryError, match="read-only") as caught:
+        server_database.write(write)
+    assert not isinstance(caught.value, RefusedError)
 
 
 def test_unreachable() -> None:

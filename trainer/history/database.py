@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from anyio import Semaphore
 from anyio.to_thread import run_sync
 from sqlalchemy import Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
@@ -93,7 +94,8 @@ class Database:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (InterfaceError, OperationalError, PoolTimeoutError) as error:
+        except (InterfaceError, InternalError, OperationalError, PoolTimeoutError) as error:
+            # InternalError is how psycopg says that a server is read-only, as after a failover.
             raise HistoryError(f"{self.name}: {_reason(error)}") from error
         except SQLAlchemyError as error:
             raise RefusedError(f"{self.name}: {_reason(error)}") from error
@@ -132,7 +134,9 @@ class Database:
         """
         other = HistoryError(f"{self.name}: another `trainer history record` records this cluster")
         if self.file is not None:
-            with self.file.with_name(f"{self.file.name}.{cluster[:64]}.lock").open("w") as lock:
+            # The cluster may be the address of its server.
+            name = hashlib.sha256(cluster.encode()).hexdigest()[:32]
+            with self.file.with_name(f"{self.file.name}.{name}.lock").open("w") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -140,7 +144,6 @@ class Database:
                 yield
             return
         with self._errors(), self._engine.connect() as connection:
-            connection.detach()  # the lock ends with its session, not with a return to the pool
             key = {"key": _RECORDER_LOCK, "cluster": cluster}
             is_free = connection.scalar(text("SELECT pg_try_advisory_lock(:key, hashtext(:cluster))"), key)
             connection.commit()
@@ -149,7 +152,7 @@ class Database:
             try:
                 yield
             finally:
-                connection.execute(text("SELECT pg_advisory_unlock(:key, hashtext(:cluster))"), key)
+                connection.invalidate()  # the lock ends with its session, which may be lost by now
 
     def close(self) -> None:
         """Close all connections."""
