@@ -17,6 +17,7 @@ from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
+from trainer.history.errors import HistoryError
 from trainer.history.queries import History
 from trainer.history.recorder import Recorder
 from trainer.history.retention import RetentionOptions
@@ -24,8 +25,10 @@ from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
+
+    from sqlalchemy import Connection
 
     from trainer.kube.objects import Object
 
@@ -62,9 +65,9 @@ def _new_database(server: str) -> str:
 
 
 @pytest.fixture
-def database(url: str) -> Iterator[Database]:
+def database(url: str) -> Iterator[FailingDatabase]:
     """A database with tables."""
-    opened = Database(url)
+    opened = FailingDatabase(url)
     opened.migrate()
     yield opened
     opened.close()
@@ -79,13 +82,30 @@ def server_database(postgresql: str) -> Iterator[Database]:
     opened.close()
 
 
+class FailingDatabase(Database):
+    """A database that is away while the test says so, and that may call something before each transaction."""
+
+    is_away = False
+    failures = 0
+    before: Callable[[Callable[[Connection], object]], Awaitable[None]] | None = None
+
+    async def run(self, transaction: Callable[[Connection], _T]) -> _T:
+        """See `Database`."""
+        if self.before is not None:
+            await self.before(transaction)
+        if self.is_away:
+            self.failures += 1
+            raise HistoryError("away")
+        return await super().run(transaction)
+
+
 @dataclass
 class Cluster:
     """A cluster whose TrainJobs the test makes."""
 
     client: FakeClient
     clock: ManualClock
-    database: Database
+    database: FailingDatabase
     options: RetentionOptions = field(default_factory=RetentionOptions)
 
     @asynccontextmanager
@@ -145,7 +165,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def cluster(clock: ManualClock, database: Database) -> Cluster:
+def cluster(clock: ManualClock, database: FailingDatabase) -> Cluster:
     """A cluster with a runtime."""
     client = FakeClient(clock=clock, resources=[TRAIN_JOBS, JOBSETS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES])
     client.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "cluster-uid"}})

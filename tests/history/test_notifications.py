@@ -5,16 +5,22 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from tests.history.test_queries import row
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.notifications import ATTEMPTS, Webhook
+from trainer.history.records import put
+from trainer.history.schema import NOTIFICATIONS, TRAININGS
 from trainer.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from sqlalchemy import Connection
 
     from tests.history.conftest import Cluster
 
@@ -28,11 +34,14 @@ class Receiver:
         self.texts: list[str] = []
         self.answers: list[web.Response] = []
         """What is answered first; 200 afterwards."""
+        self.may_answer = anyio.Event()
+        self.may_answer.set()
         self.requests = 0
         self.url = ""
 
     async def answer(self, request: web.Request) -> web.Response:
         self.requests += 1
+        await self.may_answer.wait()
         if self.answers:
             return self.answers.pop(0)
         assert request.path == f"/services/{SECRET}"
@@ -80,16 +89,57 @@ async def test_once_each(cluster: Cluster) -> None:
             cluster.end("bad", "Failed")
             await until(cluster, lambda: len(receiver.texts) == 2)
         cluster.end("late", "Failed")
+        cluster.submit("meanwhile")
+        cluster.end("meanwhile", "Failed")
         for _ in range(2):
             async with cluster.recorder(webhook=webhook):
-                await until(cluster, lambda: len(receiver.texts) == 3)
+                await until(cluster, lambda: len(receiver.texts) == 4)
                 for _ in range(60):
                     await cluster.clock.advance(0.5)
     by_name = {text.split()[1]: text for text in receiver.texts}
-    assert sorted(by_name) == ["default/bad", "default/good", "default/late"]
+    assert sorted(by_name) == ["default/bad", "default/good", "default/late", "default/meanwhile"]
     assert by_name["default/good"] == "TrainJob default/good has succeeded"
     assert by_name["default/bad"].startswith("TrainJob default/bad has failed: Ended: it is over")
-    assert len(receiver.texts) == 3
+    assert len(receiver.texts) == 4
+
+
+async def test_cancelled(cluster: Cluster) -> None:
+    """A recorder that is ended while the webhook answers notes the answer, and sends nothing twice."""
+    receiver = Receiver()
+    receiver.may_answer = anyio.Event()
+
+    async def answer() -> None:
+        receiver.may_answer.set()
+
+    async with receiver.listening(), anyio.create_task_group() as tasks:
+        async with cluster.recorder(webhook=Webhook(receiver.url)):
+            cluster.submit()
+            cluster.end("demo")
+            await until(cluster, lambda: receiver.requests)
+            tasks.start_soon(answer)  # once the recorder is cancelled, which the end of this block does first
+        async with cluster.recorder(webhook=Webhook(receiver.url)):
+            for _ in range(60):
+                await cluster.clock.advance(0.5)
+    assert len(receiver.texts) == 1
+
+
+async def test_another_cluster(cluster: Cluster) -> None:
+    """What is to be sent about another cluster is left to its own recorder."""
+    due = {"uid": "other", "occasion": "Failed", "text": "of another", "state": "due", "attempts": 0, "due": 0.0}
+
+    def fill(connection: Connection) -> None:
+        put(connection, TRAININGS, [row("other", 0.0, cluster="another")])
+        put(connection, NOTIFICATIONS, [due])
+
+    await cluster.database.run(fill)
+    receiver = Receiver()
+    async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url)):
+        cluster.submit()
+        cluster.end("demo")
+        await until(cluster, lambda: receiver.texts)
+        for _ in range(60):
+            await cluster.clock.advance(0.5)
+    assert receiver.texts == ["TrainJob default/demo has succeeded"]
 
 
 async def test_stalls(cluster: Cluster) -> None:

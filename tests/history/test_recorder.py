@@ -6,12 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
+from structlog.testing import capture_logs
 
 from tests.history.conftest import TAG, Cluster, node_pod
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError
+from trainer.history.records import mark_deleted
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import PODS
 from trainer.progress.samples import MetricId
@@ -199,9 +202,100 @@ async def test_one_at_a_time(cluster: Cluster, url: str) -> None:
     await run_sync(other.close)
 
 
+async def test_ended_while_the_database_is_away(cluster: Cluster) -> None:
+    """What could not be written yet is written when the recorder is ended, if the database is there again."""
+    job = cluster.submit()
+    log = cluster.client.log(cluster.client.add(node_pod(job))["metadata"]["name"], "default", "node")
+    report(log, 1)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1])
+        cluster.database.is_away = True
+        report(log, 2)
+        cluster.submit("other")
+        cluster.change("demo", state="Running")
+        for _ in range(40):
+            await cluster.clock.advance(0.5)
+        assert cluster.database.failures > 2
+        cluster.database.is_away = False
+    assert await cluster.ask(steps_of) == [1, 2]
+    states = {record.name: record.state for record in await cluster.ask(lambda history: history.trainings())}
+    assert states == {"demo": "Running", "other": "Submitted"}
+
+
+async def test_events_while_the_database_is_away(cluster: Cluster) -> None:
+    """Events that could not be written yet are written when the recorder is ended."""
+    cluster.submit()
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings())
+        cluster.database.is_away = True
+        cluster.client.add(event("a", "demo"))
+        for _ in range(20):
+            await cluster.clock.advance(0.5)
+        assert cluster.database.failures
+        cluster.database.is_away = False
+    assert len(await cluster.ask(lambda history: history.events("uid-of-demo"))) == 1
+
+
+async def test_logs_while_the_database_is_away(cluster: Cluster) -> None:
+    """The last lines of a pod that is gone before the database is there again are kept."""
+    job = cluster.submit()
+    pod = cluster.client.add(node_pod(job))
+    log = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    report(log, 1)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1])
+        for _ in range(4):
+            await cluster.clock.advance(0.5)
+        cluster.database.is_away = True
+        log.end()
+        cluster.client.add(node_pod(job, ended=True))
+        for _ in range(20):
+            await cluster.clock.advance(0.5)
+        cluster.client.remove(PODS, pod["metadata"]["name"], "default")
+        cluster.database.is_away = False
+        tails = await cluster.until(lambda history: history.log_tails("uid-of-demo"), within=120)
+    assert tails[0].lines[0].endswith(" step 1")
+
+
+async def test_deleted_while_the_recorder_starts(cluster: Cluster) -> None:
+    """The deletion of a TrainJob is seen from when the recorder knows what there is."""
+    cluster.submit()
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings())
+
+    async def remove(transaction: object) -> None:
+        if getattr(transaction, "func", None) is mark_deleted:
+            cluster.client.remove(TRAIN_JOBS, "demo", "default")
+            for _ in range(100):
+                await checkpoint()
+
+    cluster.database.before = remove
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings()[0].deleted)
+
+
+async def test_log_that_cannot_be_read(cluster: Cluster) -> None:
+    """Last lines that could not be read are read when something changes."""
+    job = cluster.submit()
+    pod = cluster.client.add(node_pod(job, ended=True))
+    log = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    report(log, 1)
+    log.end()
+    fault = cluster.client.faults.fail(ForbiddenError(403, "no"), times=None, verb="log")
+    with capture_logs() as logs:
+        async with cluster.recorder():
+            for _ in range(40):
+                await cluster.clock.advance(0.5)
+            assert [event["event"] for event in logs].count("could not read log") == 1
+            fault.end()
+            cluster.client.add(node_pod(job, ended=True, annotations={"a": "b"}))
+            tails = await cluster.until(lambda history: history.log_tails("uid-of-demo"))
+    assert tails[0].lines[0].endswith(" step 1")
+
+
 async def test_names_of_metrics(cluster: Cluster) -> None:
     """Any name that a metric can have is listed, but for the character NUL."""
-    metrics = {"a\\u0000": "1", "b\0": "2", "c\"": "3"}
+    metrics = {"a\\u0000": "1", "b\0": "2", 'c"': "3"}
     cluster.submit()
     cluster.end("demo", trainerStatus={"trainMetrics": metrics})
     async with cluster.recorder():

@@ -31,20 +31,24 @@ if TYPE_CHECKING:
     ],
 )
 async def test_retention(database: Database, clock: ManualClock, options: RetentionOptions, left: list[str]) -> None:
-    """Trainings go by the time of their deletion, with all that belongs to them, and never while they are there."""
+    """Trainings go by the time of their deletion, with all that belongs to them, and never while they are there; those
+    of another cluster stay, and take no room of this one."""
     now = clock.now().timestamp()
     deleted = {"old": now - 10 * DAY, "new": now - DAY, "present": None}
+    elsewhere = row("elsewhere", now - 20 * DAY, deleted=now - 15 * DAY, cluster="there")
 
     def fill(connection: Connection) -> None:
-        put(connection, TRAININGS, [row(uid, now - 20 * DAY, uid, deleted=at) for uid, at in deleted.items()])
-        put(connection, DOCUMENTS, [{"uid": uid, "kind": "trainjob", "content": b"x" * 10_000} for uid in deleted])
+        here = [row(uid, now - 20 * DAY, uid, deleted=at, cluster="here") for uid, at in deleted.items()]
+        put(connection, TRAININGS, [*here, elsewhere])
+        uids = [*deleted, "elsewhere"]
+        put(connection, DOCUMENTS, [{"uid": uid, "kind": "trainjob", "content": b"x" * 10_000} for uid in uids])
 
     await database.run(fill)
-    await Retention(Persistence(database, clock), options, clock).look()
-    assert [each.uid for each in await run_sync(History(database).trainings)] == sorted(left, reverse=True)
+    await Retention(Persistence(database, clock), options, "here", clock).look()
+    assert {each.uid for each in await run_sync(History(database).trainings)} == {*left, "elsewhere"}
 
     def documents(connection: Connection) -> int:
         return len(connection.execute(DOCUMENTS.select()).all())
 
-    assert await database.run(documents) == len(left)
+    assert await database.run(documents) == len(left) + 1
     assert METADATA.tables

@@ -50,6 +50,18 @@ def test_many_chunks(database: Database) -> None:
     assert len(History(database).curves("a").by_metric[LOSS].steps) == number + 1
 
 
+def test_another_run(database: Database) -> None:
+    """The chunks of earlier runs go when the log of another one is read, also those that come with it."""
+    database.write(lambda connection: put(connection, TRAININGS, [row("a", 0)]))
+    database.write(partial(save_samples, news=[new(0), new(1)]))
+    late, last = new(2), new(3, run=2)
+    both = NewSamples("a", [*late.runs, *last.runs], last.progress)
+    for _ in range(2):
+        database.write(partial(save_samples, news=[both]))
+        assert chunks(database) == 1
+        assert list(History(database).curves("a").by_metric[LOSS].steps) == [3]
+
+
 def test_repeated(database: Database) -> None:
     """A transaction that is repeated because its answer was lost changes nothing."""
     database.write(lambda connection: put(connection, TRAININGS, [row("a", 0)]))

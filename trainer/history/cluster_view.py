@@ -18,6 +18,8 @@ from trainer.workloads import JOBSETS
 from trainer.workloads.related_events import involved_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -31,6 +33,33 @@ _SYNC_SECONDS = 30.0
 def _jobset_names(pod: CachedObject) -> tuple[str, ...]:
     name = pod.labels.get(JOBSET_NAME)
     return (name,) if name else ()
+
+
+class ChangeHandler:
+    """Passes on what has changed, what is gone, and what was there in the beginning; a handler of an informer."""
+
+    def __init__(
+        self,
+        see: Callable[[CachedObject], None],
+        lose: Callable[[CachedObject], None],
+        find: Callable[[CachedObject], None] | None = None,
+    ) -> None:
+        self._see = see
+        self._lose = lose
+        self._find = find or see
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+        """See `Handler`."""
+        (self._find if initial else self._see)(obj)
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        """See `Handler`."""
+        if old is not new:  # a resync has no news
+            self._see(new)
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._lose(obj)
 
 
 class ClusterView:
@@ -66,11 +95,6 @@ class ClusterView:
         async with move_on_after(self._clock, _SYNC_SECONDS):
             await self._cache.wait_for_sync()
         return [informer.problem for informer in self._cache.informers if not informer.has_synced and informer.problem]
-
-    def present(self) -> dict[str, CachedObject]:
-        """The TrainJobs by uid."""
-        found = (self.jobs.lister.peek(key) for key in self.jobs.lister.keys())  # noqa: SIM118 - no mapping
-        return {job.uid: job for job in found if job is not None}
 
     def jobset_of(self, job: CachedObject) -> CachedObject | None:
         """The JobSet that a TrainJob controls."""

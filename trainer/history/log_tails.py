@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -23,7 +24,10 @@ from trainer.workloads.containers import container_status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sqlalchemy import Connection
+
     from trainer.history.database import Database
+    from trainer.history.persistence import Persistence
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
@@ -79,34 +83,28 @@ def ended_logs(job: Object, jobset: Object, pods: Sequence[Object]) -> Iterator[
 class LogTails:
     """Reads logs and writes their last lines."""
 
-    def __init__(self, client: Client, database: Database, clock: Clock) -> None:
+    def __init__(self, client: Client, database: Database, persistence: Persistence, clock: Clock) -> None:
         self._client = client
         self._database = database
+        self._persistence = persistence
         self._clock = clock
 
-    async def keep(self, ended: EndedLog) -> None:
-        """Keep the last lines of a log, unless they are kept; a log that cannot be read is logged and left."""
-        started = ended.container
+    async def keep(self, ended: EndedLog) -> bool:
+        """Keep the last lines of a log, unless they are kept; False, and a log event, if the log cannot be read."""
+        if await self._is_kept(ended):
+            return True
+        content = await self._read(ended.container)
+        if content is None:
+            return False
+        await self._persistence.run(partial(_store, ended=ended, content=content))
+        return True
+
+    async def _is_kept(self, ended: EndedLog) -> bool:
+        key = ended.uid, ended.node, ended.container.container, ended.run
         try:
-            key = ended.uid, ended.node, started.container, ended.run
-            if await self._database.run(lambda connection: has_log_tail(connection, *key)):
-                return
-            content = await self._read(started)
-            if content is None:
-                return
-            row: dict[str, Any] = {
-                "uid": ended.uid,
-                "node": ended.node,
-                "container": started.container,
-                "pod": started.pod,
-                "run": ended.run,
-                "is_training": ended.is_training,
-                "is_primary": ended.is_primary,
-                "content": compressed(last_lines(content)),
-            }
-            await self._database.run(lambda connection: put(connection, LOG_TAILS, [row]))
-        except HistoryError as error:
-            log.warning("could not write log lines", pod=started.pod, container=started.container, error=str(error))
+            return await self._database.run(lambda connection: has_log_tail(connection, *key))
+        except HistoryError:
+            return False  # the log is read now, since the pod may be gone when the database is back
 
     async def _read(self, started: StartedContainer) -> bytes | None:
         """The end of a log; None if it cannot be read."""
@@ -133,6 +131,20 @@ class LogTails:
                 if size > _READ_LIMIT:
                     break
         return bytes(kept)
+
+
+def _store(connection: Connection, ended: EndedLog, content: bytes) -> None:
+    row: dict[str, Any] = {
+        "uid": ended.uid,
+        "node": ended.node,
+        "container": ended.container.container,
+        "pod": ended.container.pod,
+        "run": ended.run,
+        "is_training": ended.is_training,
+        "is_primary": ended.is_primary,
+        "content": compressed(last_lines(content)),
+    }
+    put(connection, LOG_TAILS, [row])
 
 
 def last_lines(content: bytes) -> list[str]:

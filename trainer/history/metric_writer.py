@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from trainer.history.persistence import Persistence
+    from trainer.history.records import NewSamples
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
@@ -52,7 +53,11 @@ class MetricWriter:
         self._feeds: dict[str, _Feed] = {}
         self._done: set[str] = set()
         self._news: set[str] = set()
-        self._ended: list[MetricRecorder] = []
+        self._waiting: list[MetricRecorder] = []
+        """Those with something to write."""
+        self._unsaved: list[NewSamples] = []
+        """What is being written, or was when the writer was cancelled."""
+        self._turn = anyio.Lock()
         self._urgent = anyio.Event()
         self._slots = anyio.Semaphore(STREAMS)
 
@@ -100,16 +105,25 @@ class MetricWriter:
 
     async def write(self) -> None:
         """Write what there is, and end what has nothing more to come."""
+        async with self._turn:
+            await self._save()
+            self._collect()
+            while self._waiting:
+                some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+                self._unsaved = [recorder.drain() for recorder in some]
+                await self._save()
+
+    async def _save(self) -> None:
+        await self._persistence.write_all(save_samples, self._unsaved)
+        self._unsaved = []
+
+    def _collect(self) -> None:
         for uid in [*self._news]:
             feed = self._feeds.get(uid)
             if feed is not None and feed.is_over and feed.recorder.is_at_end:
                 self._finish(uid, feed)
-        recorders = [self._feeds[uid].recorder for uid in self._news if uid in self._feeds] + self._ended
+        self._waiting += [self._feeds[uid].recorder for uid in self._news if uid in self._feeds]
         self._news.clear()
-        self._ended = []
-        for start in range(0, len(recorders), _AT_ONCE):
-            news = [recorder.drain() for recorder in recorders[start : start + _AT_ONCE]]
-            await self._persistence.run(partial(save_samples, news=news))
 
     def _finish(self, uid: str, feed: _Feed) -> None:
         feed.scope.cancel()
@@ -118,7 +132,7 @@ class MetricWriter:
         self._done.add(uid)
         feed.recorder.finish()
         self._news.discard(uid)
-        self._ended.append(feed.recorder)
+        self._waiting.append(feed.recorder)
         self._urgent.set()
 
     async def _follow(self, feed: _Feed) -> None:

@@ -1,8 +1,8 @@
 """Notifications by webhook when a training ends, fails or stalls.
 
 What is to be sent is written to the database in the transaction that writes the state, and stays there, so that it is
-sent once also when the recorder is restarted meanwhile. Only an end of the process between the answer of the webhook
-and the write of it sends a notification twice.
+sent at least once, also when the recorder is restarted meanwhile. It is sent again where the process is killed, or the
+database fails, between the answer of the webhook and the write of it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import structlog
+from anyio import CancelScope
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionType
@@ -85,10 +86,11 @@ def text_about(snapshot: Snapshot) -> str:
 
 
 class Notifier:
-    """Sends what is due, one after the other."""
+    """Sends what is due about the trainings of one cluster, one after the other."""
 
-    def __init__(self, webhook: Webhook, persistence: Persistence, clock: Clock) -> None:
+    def __init__(self, webhook: Webhook, persistence: Persistence, cluster: str, clock: Clock) -> None:
         self._webhook = webhook
+        self._cluster = cluster
         self._persistence = persistence
         self._clock = clock
 
@@ -97,19 +99,19 @@ class Notifier:
         async with aiohttp.ClientSession(timeout=_TIMEOUT, trust_env=True) as session:
             while True:
                 now = self._clock.now().timestamp()
-                due = await self._persistence.run(partial(due_notifications, now=now)) or []
-                await self._send_all(session, due)
+                due = await self._persistence.run(partial(due_notifications, cluster=self._cluster, now=now))
+                await self._send_all(session, due or ())
                 await self._clock.sleep(_POLL)
 
     async def _send_all(self, session: aiohttp.ClientSession, due: Sequence[DueNotification]) -> None:
         for each in due:
-            problem, pause = await self._send(session, each.text)
+            with CancelScope(shield=True):  # what was sent is noted, for else it is sent again
+                problem, pause = await self._send(session, each.text)
             attempts = each.attempts + 1
             state = "sent" if not problem else "due" if attempts < ATTEMPTS else "given up"
             again = self._clock.now().timestamp() + max(pause, _RETRY.pause(each.attempts))
-            await self._persistence.run(
-                partial(note_delivery, notification=each, state=state, attempts=attempts, due=again)
-            )
+            note = partial(note_delivery, notification=each, state=state, attempts=attempts, due=again)
+            await self._persistence.run(note, shielded=True)
             if problem:
                 log.warning("could not notify", uid=each.uid, problem=problem, attempts=attempts, outcome=state)
             await self._clock.sleep(_BETWEEN)

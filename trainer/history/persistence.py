@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
+from anyio import CancelScope
 
 from trainer.history.errors import HistoryError, RefusedError
 from trainer.kube.backoff import Backoff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
 
 _T = TypeVar("_T")
+_Entry = TypeVar("_Entry")
 
 log = structlog.get_logger(__name__)
 
@@ -25,21 +27,55 @@ _RETRY = Backoff(initial=1.0, maximum=60.0, jitter=0.5)
 
 
 class Persistence:
-    """Waits out failures of the database, such as its restart; what it refuses for good is logged and left out."""
+    """Waits out failures of the database, such as its restart; what it refuses for good is logged and left out.
+
+    Whoever is cancelled in a call keeps what was to be written, and writes it later: each transaction may be repeated.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def run(self, transaction: Callable[[Connection], _T]) -> _T | None:
-        """The answer of a transaction; None where the database refuses what is written."""
+    async def run(self, transaction: Callable[[Connection], _T], *, shielded: bool = False) -> _T | None:
+        """The answer of a transaction; None where the database refuses what is written.
+
+        Args:
+            transaction: called with a connection.
+            shielded: whether cancellation ends pauses alone, and no attempt.
+        """
+        try:
+            return await self._until_taken(transaction, shielded=shielded)
+        except RefusedError:
+            log.exception("could not write history")
+            return None
+
+    async def write_all(
+        self, write: Callable[[Connection, Sequence[_Entry]], _T], entries: Sequence[_Entry]
+    ) -> list[tuple[Sequence[_Entry], _T]]:
+        """Write entries in one transaction, or in several of fewer where the database refuses some of them.
+
+        Returns:
+            The entries of each transaction with its answer, without the entries that are refused by themselves.
+        """
+        if not entries:
+            return []
+        try:
+            return [(entries, await self._until_taken(lambda connection: write(connection, entries)))]
+        except RefusedError:
+            if len(entries) == 1:
+                log.exception("could not write history")
+                return []
+        middle = len(entries) // 2
+        return [*await self.write_all(write, entries[:middle]), *await self.write_all(write, entries[middle:])]
+
+    async def _until_taken(self, transaction: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         failures = 0
         while True:
             try:
-                answer = await self._database.run(transaction)
+                with CancelScope(shield=shielded):
+                    answer = await self._database.run(transaction)
             except RefusedError:
-                log.exception("could not write history")
-                return None
+                raise
             except HistoryError as error:
                 pause = _RETRY.pause(failures)
                 log.warning("could not write history, trying again", error=str(error), pause=round(pause, 1))

@@ -20,14 +20,21 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
-from trainer.history.cluster_view import ClusterView
+from trainer.history.cluster_view import ChangeHandler, ClusterView
 from trainer.history.log_tails import LogTails, ended_logs
 from trainer.history.metric_writer import MetricWriter
 from trainer.history.notifications import Notifier, occasion_of, text_about
 from trainer.history.persistence import Persistence
-from trainer.history.records import Training, mark_deleted, present_trainings, save_events, save_trainings
+from trainer.history.records import (
+    Training,
+    mark_deleted,
+    newest_creation,
+    present_trainings,
+    save_events,
+    save_trainings,
+)
 from trainer.history.retention import Retention
-from trainer.history.training import bounded, creator_of
+from trainer.history.training import bounded, creator_of, seconds
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
@@ -74,37 +81,10 @@ class _Entry:
     is_recorded: bool = False
     """Whether the database has it."""
     state: str = ""
-    """That which the database has, or which the TrainJob had when it was first seen in an initial list: of what
-    happened before, nobody is notified."""
+    """That which the database has, or which a TrainJob of before the newest one that the database has was found in: of
+    what happened before the cluster was recorded, nobody is notified."""
     deleted: float | None = None
     written: Mapping[str, str] = field(default_factory=dict)
-
-
-class _Handler:
-    """Passes on what has changed, what is gone, and what was there in the beginning; a handler of an informer."""
-
-    def __init__(
-        self,
-        see: Callable[[CachedObject], None],
-        lose: Callable[[CachedObject], None],
-        find: Callable[[CachedObject], None] | None = None,
-    ) -> None:
-        self._see = see
-        self._lose = lose
-        self._find = find or see
-
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
-        """See `Handler`."""
-        (self._find if initial else self._see)(obj)
-
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:
-        """See `Handler`."""
-        if old is not new:  # a resync has no news
-            self._see(new)
-
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._lose(obj)
 
 
 class Recorder:
@@ -140,17 +120,22 @@ class Recorder:
         self._view = ClusterView(client, self._clock, namespace)
         self._persistence = Persistence(database, self._clock)
         self._metrics = MetricWriter(client, self._persistence, self._clock)
-        self._retention = Retention(self._persistence, retention, self._clock)
-        self._tails = LogTails(client, database, self._clock)
+        self._retention = retention
+        self._tails = LogTails(client, database, self._persistence, self._clock)
         self._entries: dict[str, _Entry] = {}
         self._uids: dict[ObjectKey, set[str]] = {}
         """By name; several where one was deleted, whose pods are not gone, and another has its name."""
         self._known: dict[str, Present] = {}
+        self._newest: float | None = None
+        """When the newest training that is recorded was created."""
         self._changed: set[str] = set()
+        self._unsaved: set[str] = set()
+        """Trainings that are being written, or were when the writer was cancelled."""
         self._with_pods: set[str] = set()
         """Trainings whose pods have changed."""
         self._asking = anyio.Semaphore(_CREATORS)
         self._events: dict[tuple[str, str], dict[str, Any]] = {}
+        self._unsaved_events: dict[tuple[str, str], dict[str, Any]] = {}
         self._logs: dict[tuple[str, str, str], EndedLog] = {}
         self._read: dict[tuple[str, str, str], str] = {}
         """The run of each node's container whose last lines were asked for."""
@@ -173,9 +158,9 @@ class Recorder:
                 for _ in range(_READERS):
                     tasks.start_soon(self._keep_logs)
                 tasks.start_soon(self._metrics.run)
-                tasks.start_soon(self._retention.run)
+                tasks.start_soon(Retention(self._persistence, self._retention, cluster, self._clock).run)
                 if self._webhook is not None:
-                    tasks.start_soon(Notifier(self._webhook, self._persistence, self._clock).run)
+                    tasks.start_soon(Notifier(self._webhook, self._persistence, cluster, self._clock).run)
                 await started()
                 await self._write(cluster, tasks)
         finally:
@@ -192,18 +177,18 @@ class Recorder:
     async def _begin(self, cluster: str) -> None:
         for problem in await self._view.wait_for_sync():
             log.warning("recording without what cannot be watched", problem=problem)
-        known = (
-            await self._persistence.run(partial(present_trainings, cluster=cluster, namespace=self._namespace)) or {}
-        )
-        gone = known.keys() - self._view.present().keys()
-        now = self._clock.now().timestamp()
-        await self._persistence.run(partial(mark_deleted, uids=gone, now=now))
-        self._known = known
+        present = partial(present_trainings, cluster=cluster, namespace=self._namespace)
+        self._known = await self._persistence.run(present) or {}
+        self._newest = await self._persistence.run(partial(newest_creation, cluster=cluster))
         view = self._view
-        view.jobs.add_handler(_Handler(self._see_job, self._lose_job, self._find_job))
-        view.jobsets.add_handler(_Handler(self._see_child, self._see_child))
-        view.pods.add_handler(_Handler(self._see_pod, self._see_pod))
-        view.events.add_handler(_Handler(self._see_event, lambda _: None))
+        jobs = view.jobs.add_handler(ChangeHandler(self._see_job, self._lose_job, self._find_job))
+        view.jobsets.add_handler(ChangeHandler(self._see_child, self._see_child))
+        view.pods.add_handler(ChangeHandler(self._see_pod, self._see_pod))
+        view.events.add_handler(ChangeHandler(self._see_event, lambda _: None))
+        await jobs.wait_for_sync()
+        # Those that are left have not been found, and what goes from now on is seen by the handler.
+        now = self._clock.now().timestamp()
+        await self._persistence.run(partial(mark_deleted, uids=[*self._known], now=now))
 
     def _see_job(self, job: CachedObject) -> None:
         entry = self._entries.get(job.uid)
@@ -220,7 +205,9 @@ class Recorder:
     def _find_job(self, job: CachedObject) -> None:
         is_known = job.uid in self._known
         self._see_job(job)
-        if not is_known:
+        created = seconds(mapping_at(job.get("metadata")).get("creationTimestamp"))
+        is_new = created is not None and self._newest is not None and created >= self._newest
+        if not is_known and not is_new:
             self._entries[job.uid].state = state_word(job)
 
     def _lose_job(self, job: CachedObject) -> None:
@@ -274,11 +261,14 @@ class Recorder:
                     await self._metrics.write()
 
     async def _write_changes(self, cluster: str, tasks: TaskGroup | None) -> None:
-        changed, self._changed = [*self._changed], set()
-        observed, self._with_pods = self._with_pods.union(changed), set()
-        entries = [entry for uid in changed if (entry := self._entries.get(uid)) is not None]
-        for start in range(0, len(entries), _AT_ONCE):
-            await self._write_trainings(cluster, entries[start : start + _AT_ONCE])
+        self._unsaved |= self._changed
+        self._changed = set()
+        observed, self._with_pods = self._with_pods | self._unsaved, set()
+        changed = [*self._unsaved]
+        for start in range(0, len(changed), _AT_ONCE):
+            some = changed[start : start + _AT_ONCE]
+            await self._write_trainings(cluster, [self._entries[uid] for uid in some if uid in self._entries])
+            self._unsaved.difference_update(some)
         await self._write_events()
         if tasks is None:
             return
@@ -303,11 +293,11 @@ class Recorder:
             )
             for entry in entries
         ]
-        now = self._clock.now().timestamp()
-        write = partial(save_trainings, cluster=cluster, trainings=trainings, now=now)
-        written = await self._persistence.run(write)
-        for entry, training, versions in zip(entries, trainings, written or (), strict=False):
-            entry.is_recorded, entry.state, entry.written = True, state_word(training.job), versions
+        write = partial(save_trainings, cluster=cluster, now=self._clock.now().timestamp())
+        for some, written in await self._persistence.write_all(write, trainings):
+            for training, versions in zip(some, written, strict=True):
+                entry = self._entries[training.job.uid]
+                entry.is_recorded, entry.state, entry.written = True, state_word(training.job), versions
 
     def _notification(self, entry: _Entry) -> tuple[str, str] | None:
         """Occasion and text, where the TrainJob has come into a state of which somebody wants to know."""
@@ -323,23 +313,22 @@ class Recorder:
 
     async def _find_creator(self, entry: _Entry) -> None:
         """Informers drop managedFields, so this is asked for once."""
-        key = entry.job.key
-        entry.creator = ""
+        key, creator = entry.job.key, ""
         async with self._asking:
             try:
                 job = await self._client.get(TRAIN_JOBS, key.name, key.namespace)
             except KubeError as error:
                 log.info("could not ask who has made TrainJob", trainjob=str(key), error=str(error))
-                return
-        if uid_of(job) == entry.job.uid:
-            entry.creator = creator_of(job)
+            else:
+                creator = creator_of(job) if uid_of(job) == entry.job.uid else ""
+        entry.creator = creator
 
     async def _write_events(self) -> None:
         waiting = {key: row for key, row in self._events.items() if not self._is_recorded(key[0])}
-        rows = [row for key, row in self._events.items() if key not in waiting]
+        self._unsaved_events |= {key: row for key, row in self._events.items() if key not in waiting}
         self._events = {key: row for key, row in waiting.items() if key[0] in self._entries}
-        if rows:
-            await self._persistence.run(partial(save_events, rows=rows))
+        await self._persistence.write_all(save_events, [*self._unsaved_events.values()])
+        self._unsaved_events = {}
 
     def _is_recorded(self, uid: str) -> bool:
         entry = self._entries.get(uid)
@@ -380,4 +369,7 @@ class Recorder:
                 if self._new_logs.is_set():
                     self._new_logs = anyio.Event()
                 await self._new_logs.wait()
-            await self._tails.keep(self._logs.pop(next(iter(self._logs))))
+            place = next(iter(self._logs))
+            ended = self._logs.pop(place)
+            if not await self._tails.keep(ended) and self._read.get(place) == ended.run:
+                del self._read[place]  # another attempt, when something changes

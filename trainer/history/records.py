@@ -87,8 +87,16 @@ def present_trainings(connection: Connection, cluster: str, namespace: str | Non
     return {uid: Present(state, creator) for uid, state, creator in connection.execute(query)}
 
 
+def newest_creation(connection: Connection, cluster: str) -> float | None:
+    """When the newest training of a cluster was created; None where none was recorded."""
+    table = schema.TRAININGS.c
+    query = select(table.created).where(table.cluster == cluster).order_by(table.created.desc()).limit(1)
+    newest: float | None = connection.scalar(query)
+    return newest
+
+
 def save_trainings(
-    connection: Connection, cluster: str, trainings: Sequence[Training], now: float
+    connection: Connection, trainings: Sequence[Training], *, cluster: str, now: float
 ) -> list[dict[str, str]]:
     """Insert or update rows, and the documents that have changed; returns what of each training is `written` now."""
     rows, documents, notifications, written = [], [], [], []
@@ -187,15 +195,16 @@ def metric_progress(connection: Connection, uid: str) -> MetricProgress:
 
 
 def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
-    """Insert chunks, and say how far the log has been read."""
+    """Insert the chunks of the last run, without those of earlier ones, and say how far the log has been read."""
     chunks, logs, full = [], [], []
     for new in news:
         progress = new.progress
         number = progress.chunks - len(new.runs)
         for run, curves in new.runs:
-            chunks.append({"uid": new.uid, "run": run, "number": number, "content": chunk_of(curves)})
-            if (number + 1) % MERGED == 0:
-                full.append((new.uid, run, number))
+            if run == progress.run:
+                chunks.append({"uid": new.uid, "run": run, "number": number, "content": chunk_of(curves)})
+                if (number + 1) % MERGED == 0:
+                    full.append((new.uid, run, number))
             number += 1
         if progress.is_done:
             full.append((new.uid, progress.run, 0))
@@ -213,10 +222,18 @@ def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
     if chunks:
         connection.execute(_insert(connection, schema.METRIC_CHUNKS).on_conflict_do_nothing(), chunks)
     put(connection, schema.METRIC_LOGS, logs)
+    _drop_earlier_runs(connection, [(new.uid, new.progress.run) for new in news if new.progress.run > 1])
     for uid, run, number in full:
         # The many small ones often, all of them seldom and at the end: each sample is written a few times.
         is_all = (number + 1) % MERGED**2 == 0 or number == 0
         _merge(connection, uid, run, 0 if is_all else number - MERGED + 1)
+
+
+def _drop_earlier_runs(connection: Connection, runs: Sequence[tuple[str, int]]) -> None:
+    table = schema.METRIC_CHUNKS
+    statement = delete(table).where(table.c.uid == bindparam("key"), table.c.run < bindparam("last"))
+    if runs:
+        connection.execute(statement, [{"key": uid, "last": run} for uid, run in runs])
 
 
 def _merge(connection: Connection, uid: str, run: int, first: int) -> None:
@@ -242,12 +259,13 @@ class DueNotification:
     """Failed ones."""
 
 
-def due_notifications(connection: Connection, now: float) -> list[DueNotification]:
-    """Some of those that are due, the oldest first."""
-    table = schema.NOTIFICATIONS.c
+def due_notifications(connection: Connection, cluster: str, now: float) -> list[DueNotification]:
+    """Some of a cluster that are due, the oldest first."""
+    table, trainings = schema.NOTIFICATIONS.c, schema.TRAININGS.c
+    is_of_cluster = select(trainings.uid).where(trainings.uid == table.uid, trainings.cluster == cluster).exists()
     columns = (table.uid, table.occasion, table.text, table.attempts)
-    query = select(*columns).where(table.state == "due", table.due <= now).order_by(table.due).limit(20)
-    return [DueNotification(*row) for row in connection.execute(query)]
+    query = select(*columns).where(table.state == "due", table.due <= now, is_of_cluster)
+    return [DueNotification(*row) for row in connection.execute(query.order_by(table.due).limit(20))]
 
 
 def note_delivery(connection: Connection, notification: DueNotification, state: str, attempts: int, due: float) -> None:
@@ -257,8 +275,8 @@ def note_delivery(connection: Connection, notification: DueNotification, state: 
     connection.execute(update(table).where(is_it).values(state=state, attempts=attempts, due=due))
 
 
-def measure(connection: Connection) -> int:
-    """Count the bytes of the trainings that may still grow, and return those of all."""
+def measure(connection: Connection, cluster: str) -> int:
+    """Count the bytes of a cluster's trainings that may still grow, and return those of all that it has."""
     trainings = schema.TRAININGS
     size: Any = 1000
     for table, column in (
@@ -270,23 +288,24 @@ def measure(connection: Connection) -> int:
         total = select(func.sum(func.length(table.c[column]))).where(table.c.uid == trainings.c.uid)
         size = size + func.coalesce(total.scalar_subquery(), 0)
     may_grow = trainings.c.deleted.is_(None) | (trainings.c.size == 0)
-    connection.execute(update(trainings).where(may_grow).values(size=size))
-    return int(connection.scalar(select(func.coalesce(func.sum(trainings.c.size), 0))) or 0)
+    is_of_cluster = trainings.c.cluster == cluster
+    connection.execute(update(trainings).where(is_of_cluster, may_grow).values(size=size))
+    return int(connection.scalar(select(func.coalesce(func.sum(trainings.c.size), 0)).where(is_of_cluster)) or 0)
 
 
-def forget_older(connection: Connection, moment: float, limit: int) -> int:
-    """Forget trainings that were gone before a moment, at most so many; returns how many."""
+def forget_older(connection: Connection, cluster: str, moment: float, limit: int) -> int:
+    """Forget trainings of a cluster that were gone before a moment, at most so many; returns how many."""
     table = schema.TRAININGS.c
-    query = select(table.uid).where(table.deleted < moment).order_by(table.deleted).limit(limit)
-    return _forget(connection, connection.scalars(query).all())
+    query = select(table.uid).where(table.cluster == cluster, table.deleted < moment)
+    return _forget(connection, connection.scalars(query.order_by(table.deleted).limit(limit)).all())
 
 
-def forget_bytes(connection: Connection, excess: int, limit: int) -> tuple[int, int]:
-    """Forget the trainings that are gone longest, of so many bytes together; returns their number and bytes."""
+def forget_bytes(connection: Connection, cluster: str, excess: int, limit: int) -> tuple[int, int]:
+    """Forget a cluster's trainings that are gone longest, of so many bytes together; returns their number and bytes."""
     table = schema.TRAININGS.c
-    oldest = select(table.uid, table.size).where(table.deleted.is_not(None)).order_by(table.deleted).limit(limit)
+    oldest = select(table.uid, table.size).where(table.cluster == cluster, table.deleted.is_not(None))
     uids, freed = [], 0
-    for uid, size in connection.execute(oldest):
+    for uid, size in connection.execute(oldest.order_by(table.deleted).limit(limit)):
         if freed >= excess:
             break
         uids.append(uid)

@@ -30,14 +30,15 @@ class RetentionOptions:
     seconds: float = 365 * DAY
     """Since the TrainJob was deleted. Default: a year."""
     size: int = 10 * 1024**3
-    """Bytes of all trainings, above which those go that were deleted first. Default: 10 GiB."""
+    """Bytes of all trainings of the cluster, above which those go that were deleted first. Default: 10 GiB."""
 
 
 class Retention:
-    """Looks each hour."""
+    """Looks each hour at the trainings of one cluster."""
 
-    def __init__(self, persistence: Persistence, options: RetentionOptions, clock: Clock) -> None:
+    def __init__(self, persistence: Persistence, options: RetentionOptions, cluster: str, clock: Clock) -> None:
         self._persistence = persistence
+        self._cluster = cluster
         self._options = options
         self._clock = clock
 
@@ -50,12 +51,14 @@ class Retention:
     async def look(self) -> None:
         """Forget what is to be forgotten now."""
         moment = self._clock.now().timestamp() - self._options.seconds
-        forgotten = 0
-        while number := await self._persistence.run(partial(forget_older, moment=moment, limit=_AT_ONCE)):
+        forgotten, cluster = 0, self._cluster
+        forget = partial(forget_older, cluster=cluster, moment=moment, limit=_AT_ONCE)
+        while number := await self._persistence.run(forget):
             forgotten += number
-        excess = (await self._persistence.run(measure) or 0) - self._options.size
+        excess = (await self._persistence.run(partial(measure, cluster=cluster)) or 0) - self._options.size
         while excess > 0:
-            answer = await self._persistence.run(partial(forget_bytes, excess=excess, limit=_AT_ONCE))
+            forget_some = partial(forget_bytes, cluster=cluster, excess=excess, limit=_AT_ONCE)
+            answer = await self._persistence.run(forget_some)
             if answer is None or not answer[0]:
                 log.warning("history is larger than it may be, and all that is left is in the cluster", bytes=excess)
                 break

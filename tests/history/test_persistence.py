@@ -1,0 +1,41 @@
+"""Writes that the database refuses, in whole or in part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anyio.to_thread import run_sync
+from structlog.testing import capture_logs
+
+from tests.history.test_queries import row
+from trainer.history.persistence import Persistence
+from trainer.history.queries import History
+from trainer.history.records import put
+from trainer.history.schema import TRAININGS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from trainer.history.database import Database
+    from trainer.kube.testing import ManualClock
+
+
+async def test_refused_entries(database: Database, clock: ManualClock) -> None:
+    """Of a batch that is refused all is written but the entries that are refused by themselves."""
+
+    def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> list[str]:
+        put(connection, TRAININGS, rows)
+        return [row["uid"] for row in rows]
+
+    rows = [row(f"{number}", number) for number in range(7)]
+    for number in (2, 5):
+        rows[number]["state"] = None
+    with capture_logs() as logs:
+        written = await Persistence(database, clock).write_all(write, rows)
+    left = ["0", "1", "3", "4", "6"]
+    assert [uid for some, uids in written for uid in uids] == left
+    assert [entry["uid"] for some, _ in written for entry in some] == left
+    assert sorted(record.uid for record in await run_sync(History(database).trainings)) == left
+    assert [event["event"] for event in logs] == ["could not write history"] * 2
