@@ -1,4 +1,4 @@
-"""Who is told what, and how often."""
+"""What the webhook gets, and how often."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def until(cluster: Cluster, condition: Any) -> None:
 
 
 async def test_once_each(cluster: Cluster) -> None:
-    """The end of a training is told once with its reason, also over restarts; what ended before is not told."""
+    """The webhook gets the end of a training once, also over restarts, and nothing of what had ended before."""
     receiver = Receiver()
     cluster.submit("before")
     cluster.end("before", "Failed")
@@ -143,7 +143,7 @@ async def test_another_cluster(cluster: Cluster) -> None:
 
 
 async def test_stalls(cluster: Cluster) -> None:
-    """Each stall is told, with its sentence; markup of tenants is text."""
+    """The webhook gets each stall, with its sentence; markup of tenants is text."""
     receiver = Receiver()
     cluster.submit()
     async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url)):
@@ -159,7 +159,7 @@ async def test_stalls(cluster: Cluster) -> None:
 
 
 async def test_only_some(cluster: Cluster) -> None:
-    """Who wants to know of failures is not told of other ends."""
+    """A webhook for failures gets no other ends."""
     receiver = Receiver()
     async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url, frozenset({"Failed"}))):
         for name, kind in (("good", "Complete"), ("bad", "Failed")):

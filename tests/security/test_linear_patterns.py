@@ -113,8 +113,8 @@ def test_searching_a_text(name: str, pump: str) -> None:
         "token=",
         "token='",
         "token=\"'",
-        "token=\"\\",
-        "token\": \"",
+        'token="\\',
+        'token": "',
     ],
 )
 def test_secrets_that_begin_again_and_again(unit: str) -> None:

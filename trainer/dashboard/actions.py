@@ -1,4 +1,4 @@
-"""What users may do to a TrainJob on its page, as far as their rights go."""
+"""What users may do to a TrainJob on its page, if they have the right to."""
 
 from __future__ import annotations
 

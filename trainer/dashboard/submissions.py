@@ -108,7 +108,7 @@ def _place_errors(job: Object) -> list[FieldError]:
 
 
 def _copy(job: Object) -> Object:
-    """What its author has written of a TrainJob, as far as that can be told from what the system has added."""
+    """What its author has written of a TrainJob, without what the system is known to add."""
     labels = labels_of(job)
     annotations = {
         name: value

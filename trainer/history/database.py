@@ -32,6 +32,9 @@ _T = TypeVar("_T")
 _LOCK_WAIT = 30_000
 """Milliseconds for which a writer waits for another one."""
 _CONNECT_SECONDS = 10
+_ENDING = 3_000
+"""Milliseconds to wait for the lock of a session that is just being closed."""
+_LOCK_NOT_AVAILABLE = "55P03"
 _MIGRATION_LOCK, _RECORDER_LOCK = 0x7472_0001, 0x7472_0002
 """Keys of advisory locks in PostgreSQL."""
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
@@ -145,10 +148,14 @@ class Database:
             return
         with self._errors(), self._engine.connect() as connection:
             key = {"key": _RECORDER_LOCK, "cluster": cluster}
-            is_free = connection.scalar(text("SELECT pg_try_advisory_lock(:key, hashtext(:cluster))"), key)
+            connection.execute(text(f"SET LOCAL lock_timeout = {_ENDING}"))
+            try:
+                connection.execute(text("SELECT pg_advisory_lock(:key, hashtext(:cluster))"), key)
+            except OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+                    raise
+                raise other from None
             connection.commit()
-            if not is_free:
-                raise other
             try:
                 yield
             finally:

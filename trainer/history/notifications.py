@@ -54,7 +54,7 @@ class Webhook:
 
     url: str = field(repr=False)
     occasions: frozenset[str] = frozenset(OCCASIONS)
-    """The conditions that are told."""
+    """The conditions that are notified of."""
 
     def __post_init__(self) -> None:
         """Check the URL.
@@ -119,7 +119,7 @@ class Notifier:
     async def _send(self, session: aiohttp.ClientSession, text: str) -> tuple[str, float]:
         """The problem, empty without one, and the seconds that the server asks to wait.
 
-        Errors of the client are told by their kind alone, since their texts may have the URL.
+        Errors of the client are logged by their kind alone, since their texts may have the URL.
         """
         message = {"text": text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")}
         try:

@@ -19,7 +19,7 @@ from trainer.kube.clock import SystemClock
 history = typer.Typer(
     add_completion=False,
     invoke_without_command=True,
-    help="List what was trained, also what the cluster has forgotten, as far as `trainer history record` has run.",
+    help="List what was trained, also what the cluster has forgotten and `trainer history record` has seen.",
 )
 
 

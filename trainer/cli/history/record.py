@@ -53,13 +53,13 @@ def record(
             metavar="URL",
             envvar=_NOTIFY_URL,
             show_envvar=False,
-            help="Webhook that is told when a TrainJob ends or stalls, with JSON as Slack takes it. Other accounts can "
+            help="Webhook that gets JSON when a TrainJob ends or stalls, as Slack takes it. Other accounts can "
             f"read command lines: rather use ${_NOTIFY_URL} or --notify-url-file.",
         ),
     ] = "",
     notify_url_file: Annotated[Path | None, typer.Option(help="File with the URL of the webhook.")] = None,
     notify_on: Annotated[
-        list[NotifiedState] | None, typer.Option(help="State that is told; may be given several times. Default: all.")
+        list[NotifiedState] | None, typer.Option(help="State to notify of; may be given several times. Default: all.")
     ] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")

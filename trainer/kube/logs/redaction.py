@@ -18,7 +18,7 @@ CREDENTIAL_NAMES = (
 )
 """Regular expression of the words in which names of credentials end."""
 QUOTED_VALUE = r"""(?:(?<=")(?:[^"\\\n]++|\\.)++|(?<=')(?:[^'\\\n]++|\\.)++)"""
-"""Regular expression, with DOTALL, of what follows an opening quote: up to the closing one, or to the end of the line."""
+"""Regular expression, with DOTALL, of what follows an opening quote: to the closing one, or to the end of the line."""
 _SECRET_KEY = re.compile(rf"(({CREDENTIAL_NAMES})s?|last-applied-configuration)$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     rf"""
