@@ -36,7 +36,8 @@ def commands() -> Mapping[str, TyperCommand]:
     for name in group.list_commands(context):
         found[name] = command = group.get_command(context, name)
         if isinstance(command, TyperGroup):
-            for own in command.commands.values():
+            subcommands: Mapping[str, Any] = command.commands
+            for own in subcommands.values():
                 own.rich_help_panel = command.rich_help_panel
                 found[f"{name} {own.name}"] = own
     return found
