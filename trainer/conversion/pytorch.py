@@ -188,7 +188,7 @@ def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Ob
 
 
 def _elastic_variables(policy: ElasticPolicy, losses: Losses, *, is_fixed: bool) -> Iterator[Object]:
-    """What torchrun is told besides the policy of the runtime; all, if that has none or is ignored."""
+    """Options of torchrun besides the policy of the runtime; all, if that has none or is ignored."""
     if is_fixed and policy.max_restarts is not None:
         yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
     for index, setting in enumerate(policy.rdzv_conf or []):

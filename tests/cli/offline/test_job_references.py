@@ -81,7 +81,7 @@ def test_versions(served: FakeClient, resource: Resource) -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_kinds_that_are_not_served() -> None:
-    """A cluster without the kind is told from one without the job."""
+    """A cluster without the kind is distinguished from one without the job."""
     result = CliRunner().invoke(app, ["convert", "tfjob/demo"])
 
     assert (result.exit_code, result.stdout) == (1, "")

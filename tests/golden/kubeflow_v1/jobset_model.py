@@ -1,4 +1,4 @@
-"""The pods that JobSet, Jobs and the kubelet make of rendered objects, as far as a training can see them."""
+"""The pods that JobSet, Jobs and the kubelet make of rendered objects, in what a training can see of them."""
 
 from __future__ import annotations
 
