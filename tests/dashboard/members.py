@@ -17,6 +17,8 @@ from trainer.workloads import JOBSETS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    import anyio
+
     from trainer.kube.client import LogOptions, ObjectRequest
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
@@ -42,6 +44,8 @@ class ClusterClient(FakeClient):
         """All TokenReviews and SubjectAccessReviews."""
         self.failure: KubeError | None = None
         """What becomes of all of them."""
+        self.held: anyio.Event | None = None
+        """What SubjectAccessReviews wait for."""
         self.acting: list[MemberClient] = []
         """The clients of users, in the order in which they were made."""
 
@@ -81,6 +85,8 @@ class ClusterClient(FakeClient):
                 return {"status": {"allowed": True}}
             case "TokenReview" | "SubjectAccessReview" as kind:
                 self.reviews.append(body)
+                if self.held is not None and kind == "SubjectAccessReview":
+                    await self.held.wait()
                 if self.failure is not None:
                     raise self.failure
                 answer = self._token if kind == "TokenReview" else self._access

@@ -15,7 +15,7 @@ from tests.dashboard.test_gate import API
 from tests.dashboard.test_server import TAG, event
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
-from trainer.dashboard.board import RENEWAL
+from trainer.dashboard.board import PAUSE, RENEWAL
 from trainer.dashboard.cluster_gate import PERMITTED, PROXIED, ClusterGate, Proxy
 from trainer.dashboard.event_stream import SIGN_IN_CHECK
 from trainer.dashboard.server import STREAMS_OF_ONE, Dashboard, DashboardOptions
@@ -141,6 +141,40 @@ async def test_rights_that_come_and_go(cluster: ClusterClient, clock: ManualCloc
             seen["changed"] |= {row["name"] for row in news["changed"]}
             seen["gone"] |= {name for _, name in news["gone"]}
         assert seen == {"changed": {"theirs"}, "gone": {"ours"}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_removed", "shown"),
+    [
+        pytest.param("secret-team", False, {"theirs"}, id="appears"),
+        pytest.param("secret-team", True, {"theirs"}, id="appears-and-goes"),
+        pytest.param("late-team", False, {"late"}, id="appears-in-a-namespace-of-theirs"),
+    ],
+)
+async def test_the_right_over_all_is_lost(
+    cluster: ClusterClient, clock: ManualClock, kept: str, is_removed: bool, shown: set[str]
+) -> None:
+    """What comes while the API server is asked whether a user may still list all goes with this right."""
+    cluster.grant("list trainjobs")
+    async with visiting(cluster, clock) as visitor, visitor.stream("/api/trainjobs") as events:
+        rows = {row["name"] for row in (await events.next("rows"))["all"]}
+        cluster.held = anyio.Event()
+        cluster.rules.clear()
+        cluster.grant("list trainjobs", namespace=kept)
+        asked = len(cluster.reviews)
+        await clock.advance(RENEWAL)
+        assert [review["kind"] for review in cluster.reviews[asked:]].count("SubjectAccessReview") == 1
+        cluster.add(train_job("late", namespace="late-team"))
+        while "late" not in rows:
+            rows |= {row["name"] for row in (await events.next("rows"))["changed"]}
+        if is_removed:
+            cluster.remove(TRAIN_JOBS, "late", "late-team")
+        cluster.held.set()
+        cluster.held = None
+        await clock.advance(PAUSE)
+        while rows != shown:
+            news = await events.next("rows")
+            rows = rows - {name for _, name in news["gone"]} | {row["name"] for row in news["changed"]}
 
 
 async def test_a_namespace_that_goes(cluster: ClusterClient, clock: ManualClock) -> None:

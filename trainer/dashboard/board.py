@@ -32,11 +32,12 @@ RENEWAL = 60.0
 
 
 class _Page:
-    """What one open list has not been sent yet; no more than a key for each TrainJob, however slow its reader is."""
+    """What one open list shows and has not been sent yet: keys of TrainJobs, however slow its reader is."""
 
     def __init__(self) -> None:
         self.changes = Changes()
         self.pending: set[ObjectKey] = set()
+        self.shown: set[ObjectKey] = set()
 
 
 class Board:
@@ -75,7 +76,8 @@ class Board:
             scope = Scope(viewer)
             await scope.renew(self._namespaces())
             with self._page() as page:
-                await stream.send("rows", {"all": [row for key, row in self._rows.items() if scope.has(key.namespace)]})
+                page.shown = {key for key in self._rows if scope.has(key.namespace)}
+                await stream.send("rows", {"all": [row for key, row in self._rows.items() if key in page.shown]})
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._renew, stream, page, scope)
                     tasks.start_soon(self._send_changes, stream, page, scope)
@@ -86,20 +88,23 @@ class Board:
             await page.changes.wait()
             keys, page.pending = page.pending, set()
             await scope.ask(key.namespace for key in keys)
-            keys = {key for key in keys if scope.has(key.namespace)}
-            if keys:
-                changed = [self._rows[key] for key in keys if key in self._rows]
-                await stream.send("rows", {"changed": changed, "gone": [key for key in keys if key not in self._rows]})
+            changed = {key for key in keys if key in self._rows and scope.has(key.namespace)}
+            gone = (keys - changed) & page.shown
+            if changed or gone:
+                page.shown |= changed
+                page.shown -= gone
+                await stream.send("rows", {"changed": [self._rows[key] for key in changed], "gone": list(gone)})
                 await self._clock.sleep(PAUSE)
 
     async def _renew(self, stream: EventStream, page: _Page, scope: Scope) -> None:
         while True:
             await self._clock.sleep(RENEWAL)
             changed = await scope.renew(self._namespaces())
-            keys = [key for key in self._rows if key.namespace in changed]
-            if lost := [key for key in keys if not scope.has(key.namespace)]:
-                await stream.send("rows", {"changed": [], "gone": lost})
-            page.pending.update(keys)
+            # A namespace that came meanwhile was not asked about: what is shown of it goes, and is asked about anew.
+            if lost := {key for key in page.shown if not scope.has(key.namespace)}:
+                page.shown -= lost
+                await stream.send("rows", {"changed": [], "gone": list(lost)})
+            page.pending.update(lost, (key for key in self._rows if key.namespace in changed))
             page.changes.notify()
 
     def _namespaces(self) -> set[str]:

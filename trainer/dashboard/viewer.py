@@ -79,7 +79,9 @@ class Scope:
         """
 
         async def ask(namespace: str) -> None:
-            self._allowed[namespace] = await may_list(self._viewer, namespace)
+            is_allowed = await may_list(self._viewer, namespace)
+            # `renew` may have had a newer answer meanwhile.
+            self._allowed.setdefault(namespace, is_allowed)
 
         if self._has_all:
             return
