@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.from_thread
 import pytest
 
 from tests.dashboard.conftest import UserClient, visiting
 from tests.explain.samples import jobset, node, train_job, unscheduled, waiting
+from trainer.dashboard import explanations
+from trainer.explain import reading
 from trainer.explain.target import CommandOptions
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import NODES, PODS
+
+if TYPE_CHECKING:
+    from trainer.explain import Explanation, Needs, Snapshot
 
 PATH = "/api/trainjobs/default/demo/explanation"
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -39,6 +49,45 @@ async def test_what_may_not_be_read(client: UserClient) -> None:
         _, answer = await visitor.json(PATH)
     assert [cause["reason"] for cause in answer["causes"]] == ["Unschedulable"]
     assert answer["unread"] == [{"what": "nodes", "why": "nodes is forbidden"}]
+
+
+async def test_many_pods(client: UserClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the explanation of a large TrainJob is made, the server answers others."""
+    count = 2000
+    for obj in (train_job(), jobset(nodes=count)):
+        client.add(obj)
+    for index in range(count):
+        client.add(waiting("ImagePullBackOff", "Back-off pulling image", index=index))
+    begun, others_are_answered = anyio.Event(), threading.Event()
+    explain, needs_of = explanations.explain, reading.needs_of
+    threads = set()
+
+    def needs_in_a_thread(snapshot: Snapshot) -> Needs:
+        threads.add(threading.get_ident())
+        return needs_of(snapshot)
+
+    def explain_after_others(snapshot: Snapshot) -> Explanation:
+        anyio.from_thread.run_sync(begun.set)
+        assert others_are_answered.wait(60)
+        return explain(snapshot)
+
+    async with visiting(client) as visitor, anyio.create_task_group() as tasks:
+
+        async def look() -> None:
+            monkeypatch.setattr(explanations, "explain", explain_after_others)
+            monkeypatch.setattr(reading, "needs_of", needs_in_a_thread)
+            _, answer = await visitor.json(PATH)
+            (cause,) = answer["causes"]
+            assert cause["reason"] == "ImagePullBackOff"
+            assert "pods cannot start" in cause["message"]
+
+        tasks.start_soon(look)
+        with anyio.fail_after(60):
+            await begun.wait()
+        assert (await visitor.json("/api/cluster"))[0] == 200
+        assert threads
+        assert threading.get_ident() not in threads
+        others_are_answered.set()
 
 
 async def test_what_holds_nothing(client: UserClient) -> None:

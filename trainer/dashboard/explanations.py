@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain import explain
@@ -13,6 +15,8 @@ from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.errors import InvalidError, causes_of
 
 if TYPE_CHECKING:
+    import anyio
+
     from trainer.explain import Explanation, Snapshot
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -28,6 +32,8 @@ class Explanations:
     clock: Clock
     target: CommandOptions = NO_OPTIONS
     """Options of the commands in the answers. Default: none, for users with contexts of their own."""
+    turns: anyio.CapacityLimiter | None = None
+    """How many are made at once. Default: as many as there are threads."""
 
     async def of(self, key: ObjectKey) -> Object:
         """The verdict, the causes with the first on top, notes, and what could not be read.
@@ -35,7 +41,11 @@ class Explanations:
         Raises:
             KubeError: there is no such TrainJob, or it does not fit the model, or the API server does not answer.
         """
-        answer = self.target.with_options(_explained(await self._snapshot(key)))
+        snapshot = await self._snapshot(key)
+        return await anyio.to_thread.run_sync(self._answer, snapshot, limiter=self.turns)
+
+    def _answer(self, snapshot: Snapshot) -> Object:
+        answer = self.target.with_options(_explained(snapshot))
         causes = [asdict(cause) | {"about": str(cause.about)} for cause in answer.causes]
         unread = [asdict(each) for each in answer.unread]
         return {"verdict": answer.verdict, "causes": causes, "notes": answer.notes, "unread": unread}

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 from weakref import WeakKeyDictionary
 
+import anyio
 import msgspec
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
@@ -41,6 +42,8 @@ NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 _LONGEST_BODY = 4096
 _LONGEST_SUBMISSION = 6 * LONGEST_YAML
 """Bytes of a TrainJob in JSON, where a character may take six."""
+_EXPLAINED = 2
+"""Explanations that are made at once; those of large TrainJobs take a processor for a while."""
 _CAPACITY_SECONDS = 10.0
 """Seconds after which the pods of all namespaces are counted again."""
 
@@ -79,6 +82,7 @@ class UserRequests:
     """Options of the commands in explanations. Default: none, for users with contexts of their own."""
     render: Renderer | None = None
     """Builds the objects of TrainJobs. Default: none, so that these are not shown."""
+    _turns: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_EXPLAINED), init=False)
     _capacities: WeakKeyDictionary[Client, SharedAnswer] = field(default_factory=WeakKeyDictionary, init=False)
 
     async def answer(
@@ -132,7 +136,7 @@ class UserRequests:
             case "GET", ["rights"]:
                 return data(await actions.rights(key))
             case "GET", ["explanation"]:
-                return data(await Explanations(client, self.clock, self.target).of(key))
+                return data(await Explanations(client, self.clock, self.target, self._turns).of(key))
             case "GET", ["yaml"]:
                 return await self._yaml(client, TRAIN_JOBS, key)
             case "GET", ["built"] if self.render is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from trainer.controllers.failure_log import FailureLog
 from trainer.explain.cause import Unread
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from trainer.explain.needs import Needs
     from trainer.framework import FailedContainer
-    from trainer.kube.client import Client
+    from trainer.kube.client import Client, ObjectList
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -63,7 +64,7 @@ class SnapshotReader:
                 tasks.start_soon(self._get, JOBSETS, name)
                 tasks.start_soon(self._list, PODS, Selection(self._namespace, jobset_selector(name)))
         seen = self._seen()
-        await self._read(needs_of(seen), seen)
+        await self._read(await anyio.to_thread.run_sync(needs_of, seen), seen)
         return self._seen()
 
     @property
@@ -98,7 +99,8 @@ class SnapshotReader:
     async def _list(self, resource: Resource, selection: Selection) -> None:
         found = await self._attempt(resource, lambda: self.client.list(resource, selection))
         if found is not None:
-            self._objects += found.items
+            # Thousands of pods take seconds, for which an event loop with other users must not wait.
+            self._objects += await anyio.to_thread.run_sync(_items, found)
 
     async def _read_events(self, field_selector: str) -> None:
         selection, options = Selection(self._namespace, field_selector=field_selector), ListOptions(limit=_EVENTS)
@@ -167,3 +169,7 @@ class SnapshotReader:
         """Keep it; several reads of one kind mostly fail alike."""
         if unread not in self._unread:
             self._unread.append(unread)
+
+
+def _items(found: ObjectList) -> list[Object]:
+    return found.items
