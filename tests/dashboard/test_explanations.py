@@ -12,7 +12,7 @@ import pytest
 from tests.dashboard.conftest import UserClient, visiting
 from tests.explain.samples import jobset, node, train_job, unscheduled, waiting
 from trainer.dashboard import explanations
-from trainer.explain import reading
+from trainer.explain import explain, needs_of, reading
 from trainer.explain.target import CommandOptions
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import NODES, PODS
@@ -59,7 +59,6 @@ async def test_many_pods(client: UserClient, monkeypatch: pytest.MonkeyPatch) ->
     for index in range(count):
         client.add(waiting("ImagePullBackOff", "Back-off pulling image", index=index))
     begun, others_are_answered = anyio.Event(), threading.Event()
-    explain, needs_of = explanations.explain, reading.needs_of
     threads = set()
 
     def needs_in_a_thread(snapshot: Snapshot) -> Needs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -15,8 +16,6 @@ from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.errors import InvalidError, causes_of
 
 if TYPE_CHECKING:
-    import anyio
-
     from trainer.explain import Explanation, Snapshot
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
