@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, func, select, text
 
 from benchmarks.machine import this_machine
 from tests.postgresql import MISSING, postgresql_programs, postgresql_server
@@ -23,10 +23,12 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
 from trainer.history.metric_recorder import MetricRecorder
 from trainer.history.queries import Cursor, Filter, History
-from trainer.history.records import MetricProgress, Training, put, save_samples, save_trainings
-from trainer.history.schema import TRAININGS
+from trainer.history.records import MetricProgress, NewSamples, Training, put, save_samples, save_trainings
+from trainer.history.schema import METRIC_CHUNKS, TRAININGS
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.progress.containers import StartedContainer
+from trainer.progress.curves import SAMPLES_LIMIT, Curves
+from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +39,7 @@ _RUNTIMES = ("torch-distributed", "jax-distributed", "mpi-openmpi", "plain")
 _STATES = ("Complete",) * 17 + ("Failed",) * 3
 _METRICS = json.dumps([["loss", "0.25", False], ["learning_rate", "0.0001", False], ["accuracy", "0.91", True]])
 _BATCH = 5000
+_CHUNKS = 200
 _PERIOD = 5.0
 """Seconds between two reports of a training."""
 _TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
@@ -58,6 +61,7 @@ def main(
             console.print(f"{name}: {rows:,} trainings written in {time.perf_counter() - began:.0f} s", highlight=False)
             console.print(lists(name, History(database)))
             console.print(reports(name, database, jobs, ticks))
+            console.print(curves(name, database))
             database.close()
 
 
@@ -168,6 +172,33 @@ def reports(name: str, database: Database, jobs: int, ticks: int) -> Table:
     table.add_row("processor time of the recorder, share of a core", f"{cpu / _PERIOD:.0%}")
     table.add_row("time to write all, of 5 s", f"{wall:.2f} s")
     table.add_row("the longest", f"{worst:.2f} s")
+    return table
+
+
+def curves(name: str, database: Database) -> Table:
+    """What it takes to store and to read the samples of one long training: 100,000 of each of five metrics."""
+    chance = random.Random(1)  # noqa: S311 - the same samples each time
+    row = _row(chance, 0, 1) | {"uid": "long"}
+    database.write(lambda connection: put(connection, TRAININGS, [row]))
+    began = time.perf_counter()
+    for number in range(_CHUNKS):
+        samples = Curves()
+        for step in range(number * SAMPLES_LIMIT // _CHUNKS, (number + 1) * SAMPLES_LIMIT // _CHUNKS):
+            for metric in range(5):
+                loss = 2 / (1 + step / 1e4) + chance.gauss(0, 0.05)
+                samples.add(MetricId(is_eval=False, name=f"m{metric}"), round(_START + step * 0.7, 6), step, loss)
+        progress = MetricProgress(1, "pod", "node", "", number + 1, number == _CHUNKS - 1)
+        database.write(partial(save_samples, news=[NewSamples("long", [(1, samples.drain())], progress)]))
+    written = time.perf_counter() - began
+    began = time.perf_counter()
+    found = History(database).curves("long")
+    read = time.perf_counter() - began
+    content = func.sum(func.length(METRIC_CHUNKS.c.content))
+    size = database.read(lambda connection: connection.scalar(select(content).where(METRIC_CHUNKS.c.uid == "long")))
+    table = Table("", "", title=f"{name}: a training with {found.total:,} samples", title_justify="left")
+    table.add_row(f"made and written, in {_CHUNKS} chunks", f"{written:.1f} s")
+    table.add_row("stored", f"{(size or 0) / 1e6:.1f} MB")
+    table.add_row("read and decoded", f"{read * 1e3:.0f} ms")
     return table
 
 

@@ -6,7 +6,9 @@ import json
 
 from trainer.dashboard.curves import CurveReader
 from trainer.progress.curves import SAMPLES_LIMIT, Curves
+from trainer.progress.samples import MetricId
 
+LOSS = MetricId(is_eval=False, name="loss")
 TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 
 
@@ -34,7 +36,7 @@ def test_many_samples() -> None:
     curves = Curves()
     reader = CurveReader(curves)
     for step in range(SAMPLES_LIMIT + 1):
-        curves.take(block({"currentStep": step, "trainMetrics": {"loss": 1}}))
+        curves.add(LOSS, step, step, 1)
     news = reader.news()
     assert news is not None
     assert news["isReset"]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+import pytest
 from sqlalchemy import func, select
 
 from tests.history.test_queries import row
-from trainer.history.chunks import MERGED
+from trainer.history.chunks import MERGED, chunk_of, curves_of
+from trainer.history.content import compressed
 from trainer.history.queries import History
 from trainer.history.records import MetricProgress, NewSamples, metric_progress, put, save_samples
 from trainer.history.schema import METRIC_CHUNKS, TRAININGS
-from trainer.progress.curves import Curves
+from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:
@@ -70,3 +74,60 @@ def test_repeated(database: Database) -> None:
     assert list(History(database).curves("a").by_metric[LOSS].steps) == [0]
     progress = database.read(partial(metric_progress, uid="a"))
     assert progress == MetricProgress(1, "pod", "node", "after 0", 1)
+
+
+def piece(start: int, end: int, *names: str) -> Curves:
+    """Samples of some metrics at steps."""
+    curves = Curves()
+    for step in range(start, end):
+        for name in names:
+            curves.add(MetricId(is_eval=False, name=name), 1767225600 + step / 3, step, 1 / (step + 1))
+    return curves
+
+
+def test_long_training(database: Database) -> None:
+    """All 100,000 samples of each of five metrics are there, number by number."""
+    database.write(lambda connection: put(connection, TRAININGS, [row("a", 0)]))
+    names, pieces = ("a", "b", "c", "d", "e"), 10
+    size = SAMPLES_LIMIT // pieces
+    for number in range(pieces):
+        curves = piece(number * size, (number + 1) * size, *names).drain()
+        progress = MetricProgress(1, "pod", "node", "", number + 1, number == pieces - 1)
+        database.write(partial(save_samples, news=[NewSamples("a", [(1, curves)], progress)]))
+    assert chunks(database) == 1
+    whole, found = piece(0, SAMPLES_LIMIT, "a").by_metric, History(database).curves("a").by_metric
+    (expected,) = whole.values()
+    assert [metric.name for metric in found] == [*names]
+    assert all(curve == expected for curve in found.values())
+
+
+def test_longer_training() -> None:
+    """Of more samples than are stored every second one goes, and the first and the last step stay."""
+    half = SAMPLES_LIMIT // 2 + 1
+    parts = [chunk_of(piece(start, start + half, "a").by_metric) for start in (0, half)]
+    (curve,) = curves_of(parts).by_metric.values()
+    assert SAMPLES_LIMIT // 2 < len(curve.steps) <= SAMPLES_LIMIT
+    assert curve.steps[0] <= 1
+    assert curve.steps[-1] == 2 * half - 1
+    assert max(after - before for before, after in zip(curve.steps, curve.steps[1:], strict=False)) == 2
+
+
+def test_chunk_of_before() -> None:
+    """A chunk that an earlier recorder has written as JSON is read like any other."""
+    old = compressed([[True, "\u0000ä", [1.5, 2.5], [1.0, -1.0], [0.25, 0.5]]])
+    (curve,) = curves_of([old]).by_metric.values()
+    assert (list(curve.times), list(curve.steps), list(curve.values)) == ([1.5, 2.5], [1, -1], [0.25, 0.5])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\x00", id="other type"),
+        pytest.param(msgspec.msgpack.encode([[False, "a", b"1234567", b"", b""]]), id="part of a number"),
+        pytest.param(msgspec.msgpack.encode([[False, "a", b"12345678", b"", b""]]), id="counts differ"),
+    ],
+)
+def test_damaged_chunk(content: bytes) -> None:
+    """A damaged chunk is an error that says so."""
+    with pytest.raises(ValueError, match=r"damaged|Expected"):
+        curves_of([zlib.compress(content)])

@@ -48,14 +48,23 @@ def inflated(data: bytes) -> Any:
     Raises:
         ValueError: it is damaged, or far larger than anything that we write.
     """
+    return msgspec.json.decode(decompressed(data))
+
+
+def decompressed(data: bytes) -> bytes:
+    """Bytes that zlib has compressed.
+
+    Raises:
+        ValueError: they are damaged, or far larger than anything that we write.
+    """
     stream = zlib.decompressobj()
     try:
-        text = stream.decompress(data, _INFLATED_LIMIT)
+        content = stream.decompress(data, _INFLATED_LIMIT)
     except zlib.error as error:
         raise ValueError(f"the content is damaged: {error}") from None
     if stream.unconsumed_tail:
         raise ValueError(f"the content is larger than {_INFLATED_LIMIT} bytes")
-    return msgspec.json.decode(text)
+    return content
 
 
 def without_secrets(obj: Object) -> Object:

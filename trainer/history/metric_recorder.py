@@ -51,6 +51,11 @@ class MetricRecorder(PrimaryLogReader):
         """Whether nothing more comes."""
         return self._progress.is_done
 
+    @property
+    def waiting(self) -> int:
+        """Samples of the present run that are to be written."""
+        return self._curves.total
+
     def begin(self, container: StartedContainer) -> Position:
         """See `PrimaryLogReader`."""
         self.is_at_end = False

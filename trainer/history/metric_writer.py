@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from trainer.history.chunks import URGENT
 from trainer.history.metric_recorder import MetricRecorder
 from trainer.history.records import metric_progress, save_samples
 from trainer.kube.clock import move_on_after
@@ -79,7 +80,7 @@ class MetricWriter:
             if progress is None or progress.is_done:
                 self._done.add(uid)
                 return
-            recorder = MetricRecorder(uid, progress, self._news.add)
+            recorder = MetricRecorder(uid, progress, self._note)
             source = PrimaryLog(self._client, job, self._clock, recorder, pace=PACE)
             feed = self._feeds[uid] = _Feed(recorder, source, anyio.CancelScope())
             tasks.start_soon(self._follow, feed)
@@ -102,6 +103,12 @@ class MetricWriter:
                 await self._urgent.wait()
             self._urgent = anyio.Event()
             await self.write()
+
+    def _note(self, uid: str) -> None:
+        self._news.add(uid)
+        feed = self._feeds.get(uid)
+        if feed is not None and feed.recorder.waiting >= URGENT:
+            self._urgent.set()
 
     async def write(self) -> None:
         """Write what there is, and end what has nothing more to come."""

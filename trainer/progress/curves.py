@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SERIES_LIMIT = 256
 """Metrics of a TrainJob that are kept: as many as one message may have."""
-SAMPLES_LIMIT = 20_000
-"""Samples of a metric that are kept; beyond them every second one is dropped."""
+SAMPLES_LIMIT = 100_000
+"""Samples of a metric that are kept, as many as a chart draws; beyond them every second one is dropped."""
 TOTAL_LIMIT = 1_000_000
 """Samples of all metrics that are kept; beyond them every second one of each is dropped. They take 24 MB."""
 
@@ -32,6 +32,12 @@ class Curve:
         self.times.append(time)
         self.steps.append(step)
         self.values.append(value)
+
+    def extend(self, later: Curve) -> None:
+        """Add the samples of another one."""
+        self.times.extend(later.times)
+        self.steps.extend(later.steps)
+        self.values.extend(later.values)
 
     def thin_out(self) -> None:
         """Drop every second sample, and keep the last."""
@@ -67,11 +73,9 @@ class Curves:
 
     def add(self, metric: MetricId, time: float, step: float, value: float) -> None:
         """Add a sample; those of one metric more than `SERIES_LIMIT` are dropped."""
-        curve = self.by_metric.get(metric)
+        curve = self._curve_of(metric)
         if curve is None:
-            if len(self.by_metric) >= SERIES_LIMIT:
-                return
-            curve = self.by_metric[metric] = Curve()
+            return
         if len(curve.times) >= SAMPLES_LIMIT:
             self._thin_out(curve)
         curve.append(time, step, value)
@@ -83,6 +87,13 @@ class Curves:
     def extend(self, later: Mapping[MetricId, Curve]) -> None:
         """Add all samples of other curves."""
         for metric, curve in later.items():
+            own, count = self._curve_of(metric), len(curve.times)
+            if own is None:
+                continue
+            if len(own.times) + count <= SAMPLES_LIMIT and self.total + count <= self._total_limit:
+                own.extend(curve)
+                self.total += count
+                continue
             for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True):
                 self.add(metric, time, step, value)
 
@@ -97,6 +108,13 @@ class Curves:
         self.drain()
         self._samples = MetricSamples()
         self.generation += 1
+
+    def _curve_of(self, metric: MetricId) -> Curve | None:
+        """That of a metric; None of one too many."""
+        curve = self.by_metric.get(metric)
+        if curve is None and len(self.by_metric) < SERIES_LIMIT:
+            curve = self.by_metric[metric] = Curve()
+        return curve
 
     def _thin_out(self, curve: Curve) -> None:
         before = len(curve.times)
