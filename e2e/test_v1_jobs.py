@@ -218,6 +218,20 @@ def test_elastic(cluster: Cluster) -> None:
     assert "training.kubeflow.org/replica-type=worker" in scale
 
 
+@TORCH
+def test_rendezvous_of_the_job(cluster: Cluster) -> None:
+    """Agents of a real torchrun meet at the port and under the id that the job says, at the first pod."""
+    if not cluster.pod_network.startswith("netns"):
+        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+    own = {"rdzvHost": "demo-worker-0", "rdzvPort": 31777, "rdzvId": "of-the-job", "minReplicas": 2}
+    say = "echo meets at $PET_RDZV_ENDPOINT under $PET_RDZV_ID; exec torchrun train.py $(hostname) 2"
+    cluster.apply(SCRIPT, STATE, elastic_job(["sh", "-c", say], 2, **own))
+    wait_for(cluster, "pytorchjob", "demo", "Succeeded", timeout=TIMEOUT)
+    said = log_of(cluster, "training.kubeflow.org/job-name=demo,training.kubeflow.org/replica-index=0")
+    assert "meets at demo-node-0-0.demo:31777 under of-the-job" in said
+    assert "rank 0 of 2" in said
+
+
 def _starts(cluster: Cluster) -> list[str]:
     """What the first worker has said, one line for each of its starts."""
     text = log_of(cluster, "training.kubeflow.org/job-name=demo,training.kubeflow.org/replica-index=0")

@@ -103,6 +103,22 @@ def test_advice_may_be_overridden(name: str, arguments: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "is_host"),
+    [
+        pytest.param("etcd:2379", False, id="elsewhere"),
+        pytest.param("$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME):1234", True, id="another-port"),
+    ],
+)
+def test_another_meeting_point(endpoint: str, is_host: bool) -> None:
+    """A runtime may have the nodes meet elsewhere; only where it is the first node every node keeps a store."""
+    own = {"PET_RDZV_BACKEND": "etcd-v2", "PET_RDZV_ID": "mine", "PET_RDZV_ENDPOINT": endpoint}
+    found = env(enforced(env=[{"name": name, "value": value} for name, value in own.items()]))
+    assert own.items() <= found.items()
+    assert ("is_host=true" in found["PET_RDZV_CONF"].split(",")) == is_host
+    assert "join_timeout=1800" in found["PET_RDZV_CONF"].split(",")
+
+
+@pytest.mark.parametrize(
     ("policy", "nodes", "expected"),
     [
         pytest.param({"minNodes": 2, "maxNodes": 5}, None, (2, 5), id="both"),

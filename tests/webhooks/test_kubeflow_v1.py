@@ -105,9 +105,9 @@ def test_a_name_that_is_too_long(pipeline: Pipeline) -> None:
 
 def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
     """The author learns what has no effect here."""
-    job = changed(elastic_job(), "spec", "elasticPolicy", "rdzvHost", to="etcd")
+    job = changed(elastic_job(), "spec", "elasticPolicy", "rdzvBackend", to="etcd")
     warnings = review_job(job, None, PYTORCH, pipeline).warnings
-    assert [warning.field for warning in warnings] == ["spec.elasticPolicy.rdzvHost"]
+    assert [warning.field for warning in warnings] == ["spec.elasticPolicy.rdzvBackend"]
 
 
 def running(job: Object) -> Object:

@@ -101,6 +101,7 @@ def draft_nodes(
     framework: str,
     ml_policy: Object,
     variables: Iterable[Object],
+    runtime_variables: Iterable[Object] = (),
     sidecar_variables: Iterable[Object] = (),
     reserved: AbstractSet[str],
     ends_with_first: bool = False,
@@ -114,6 +115,7 @@ def draft_nodes(
         framework: label of the runtime.
         ml_policy: of the runtime.
         variables: of the container that trains, beside those that it has.
+        runtime_variables: further ones of that, which a TrainJob must not set.
         sidecar_variables: of all other containers, which the operator gave the same as the one that trains.
         reserved: variables of the container that trains which only a plugin or the operator sets.
         ends_with_first: whether the training is over when the first pod has ended well.
@@ -140,6 +142,7 @@ def draft_nodes(
     check_backoff_limit(source, 1, losses)
     trainer = {"numNodes": source.pods, "image": pods.main["image"]}
     trainer |= {member: pods.main.pop(name) for name, member in _TRAINER_FIELDS.items() if pods.main.get(name)}
+    set_env(pods.main, runtime_variables)
     return Draft(framework, [replicated_job(NODE, pods, job_spec, is_trainer=True)], ml_policy, trainer)
 
 

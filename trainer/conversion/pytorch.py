@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.kinds import PyTorchJob
+from trainer.conversion import rendezvous
 from trainer.conversion.draft import Nodes, draft_nodes, draft_parted
 from trainer.conversion.pods import UNBUFFERED, declared_port, name_variable
 
@@ -51,7 +52,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
     variables = [*_variables(source, port, is_elastic=bool(torch))]
     if elastic is not None:
         is_fixed = not torch or source.version == "v1alpha1"
-        variables += _elastic_variables(elastic, losses, is_fixed=is_fixed)
+        variables += _elastic_variables(source, elastic, losses, is_fixed=is_fixed)
     reserved = RESERVED | (RESERVED_IN_ELASTIC if torch else frozenset())
     if source.role("Master"):
         reserved |= _SCRIPT_VARIABLES
@@ -61,6 +62,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
         framework=FRAMEWORK,
         ml_policy={"torch": torch},
         variables=[*variables, UNBUFFERED],
+        runtime_variables=rendezvous.node_variables(source, elastic, port) if elastic is not None and torch else (),
         sidecar_variables=[name_variable(), *operator_variables(source, Nodes(), port), UNBUFFERED],
         reserved=reserved,
         ends_with_first=source.role("Master") is not None,
@@ -94,7 +96,7 @@ def operator_variables(source: Source, pods: Nodes | Parted, port: int | None = 
     if job.spec.elastic_policy is None:
         yield _literal("PET_NNODES", str(source.pods))
     else:
-        yield from _rendezvous(source, job.spec.elastic_policy, pods, port)
+        yield from _elastic_operator_variables(source, job.spec.elastic_policy, pods, port)
 
 
 def _draft_parted(source: Source, losses: Losses) -> Draft:
@@ -102,9 +104,7 @@ def _draft_parted(source: Source, losses: Losses) -> Draft:
     if elastic is not None:
         rule = "no longer changes the number of workers: give Master and Worker equal pods for that"
         losses.add(_ELASTIC, rule)
-        if elastic.rdzv_host is not None:
-            rule = "stays, but pods have other names now: if it is one of them, remove it to meet at the first worker"
-            losses.add(f"{_ELASTIC}.rdzvHost", rule)
+        rendezvous.check_backend(source, elastic, losses)
     return draft_parted(
         source,
         losses,
@@ -166,16 +166,7 @@ def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Ob
     workers = worker.replicas if worker else source.pods
     least = policy.min_replicas or policy.max_replicas or workers
     most = policy.max_replicas or policy.min_replicas or workers
-    for name, value in (
-        ("rdzvPort", policy.rdzv_port),
-        ("rdzvHost", policy.rdzv_host),
-        ("rdzvId", policy.rdzv_id),
-    ):
-        if value is not None:
-            rule = "is chosen by trainer: agents meet at the first node, under the uid of the TrainJob; remove it"
-            losses.add(f"{_ELASTIC}.{name}", rule)
-    if policy.rdzv_backend not in {None, "c10d"}:
-        losses.add(f"{_ELASTIC}.rdzvBackend", "becomes c10d, whose store is on the first node; etcd is not needed")
+    rendezvous.check_backend(source, policy, losses)
     if policy.standalone:
         rule = "is left out: nodes that meet nobody train the same, each by itself; for that let the command say it"
         losses.add(f"{_ELASTIC}.standalone", rule)
@@ -187,17 +178,12 @@ def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Ob
     return result
 
 
-def _elastic_variables(policy: ElasticPolicy, losses: Losses, *, is_fixed: bool) -> Iterator[Object]:
+def _elastic_variables(source: Source, policy: ElasticPolicy, losses: Losses, *, is_fixed: bool) -> Iterator[Object]:
     """Options of torchrun besides the policy of the runtime; all, if that has none or is ignored."""
     if is_fixed and policy.max_restarts is not None:
         yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
-    for index, setting in enumerate(policy.rdzv_conf or []):
-        if not setting.key:
-            losses.add(f"{_ELASTIC}.rdzvConf[{index}]", "is left out: it has no key")
-    settings = {setting.key: setting.value or "" for setting in policy.rdzv_conf or [] if setting.key}
-    if settings:
-        # Else no node hosts the store where DNS is late (pytorch/pytorch#73380), which the plugin avoids likewise.
-        yield _literal("PET_RDZV_CONF", ",".join(f"{k}={v}" for k, v in ({"is_host": "true"} | settings).items()))
+    if configuration := rendezvous.configuration(source, policy, losses):
+        yield _literal("PET_RDZV_CONF", configuration)
 
 
 def _bound_size(trainer: Object, policy: Object, source: Source, losses: Losses) -> None:
@@ -209,23 +195,15 @@ def _bound_size(trainer: Object, policy: Object, source: Source, losses: Losses)
         losses.add(f"{source.roles[-1].path}.replicas", rule)
 
 
-def _rendezvous(
+def _elastic_operator_variables(
     source: Source, policy: ElasticPolicy, pods: Nodes | Parted, plugin_port: int | None
 ) -> Iterator[Object]:
     worker = source.role("Worker") or source.roles[0]
-    first = source.pods - worker.replicas
-    port = plugin_port or policy.rdzv_port or declared_port(source, worker)
     least = policy.min_replicas or policy.max_replicas
     most = policy.max_replicas or policy.min_replicas
-    yield _literal("PET_RDZV_ENDPOINT", f"{policy.rdzv_host or pods.host(first)}:{port}")
-    yield _literal("PET_RDZV_BACKEND", policy.rdzv_backend or "c10d")
+    yield from rendezvous.operator_variables(source, policy, pods, plugin_port)
     yield _literal("PET_NNODES", f"{least}:{most}" if least else str(worker.replicas))
     if policy.max_restarts is not None:
         yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
-    if policy.rdzv_id is not None:
-        yield _literal("PET_RDZV_ID", policy.rdzv_id)
-    if policy.rdzv_conf:
-        conf = ",".join(f"{setting.key or ''}={setting.value or ''}" for setting in policy.rdzv_conf)
-        yield _literal("PET_RDZV_CONF", conf)
     if policy.standalone:
         yield _literal("PET_STANDALONE", "")

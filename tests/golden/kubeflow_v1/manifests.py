@@ -57,6 +57,7 @@ def _pytorch() -> list[Object]:
         return _job(f"torch-{name}", kind, found, **spec)
 
     etcd: dict[str, Any] = {"rdzvBackend": "etcd", "rdzvHost": "etcd", "rdzvPort": 2379, "rdzvId": "mine"}
+    port: dict[str, Any] = {"rdzvHost": "torch-elastic-port-worker-0", "rdzvPort": 1234}
     conf: dict[str, Any] = {"rdzvConf": [{"key": "join_timeout", "value": "900"}]}
     return [
         job("master", roles(0)),
@@ -108,6 +109,7 @@ def _pytorch() -> list[Object]:
         ),
         job("elastic-silent", workers(2), elasticPolicy={"maxRestarts": 1}),
         job("elastic-etcd", workers(2), elasticPolicy={"minReplicas": 1, "maxReplicas": 2, **etcd}),
+        job("elastic-port", workers(2), elasticPolicy={"minReplicas": 1, "maxReplicas": 2, **port}),
         job("elastic-conf", workers(2), elasticPolicy={"minReplicas": 2, "maxRestarts": 3, **conf}),
         job("elastic-alone", workers(1), elasticPolicy={"standalone": True, "maxRestarts": 2, "nProcPerNode": 2}),
         job("elastic-master", roles(2), elasticPolicy={"minReplicas": 1, "maxReplicas": 4, "maxRestarts": 3}),

@@ -36,7 +36,6 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 COUNTED = {"PET_NPROC_PER_NODE"}
 """What auto and cpu stand for is counted in the container, and no more by torchrun on the machine."""
 EXCEPTIONS = {
-    "torch-elastic-etcd": {"PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_RDZV_ID"},
     "torch-elastic-conf": {"PET_RDZV_CONF"},
     "torch-elastic-silent": {"PET_NNODES"},
     "torch-elastic-alone": {"PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_STANDALONE"},

@@ -2,7 +2,8 @@
 
 * **Rendezvous**: the agents, one `torchrun` on every node, use the c10d store on the first node. Each round assigns
   new ranks, so none is set. A node that joins or leaves ends the round: all workers restart with another `WORLD_SIZE`,
-  and continue from their last checkpoint.
+  and continue from their last checkpoint. A runtime whose container has `PET_RDZV_ENDPOINT`, `PET_RDZV_BACKEND` or
+  `PET_RDZV_ID` keeps its values, such as those of an etcd server; a TrainJob must not set them.
 * **Host of the store**: torchrun resolves the name of the first node to find out whether it is the host itself. DNS may
   not have the name yet, or still have the pod before, and caches such an answer for half a minute. Then no node hosts a
   store, and all wait until their time limit (pytorch/pytorch#73380). `is_host=true` makes every node host one; all use
@@ -47,12 +48,14 @@ if TYPE_CHECKING:
     from trainer.framework import Finding, RuntimeInfo
     from trainer.kube.objects import Object
 
-RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})
-"""Variables that only an elastic training must not set; `PET_RDZV_CONF` is not among them."""
+MEETING_POINT = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT"})
+"""Variables that a runtime may set, and a TrainJob may not."""
+RESERVED = MEETING_POINT | {"PET_MAX_RESTARTS"}
+"""Variables that only an elastic TrainJob must not set; `PET_RDZV_CONF` is not among them."""
 
+_IS_HOST = "is_host=true,"
 RENDEZVOUS_CONFIGURATION = (
-    "is_host=true,join_timeout=1800,last_call_timeout=15,read_timeout=300,"
-    "keep_alive_interval=2,keep_alive_max_attempt=3"
+    f"{_IS_HOST}join_timeout=1800,last_call_timeout=15,read_timeout=300,keep_alive_interval=2,keep_alive_max_attempt=3"
 )
 """In seconds, torchrun has join_timeout=600, last_call_timeout=30, keep_alive_interval=5, and read_timeout=60, which is
 less than it may take to pull an image."""
@@ -100,18 +103,27 @@ def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) 
 def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> list[Object]:
     """The variables of the rendezvous; its id is the uid, which keeps out pods of a deleted TrainJob of the same name.
 
-    It may stay when JobSet starts everything again, since the store that knows it goes with the first node.
+    It may stay when JobSet starts everything again, since the store that knows it goes with the first node. What the
+    container of the runtime has for `MEETING_POINT` counts instead.
     """
+    head = info.head_address()
+    own = {each["name"]: each for each in info.main_container.env if each["name"] in MEETING_POINT}
+    is_at_head = "PET_RDZV_ENDPOINT" not in own or _host_of(own["PET_RDZV_ENDPOINT"], info) == head
     variables = {
         "PET_RDZV_BACKEND": "c10d",
         "PET_RDZV_ID": train_job.metadata.uid or train_job.metadata.name,
-        "PET_RDZV_ENDPOINT": f"{info.head_address()}:{info.conventions.rendezvous_port}",
-        "PET_RDZV_CONF": RENDEZVOUS_CONFIGURATION,
+        "PET_RDZV_ENDPOINT": f"{head}:{info.conventions.rendezvous_port}",
+        "PET_RDZV_CONF": RENDEZVOUS_CONFIGURATION if is_at_head else RENDEZVOUS_CONFIGURATION.removeprefix(_IS_HOST),
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
     if policy.max_restarts is not None:
         variables["PET_MAX_RESTARTS"] = str(policy.max_restarts)
-    return [{"name": name, "value": value} for name, value in variables.items()]
+    return [own.get(name, {"name": name, "value": value}) for name, value in variables.items()]
+
+
+def _host_of(endpoint: Object, info: RuntimeInfo) -> str:
+    """The host in a variable, which may say the name of the TrainJob as `trainer convert` writes it."""
+    return (endpoint.get("value") or "").replace("$(TRAINJOB_NAME)", info.job_name).rpartition(":")[0]
 
 
 def _nodes(train_job: TrainJob) -> int | None:

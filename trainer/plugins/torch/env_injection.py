@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trainer.framework import Ancestor
 from trainer.kube.field_errors import FieldError, forbidden, listed, not_found
+from trainer.plugins.torch.elastic import MEETING_POINT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
     from trainer.framework import Container, RuntimeInfo
     from trainer.kube.objects import Object
 
-_ADVICE = frozenset(
-    {"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
-)
+_ADVICE = MEETING_POINT | {
+    "PET_RDZV_CONF",
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "WORLD_SIZE",
+    "RANK",
+}
 """Variables whose value in a container is kept."""
 
 
