@@ -12,6 +12,7 @@ from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job, repl
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.controllers.v1 import pod_labels
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import is_controlled_by, labels_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
@@ -96,6 +97,42 @@ async def test_labels_without_a_master(cluster: Cluster) -> None:
         await cluster.run_pods(count=2)
         roles = [labels_of(pod).get("training.kubeflow.org/job-role") for pod in cluster.client.objects(PODS)]
         assert roles == ["master", None]
+
+
+def labelled(cluster: Cluster) -> list[str]:
+    """The names of the pods that were patched, in this order."""
+    return [each.name or "" for each in cluster.client.requests if each.verb == "patch" and each.resource == PODS]
+
+
+async def test_labels_of_many_pods(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pod takes one request; after a few of them the other jobs have their turn, and the leader is the first."""
+    monkeypatch.setattr(pod_labels, "MOST_AT_ONCE", 4)
+    async with cluster.managed():
+        await cluster.put(jax_job(10, name="large"), jax_job(2, name="small"))
+        labels = {"training.kubeflow.org/operator-name": "jaxjob-controller"}
+        for name, index in (*(("large", index) for index in reversed(range(10))), ("small", 0), ("small", 1)):
+            own = labels | {"training.kubeflow.org/job-name": name}
+            cluster.client.add(pod(name, "node", index, "Running", own))
+        await cluster.pass_time(1)
+        found = labelled(cluster)
+        assert sorted(found) == sorted(each["metadata"]["name"] for each in cluster.client.objects(PODS))
+        large, small = ([n for n, name in enumerate(found) if name.startswith(job)] for job in ("large", "small"))
+        assert found[large[0]].startswith("large-node-0-0-")
+        assert max(small) < large[4]
+        writes = len(cluster.writes)
+        await cluster.pass_time(60)
+        assert len(cluster.writes) == writes
+
+
+async def test_labels_after_the_end(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that ends at once has labels on all its pods, too, whose logs are read by them."""
+    monkeypatch.setattr(pod_labels, "MOST_AT_ONCE", 2)
+    async with cluster.managed():
+        await cluster.put(jax_job(5))
+        await cluster.end("Completed")
+        await cluster.run_pods("Succeeded", count=5)
+        assert cluster.conditions(JAX_JOBS)[-1] == "Succeeded"
+        assert len(labelled(cluster)) == len({*labelled(cluster)}) == 5
 
 
 async def test_scaling(cluster: Cluster) -> None:

@@ -21,8 +21,8 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.v1.children import children_of, read_leniently
 from trainer.controllers.v1.deployment import TakenNameError
 from trainer.controllers.v1.job_reports import JobReports
-from trainer.controllers.v1.labels import labels_of_job
-from trainer.controllers.v1.pod_labels import label_pods
+from trainer.controllers.v1.labels import REPLICA_INDEX, labels_of_job
+from trainer.controllers.v1.pod_labels import PodLabels
 from trainer.controllers.v1.status import (
     Seen,
     has_ended,
@@ -78,6 +78,8 @@ _AGAIN: Final = 30.0
 """Seconds after which a job that is left to the Training Operator is looked at again."""
 _PATIENCE: Final = timedelta(minutes=1)
 """How long the Training Operator has for a first condition before a job is said to be nobody's."""
+_NEXT: Final = Result(requeue_after=0)
+"""Go on with a job after the others that wait."""
 
 log = structlog.get_logger(__name__)
 
@@ -102,6 +104,7 @@ class JobController:
         self._deployment = deployment
         self._operator = operator
         self._reports = JobReports(manager.client, EventRecorder(manager.events, FIELD_MANAGER), resource)
+        self._labels = PodLabels(manager.client, kind)
         self._converted: Recent[tuple[str, int], Children | InvalidObjectError] = Recent(_REMEMBERED)
         jobs = manager.informer(resource, everything, optional=True)
         self._jobs = jobs.lister
@@ -130,7 +133,8 @@ class JobController:
         if has_ended(status):
             if self._operator.evidence():
                 return Result(requeue_after=_AGAIN)
-            return await self._clean_up(obj, policy, status)
+            cleaned = await self._clean_up(obj, policy, status)
+            return cleaned if await self._label_last(obj) else _NEXT
         if (left := await self._leave(obj, status)) is not None:
             return left
         children = self._children(obj)
@@ -153,8 +157,19 @@ class JobController:
         seen = Seen(children.seating.counts(pods), train_job, is_suspended=bool(policy.suspend))
         status = next_status(obj, self._kind, seen, timestamp(self._clock.now()))
         await self._reports.write(obj, status)
-        await label_pods(self._client, pods, children.seating, self._kind, name_of(obj))
-        return await self._clean_up(obj, policy, status) if has_ended(status) else None
+        is_labelled = await self._labels.complete(pods, children.seating, name_of(obj))
+        cleaned = await self._clean_up(obj, policy, status) if has_ended(status) else None
+        return cleaned if is_labelled else _NEXT
+
+    async def _label_last(self, obj: Object) -> bool:
+        """Label what the end of a job has left without labels; returns whether no pod is left."""
+        pods = self._pods_of(obj, self._deployment.train_job_of(obj))
+        if all(REPLICA_INDEX in labels_of(pod) for pod in pods):
+            return True
+        children = self._children(obj)
+        if isinstance(children, InvalidObjectError):
+            return True
+        return await self._labels.complete(pods, children.seating, name_of(obj))
 
     def _pods_of(self, obj: Object, train_job: Object | None) -> list[Object]:
         """The pods of a job, by the labels of its templates; where it has a TrainJob those of earlier ones are none."""
