@@ -184,6 +184,8 @@ export interface Workload {
 export interface Queues {
   isServed: boolean;
   problems: string[];
+  /** Which namespaces are left out. */
+  notes: string[];
   queues: { namespace: string; name: string; waiting: number; admitted: number }[];
   workloads: Workload[];
   /** Waiting ones that are not among them. */

@@ -1,10 +1,29 @@
 // Small pieces that several views show.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { request } from "./api";
+import { useEffect } from "preact/hooks";
 import type { Row } from "./model";
 import { duration } from "./format";
+import { useAnswer } from "./polling";
+import { href, onLink } from "./route";
+
+/** Name the page in the title of its tab. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+}
+
+/** The way from a page to the list that it belongs to. */
+export function Back({ to, children }: { to: string; children: ComponentChildren }) {
+  return (
+    <p class="back">
+      <a href={href(to)} onClick={onLink}>
+        ← {children}
+      </a>
+    </p>
+  );
+}
 
 const TONES: Record<string, string> = {
   Running: "going",
@@ -46,6 +65,62 @@ export function Problem({ children }: { children: ComponentChildren }) {
   );
 }
 
+/** All that is wrong; empty texts say that nothing is. */
+export function Problems({ of }: { of: readonly string[] }) {
+  return (
+    <>
+      {[...new Set(of)].filter(Boolean).map((each) => (
+        <Problem key={each}>{each}</Problem>
+      ))}
+    </>
+  );
+}
+
+/** What is good to know about what is shown. */
+export function Notes({ of }: { of: readonly string[] }) {
+  return (
+    <>
+      {of.map((each) => (
+        <p class="quiet" key={each}>
+          {each}
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** Stands where an answer will, until it has come or cannot. */
+export function Loading({ of: { value, problem } }: { of: { value: unknown; problem: string } }) {
+  return value === null && !problem ? <p role="status">Loading ...</p> : null;
+}
+
+interface GridProperties {
+  label: string;
+  titles: readonly string[];
+  /** The rows. */
+  children: ComponentChildren;
+}
+
+/** A table that is as wide as what is in it, and scrolls on narrow screens. */
+export function Grid({ label, titles, children }: GridProperties) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <table class="grid">
+        <thead>
+          <tr>
+            {titles.map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
 export type Fact = [title: string, value: ComponentChildren];
 
 /** Facts about an object; those without a value are left out. */
@@ -66,24 +141,12 @@ export function Facts({ of }: { of: Fact[] }) {
 
 /** The YAML of an object, read again when its version changes; null keeps what is shown of an object that is gone. */
 export function Yaml({ path, version, of }: { path: string; version: string | null; of: string }) {
-  const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    if (version === null) return;
-    let isCurrent = true;
-    request<{ yaml: string }>("GET", path).then(
-      ({ yaml }) => isCurrent && (setText(yaml), setProblem("")),
-      (error: Error) => isCurrent && setProblem(error.message),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [path, version]);
+  const { value, problem } = useAnswer<{ yaml: string }>(path, version);
   return (
     <section aria-label="YAML">
-      {problem && <Problem>{problem}</Problem>}
+      <Problems of={[problem]} />
       <pre class="yaml" tabIndex={0} aria-label={`YAML of the ${of}`}>
-        {text}
+        {value?.yaml}
       </pre>
     </section>
   );

@@ -1,42 +1,65 @@
-// What is asked for again and again, while somebody sees the page.
+// What the page asks for: once for each version of an object, or again and again while somebody sees it.
 
 import { useEffect, useState } from "preact/hooks";
 import { request } from "./api";
 
-export interface Polled<T> {
+export interface Answer<T> {
   /** The last answer; null before the first one. */
   value: T | null;
   /** Why there is no newer one. */
   problem: string;
 }
 
-/** The answer at a path. */
-export function usePolled<T>(path: string, pause: number): Polled<T> {
-  const [state, setState] = useState<Polled<T>>({ value: null, problem: "" });
+const NONE = { value: null, problem: "" };
+
+/** Ask at a path; returns what follows from the answer before, whose value stays if this fails. */
+async function ask<T>(path: string): Promise<(before: Answer<T>) => Answer<T>> {
+  try {
+    const value = await request<T>("GET", path);
+    return () => ({ value, problem: "" });
+  } catch (error) {
+    return ({ value }) => ({ value, problem: (error as Error).message });
+  }
+}
+
+/** The answer at a path for a version of what it is about; null keeps the last one. */
+export function useAnswer<T>(path: string, version: string | null): Answer<T> {
+  const [answer, setAnswer] = useState<Answer<T>>(NONE);
+  useEffect(() => {
+    if (version === null) return;
+    let isCurrent = true;
+    void ask<T>(path).then((next) => isCurrent && setAnswer(next));
+    return () => {
+      isCurrent = false;
+    };
+  }, [path, version]);
+  return answer;
+}
+
+/** The answer at a path, asked for again after a pause. */
+export function usePolled<T>(path: string, pause: number): Answer<T> {
+  const [answer, setAnswer] = useState<Answer<T>>(NONE);
   useEffect(() => {
     let isCurrent = true;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const ask = async () => {
+    const poll = async () => {
       clearTimeout(timer);
-      try {
-        const value = await request<T>("GET", path);
-        if (isCurrent) setState({ value, problem: "" });
-      } catch (error) {
-        if (isCurrent) setState(({ value }) => ({ value, problem: (error as Error).message }));
-      }
-      if (isCurrent && !document.hidden) timer = setTimeout(() => void ask(), pause);
+      const next = await ask<T>(path);
+      if (!isCurrent) return;
+      setAnswer(next);
+      if (!document.hidden) timer = setTimeout(() => void poll(), pause);
     };
     const onVisibility = () => {
       if (document.hidden) clearTimeout(timer);
-      else void ask();
+      else void poll();
     };
     document.addEventListener("visibilitychange", onVisibility);
-    void ask();
+    void poll();
     return () => {
       isCurrent = false;
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", onVisibility);
     };
   }, [path, pause]);
-  return state;
+  return answer;
 }

@@ -70,7 +70,7 @@ async def test_queues(client: UserClient) -> None:
     ("served", "problems"),
     [
         pytest.param(False, [], id="no-kueue"),
-        pytest.param(True, ["the Workloads of Kueue cannot be listed: no"], id="forbidden"),
+        pytest.param(True, ["workloads cannot be listed: no"], id="forbidden"),
     ],
 )
 async def test_nothing_to_show(client: UserClient, served: bool, problems: list[str]) -> None:
@@ -80,7 +80,7 @@ async def test_nothing_to_show(client: UserClient, served: bool, problems: list[
         client.faults.fail(ForbiddenError(403, "no"), verb="list", resource=WORKLOAD)
     async with visiting(client) as visitor:
         _, answer = await visitor.json("/api/queues")
-    assert answer == {"isServed": served, "problems": problems, "queues": [], "workloads": [], "more": 0}
+    assert answer == {"isServed": served, "problems": problems, "notes": [], "queues": [], "workloads": [], "more": 0}
 
 
 async def test_many(client: UserClient) -> None:

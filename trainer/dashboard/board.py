@@ -12,6 +12,8 @@ from trainer.dashboard.event_stream import Changes, event_stream
 from trainer.dashboard.rows import row_of
 from trainer.dashboard.trends import Trends
 from trainer.dashboard.viewer import Scope
+from trainer.kube.clock import move_on_after
+from trainer.kube.errors import causes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +31,9 @@ PAUSE = 0.25
 """Seconds between two events of a stream: what changes meanwhile is sent at once."""
 RENEWAL = 60.0
 """Seconds between two questions of an open list which TrainJobs its viewer may see."""
+
+_SYNC = 5.0
+"""Seconds after which an answer is given of what is known of a cluster that does not answer."""
 
 
 class _Page:
@@ -82,6 +87,21 @@ class Board:
                     tasks.start_soon(self._renew, stream, page, scope)
                     tasks.start_soon(self._send_changes, stream, page, scope)
         return stream.response
+
+    async def namespaces(self, viewer: Viewer) -> list[str]:
+        """Those whose TrainJobs a viewer may list, in order.
+
+        Raises:
+            KubeError: the API server does not say.
+        """
+        async with move_on_after(self._clock, _SYNC):
+            await self._informer.wait_for_sync()
+        scope, present = Scope(viewer), self._namespaces()
+        try:
+            await scope.renew(present)
+        except ExceptionGroup as group:  # of questions that were sent side by side
+            raise causes_of(group)[0] from None
+        return sorted(filter(scope.has, present))
 
     async def _send_changes(self, stream: EventStream, page: _Page, scope: Scope) -> None:
         while True:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from trainer.dashboard.visible import Visible, visible
 from trainer.explain.suspension import WORKLOADS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
-from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import (
     controller_of,
     find_condition,
@@ -20,9 +22,9 @@ from trainer.kube.objects import (
     owner_references_of,
     uid_of,
 )
-from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
+    from trainer.dashboard.visible import Sight
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 
@@ -31,8 +33,8 @@ SHOWN: Final = 500
 _LONGEST_MESSAGE = 300
 
 
-async def queues(client: Client, namespace: str) -> Object:
-    """The queues of a namespace or, with "", of all: how many Workloads they hold, and those that wait.
+async def queues(client: Client, sight: Sight) -> Object:
+    """The queues of the namespaces that a user sees: how many Workloads they hold, and those that wait.
 
     Waiting ones are in Kueue's usual order within a queue: by priority, then by age. Without Kueue there are none, and
     `isServed` is false.
@@ -41,18 +43,13 @@ async def queues(client: Client, namespace: str) -> Object:
         KubeError: the API server does not answer.
     """
     for resource in WORKLOADS:
-        try:
-            found = (await client.list(resource, Selection(namespace or None))).items
-        except NotFoundError:
-            continue
-        except ForbiddenError as error:
-            return _answer([], [f"the Workloads of Kueue cannot be listed: {error}"])
-        return _answer(found, [])
-    return _answer([], [], is_served=False)
+        with suppress(NotFoundError):
+            return _answer(await visible(client, resource, sight))
+    return _answer(Visible(), is_served=False)
 
 
-def _answer(workloads: list[Object], problems: list[str], *, is_served: bool = True) -> Object:
-    present = [each for each in workloads if not is_condition_true(each, "Finished")]
+def _answer(found: Visible, *, is_served: bool = True) -> Object:
+    present = [each for each in found.objects if not is_condition_true(each, "Finished")]
     waiting = [each for each in present if not is_condition_true(each, "Admitted")]
     admitted = Counter((namespace_of(each), _queue(each)) for each in present if is_condition_true(each, "Admitted"))
     pending = Counter((namespace_of(each), _queue(each)) for each in waiting)
@@ -60,7 +57,8 @@ def _answer(workloads: list[Object], problems: list[str], *, is_served: bool = T
     waiting.sort(key=lambda each: (namespace_of(each), _queue(each), -_priority(each), _created(each)))
     return {
         "isServed": is_served,
-        "problems": problems,
+        "problems": found.problems,
+        "notes": found.notes,
         "queues": [
             {"namespace": key[0], "name": key[1], "admitted": admitted[key], "waiting": pending[key]} for key in names
         ],

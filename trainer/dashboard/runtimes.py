@@ -6,39 +6,54 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.dashboard.visible import Visible, visible
 from trainer.framework.building.runtime_summary import RuntimeSummary
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import key_of, metadata_of
-from trainer.kube.selection import Selection
+from trainer.kube.selection import EVERYTHING
 
 if TYPE_CHECKING:
+    from trainer.dashboard.visible import Sight
     from trainer.kube.client import Client
+    from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
 
-async def runtimes(client: Client, namespace: str) -> Object:
-    """The runtimes of the cluster, and those of a namespace or, with "", of all; and what its user may not see.
+async def runtimes(client: Client, sight: Sight) -> Object:
+    """The runtimes of the cluster and of namespaces, and what its user may not see.
 
     Which TrainJobs build on one, the page knows from its list of them.
 
     Args:
         client: of the user; its users see runtimes in the form of the model.
-        namespace: whose runtimes are wanted.
+        sight: the namespaces whose runtimes are wanted.
 
     Raises:
         KubeError: the API server does not answer.
     """
-    found: list[Object] = []
-    problems: list[str] = []
-    for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace or None)):
-        try:
-            objects = (await client.list(resource, Selection(where))).items
-        except (ForbiddenError, NotFoundError) as error:
-            problems.append(f"{resource.plural} cannot be listed: {error}")
-            continue
-        found += [_summary(obj, resource) for obj in sorted(objects, key=key_of)]
-    return {"runtimes": found, "problems": problems}
+    own = await _of_cluster(client)
+    try:
+        theirs = await visible(client, TRAINING_RUNTIMES, sight)
+    except NotFoundError as error:
+        theirs = Visible(problems=[_refusal(TRAINING_RUNTIMES, error)])
+    found = [
+        _summary(obj, resource)
+        for resource, part in ((CLUSTER_TRAINING_RUNTIMES, own), (TRAINING_RUNTIMES, theirs))
+        for obj in sorted(part.objects, key=key_of)
+    ]
+    return {"runtimes": found, "problems": [*own.problems, *theirs.problems], "notes": theirs.notes}
+
+
+async def _of_cluster(client: Client) -> Visible:
+    try:
+        return Visible((await client.list(CLUSTER_TRAINING_RUNTIMES, EVERYTHING)).items)
+    except (ForbiddenError, NotFoundError) as error:
+        return Visible(problems=[_refusal(CLUSTER_TRAINING_RUNTIMES, error)])
+
+
+def _refusal(resource: Resource, error: KubeError) -> str:
+    return f"{resource.plural} cannot be listed: {error}"
 
 
 def _summary(obj: Object, resource: Resource) -> Object:

@@ -26,6 +26,7 @@ from trainer.dashboard.metric_feed import MetricFeeds
 from trainer.dashboard.neighbourhoods import Neighbourhoods
 from trainer.dashboard.user_requests import NAME, UserRequests
 from trainer.dashboard.viewer import may_list
+from trainer.dashboard.visible import Sight
 from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.cache.cache import Cache
 from trainer.kube.clock import Clock, SystemClock
@@ -219,7 +220,8 @@ class Dashboard:
                     return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
                 with self._stream(request, viewer) as refused:
                     return refused or await views.pages.stream(request, ObjectKey(namespace, name), viewer)
-        answer = await self._requests.answer(request, parts, viewer.client, views.namespace)
+        sight = Sight(views.namespace, partial(views.board.namespaces, viewer))
+        answer = await self._requests.answer(request, parts, viewer.client, sight)
         return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
     async def _stream_comparison(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from trainer.api.v1alpha1.discovery import Served
     from trainer.dashboard.built_objects import Renderer
+    from trainer.dashboard.visible import Sight
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.resource import Resource
@@ -44,8 +45,8 @@ _LONGEST_SUBMISSION = 6 * LONGEST_YAML
 """Bytes of a TrainJob in JSON, where a character may take six."""
 _EXPLAINED = 2
 """Explanations that are made at once; those of large TrainJobs take a processor for a while."""
-_CAPACITY_SECONDS = 10.0
-"""Seconds after which the pods of all namespaces are counted again."""
+_SHARED_SECONDS = 10.0
+"""Seconds after which the pods and Workloads of all namespaces are counted again."""
 
 _B = TypeVar("_B", bound=msgspec.Struct)
 
@@ -83,10 +84,10 @@ class UserRequests:
     render: Renderer | None = None
     """Builds the objects of TrainJobs. Default: none, so that these are not shown."""
     _turns: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_EXPLAINED), init=False)
-    _capacities: WeakKeyDictionary[Client, SharedAnswer] = field(default_factory=WeakKeyDictionary, init=False)
+    _answers: WeakKeyDictionary[Client, dict[str, SharedAnswer]] = field(default_factory=WeakKeyDictionary, init=False)
 
     async def answer(
-        self, request: web.BaseRequest, parts: list[str], client: Client, namespace: str
+        self, request: web.BaseRequest, parts: list[str], client: Client, sight: Sight
     ) -> web.Response | None:
         """The answer; None for a path or a method that is none of these.
 
@@ -94,7 +95,7 @@ class UserRequests:
             request: of the page.
             parts: of its path, without `api`.
             client: of the user; its users see TrainJobs in the form of the model.
-            namespace: the one that is shown; "" for all.
+            sight: the namespaces that are shown.
 
         Raises:
             KubeError: the API server refuses it, or does not answer.
@@ -107,26 +108,29 @@ class UserRequests:
                     return await self._create(request, client)
                 case ["trials"] if request.method == "POST":
                     return await self._try(request, client)
-            return await self._about_cluster(parts, client, namespace) if request.method == "GET" else None
+            return await self._about_cluster(parts, client, sight) if request.method == "GET" else None
         except _WrongBodyError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error))
         except RejectedError as error:
             return refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
 
-    async def _about_cluster(self, parts: list[str], client: Client, namespace: str) -> web.Response | None:
+    async def _about_cluster(self, parts: list[str], client: Client, sight: Sight) -> web.Response | None:
         match parts:
             case ["runtimes"]:
-                return data(await runtimes(client, namespace))
+                return data(await runtimes(client, sight))
             case ["clusterruntimes", name, "yaml"] if NAME.fullmatch(name):
                 return await self._yaml(client, CLUSTER_TRAINING_RUNTIMES, ObjectKey("", name))
             case ["runtimes", where, name, "yaml"] if NAME.fullmatch(where) and NAME.fullmatch(name):
                 return await self._yaml(client, TRAINING_RUNTIMES, ObjectKey(where, name))
             case ["capacity"]:
-                shared = self._capacities.setdefault(client, SharedAnswer(self.clock, _CAPACITY_SECONDS))
-                return data(await shared.get(partial(capacity, client)))
+                return data(await self._shared(client, "capacity").get(partial(capacity, client)))
             case ["queues"]:
-                return data(await queues(client, namespace))
+                return data(await self._shared(client, "queues").get(partial(queues, client, sight)))
         return None
+
+    def _shared(self, client: Client, question: str) -> SharedAnswer:
+        answers = self._answers.setdefault(client, {})
+        return answers.setdefault(question, SharedAnswer(self.clock, _SHARED_SECONDS))
 
     async def _about_job(
         self, request: web.BaseRequest, rest: list[str], client: Client, key: ObjectKey

@@ -1,13 +1,13 @@
 // The cluster: what its nodes have, what of it is free, and what waits.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age, amount } from "../format";
 import { type Filters, read, select } from "../list/filters";
 import { useListing } from "../list/store";
 import { Table } from "../list/table";
 import type { Capacity, Kind, Queues, Row, Workload } from "../model";
-import { Problem } from "../parts";
+import { Grid, Loading, Notes, Problems, useTitle } from "../parts";
 import { usePolled } from "../polling";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
@@ -21,9 +21,7 @@ export function isWaiting(row: Pick<Row, "state" | "isDeleted">): boolean {
 }
 
 export function ClusterPage() {
-  useEffect(() => {
-    document.title = "Cluster";
-  }, []);
+  useTitle("Cluster");
   return (
     <main>
       <h1 tabIndex={-1}>Cluster</h1>
@@ -35,15 +33,14 @@ export function ClusterPage() {
 }
 
 function CapacitySection() {
-  const { value, problem } = usePolled<Capacity>("/api/capacity", PAUSE);
+  const answer = usePolled<Capacity>("/api/capacity", PAUSE);
+  const { value, problem } = answer;
   const devices = value?.kinds.filter(({ resource }) => resource.includes("/")) ?? [];
   return (
     <section aria-label="Capacity">
       <h2>GPUs and other resources</h2>
-      {[problem, ...(value?.problems ?? [])].filter(Boolean).map((each) => (
-        <Problem key={each}>{each}</Problem>
-      ))}
-      {!value && !problem && <p role="status">Loading ...</p>}
+      <Problems of={[problem, ...(value?.problems ?? [])]} />
+      <Loading of={answer} />
       {value && (
         <p class="quiet">
           {value.nodes} {value.nodes === 1 ? "node" : "nodes"}
@@ -56,45 +53,32 @@ function CapacitySection() {
   );
 }
 
-const TITLES = ["Resource", "Product", "Nodes", "Used", "Of", "Free", "Most on one node"];
+const KIND_TITLES = ["Resource", "Product", "Nodes", "Used", "Of", "Free", "Most on one node"];
 
 function Kinds({ of }: { of: Kind[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Resources">
-      <table class="grid">
-        <thead>
-          <tr>
-            {TITLES.map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {of.map((kind) => (
-            <tr key={`${kind.resource} ${kind.product}`}>
-              <th scope="row">{kind.resource}</th>
-              <td>{kind.product}</td>
-              <td>{kind.nodes}</td>
-              <td>
-                {kind.used === null ? (
-                  "unknown"
-                ) : (
-                  <span class="progress">
-                    <progress value={kind.used} max={Math.max(kind.total, 1e-9)} aria-label={`Used ${kind.resource} ${kind.product}`} />
-                    <span>{amount(kind.resource, kind.used)}</span>
-                  </span>
-                )}
-              </td>
-              <td>{amount(kind.resource, kind.total)}</td>
-              <td>{amount(kind.resource, kind.free)}</td>
-              <td>{amount(kind.resource, kind.largestFree)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Grid label="Resources" titles={KIND_TITLES}>
+      {of.map((kind) => (
+        <tr key={`${kind.resource} ${kind.product}`}>
+          <th scope="row">{kind.resource}</th>
+          <td>{kind.product}</td>
+          <td>{kind.nodes}</td>
+          <td>
+            {kind.used === null ? (
+              "unknown"
+            ) : (
+              <span class="progress">
+                <progress value={kind.used} max={Math.max(kind.total, 1e-9)} aria-label={`Used ${kind.resource} ${kind.product}`} />
+                <span>{amount(kind.resource, kind.used)}</span>
+              </span>
+            )}
+          </td>
+          <td>{amount(kind.resource, kind.total)}</td>
+          <td>{amount(kind.resource, kind.free)}</td>
+          <td>{amount(kind.resource, kind.largestFree)}</td>
+        </tr>
+      ))}
+    </Grid>
   );
 }
 
@@ -104,9 +88,8 @@ function QueueSection() {
   return (
     <section aria-label="Queues">
       <h2>Queues of Kueue</h2>
-      {[problem, ...(value?.problems ?? [])].filter(Boolean).map((each) => (
-        <Problem key={each}>{each}</Problem>
-      ))}
+      <Problems of={[problem, ...(value?.problems ?? [])]} />
+      <Notes of={value?.notes ?? []} />
       {value && value.queues.length === 0 && value.problems.length === 0 && <p class="nothing">No Workload is in a queue.</p>}
       {value && value.queues.length > 0 && (
         <dl class="facts">
@@ -128,36 +111,25 @@ function QueueSection() {
   );
 }
 
+const WORKLOAD_TITLES = ["Workload", "Queue", "Priority", "GPUs", "Age", "Waits because"];
+
 function Workloads({ of }: { of: Workload[] }) {
   const now = useNow();
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Waiting Workloads">
-      <table class="grid">
-        <thead>
-          <tr>
-            {["Workload", "Queue", "Priority", "GPUs", "Age", "Waits because"].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {of.map((workload) => (
-            <tr key={workload.uid}>
-              <th scope="row">
-                {workload.owner || workload.name} <span class="namespace">{workload.namespace}</span>
-              </th>
-              <td>{workload.queue}</td>
-              <td>{workload.priority}</td>
-              <td>{workload.gpus}</td>
-              <td>{age(workload.created, now)}</td>
-              <td class="long">{workload.message}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Grid label="Waiting Workloads" titles={WORKLOAD_TITLES}>
+      {of.map((workload) => (
+        <tr key={workload.uid}>
+          <th scope="row">
+            {workload.owner || workload.name} <span class="namespace">{workload.namespace}</span>
+          </th>
+          <td>{workload.queue}</td>
+          <td>{workload.priority}</td>
+          <td>{workload.gpus}</td>
+          <td>{age(workload.created, now)}</td>
+          <td class="long">{workload.message}</td>
+        </tr>
+      ))}
+    </Grid>
   );
 }
 
@@ -173,7 +145,7 @@ function WaitingJobs() {
   return (
     <section aria-label="Waiting TrainJobs">
       <h2>TrainJobs that wait</h2>
-      {problem && <Problem>{problem}</Problem>}
+      <Problems of={[problem]} />
       {isLoaded && (
         <p class="quiet">
           {waiting.length === 0 ? "None." : `${waiting.length}, for ${gpus} GPUs together`}

@@ -1,9 +1,9 @@
 // The objects that a TrainJob is built into, with the origin of each field.
 
-import { useEffect, useState } from "preact/hooks";
-import { request, trainJobPath } from "../api";
+import { trainJobPath } from "../api";
 import type { Job } from "../model";
-import { Problem } from "../parts";
+import { Loading, Notes, Problems } from "../parts";
+import { useAnswer } from "../polling";
 
 interface Built {
   yaml: string;
@@ -19,32 +19,17 @@ export function parts(line: string): [text: string, origin: string] {
 }
 
 export function BuiltObjects({ job, isGone }: { job: Job; isGone: boolean }) {
-  const [built, setBuilt] = useState<Built | null>(null);
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    if (isGone) return;
-    let isCurrent = true;
-    request<Built>("GET", `${trainJobPath(job)}/built`).then(
-      (answer) => isCurrent && (setBuilt(answer), setProblem("")),
-      (error: Error) => isCurrent && setProblem(error.message),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [job.uid, job.generation, isGone]);
+  const answer = useAnswer<Built>(`${trainJobPath(job)}/built`, isGone ? null : `${job.uid} ${job.generation}`);
+  const built = answer.value;
   return (
     <section aria-label="Objects">
       <p class="quiet">
         What its runtime, as it is today, and the plugins of this installation make of the TrainJob. Behind each field of
         the templates is where it comes from.
       </p>
-      {problem && <Problem>{problem}</Problem>}
-      {!built && !problem && <p role="status">Loading ...</p>}
-      {built?.notes.map((note) => (
-        <p class="quiet" key={note}>
-          {note}
-        </p>
-      ))}
+      <Problems of={[answer.problem]} />
+      <Loading of={answer} />
+      <Notes of={built?.notes ?? []} />
       {built && (
         <pre class="yaml" tabIndex={0} aria-label="Objects of the TrainJob">
           {built.yaml.split("\n").map((line, index) => {

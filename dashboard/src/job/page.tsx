@@ -1,13 +1,13 @@
 // The page of one TrainJob.
 
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { trainJobPath } from "../api";
 import { Charts } from "../charts/charts";
 import { useChartOptions } from "../charts/use_options";
 import { useNow } from "../clock";
 import { age, duration, short } from "../format";
 import type { Job, Node } from "../model";
-import { type Fact, Facts, Problem, Progress, State, Yaml } from "../parts";
+import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, State, Yaml, useTitle } from "../parts";
 import { type Tab, comparePath, href, jobPath, onLink, runtimePath, useLocation } from "../route";
 import { Actions } from "./actions";
 import { BuiltObjects } from "./objects";
@@ -26,16 +26,10 @@ const TABS: [Tab, string][] = [
 export function JobPage({ namespace, name, tab }: { namespace: string; name: string; tab: Tab }) {
   const page = usePage(namespace, name);
   const { job } = page;
-  useEffect(() => {
-    document.title = job ? `${name}: ${job.state}` : name;
-  }, [name, job?.state]);
+  useTitle(job ? `${name}: ${job.state}` : name);
   return (
     <main>
-      <p class="back">
-        <a href={href("/")} onClick={onLink}>
-          ← All TrainJobs
-        </a>
-      </p>
+      <Back to="/">All TrainJobs</Back>
       <header class="title">
         <h1 tabIndex={-1}>
           {name} <span class="namespace">{namespace}</span>
@@ -59,9 +53,7 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
     <>
       <JobFacts job={job} />
       {job.message && !isExplained && <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>}
-      {page.problems.map((problem) => (
-        <Problem key={problem}>{problem}</Problem>
-      ))}
+      <Problems of={page.problems} />
       <nav class="tabs" aria-label="Views of the TrainJob">
         {TABS.map(([key, title]) => (
           <a
@@ -188,42 +180,31 @@ function LastValues({ job }: { job: Job }) {
   );
 }
 
+const NODE_TITLES = ["Node", "Phase", "Restarts", "Requests", "Host", "Age", "Pod"];
+
 function Nodes({ nodes }: { nodes: Node[] }) {
   const now = useNow();
   if (nodes.length === 0) return <p class="nothing">There are no pods now.</p>;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Nodes">
-      <table class="grid">
-        <thead>
-          <tr>
-            {["Node", "Phase", "Restarts", "Requests", "Host", "Age", "Pod"].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((node) => (
-            <tr key={node.uid}>
-              <th scope="row">{node.node}</th>
-              <td>
-                {node.phase}
-                {node.reason && <span class="tag warn">{node.reason}</span>}
-              </td>
-              <td>{node.restarts}</td>
-              <td>
-                {Object.entries(node.requests)
-                  .map(([resource, amount]) => `${resource} ${amount}`)
-                  .join(", ")}
-              </td>
-              <td>{node.host}</td>
-              <td>{age(node.created, now)}</td>
-              <td>{node.name}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Grid label="Nodes" titles={NODE_TITLES}>
+      {nodes.map((node) => (
+        <tr key={node.uid}>
+          <th scope="row">{node.node}</th>
+          <td>
+            {node.phase}
+            {node.reason && <span class="tag warn">{node.reason}</span>}
+          </td>
+          <td>{node.restarts}</td>
+          <td>
+            {Object.entries(node.requests)
+              .map(([resource, amount]) => `${resource} ${amount}`)
+              .join(", ")}
+          </td>
+          <td>{node.host}</td>
+          <td>{age(node.created, now)}</td>
+          <td>{node.name}</td>
+        </tr>
+      ))}
+    </Grid>
   );
 }

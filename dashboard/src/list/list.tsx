@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { COMPARED } from "../compare/store";
 import type { Row } from "../model";
-import { Problem } from "../parts";
+import { Problem, useTitle } from "../parts";
 import { comparePath, go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
@@ -17,9 +17,7 @@ export function List({ query }: { query: URLSearchParams }) {
   const filters = read(query);
   const all = useMemo(() => complete(rows.values(), runtimes), [rows, runtimes]);
   const chosen = useMemo(() => select(all, filters), [all, query.toString()]);
-  useEffect(() => {
-    document.title = "TrainJobs";
-  }, []);
+  useTitle("TrainJobs");
   const set = (changes: Partial<Filters>) => go(write({ ...filters, ...changes }), "replace");
   return (
     <main>

@@ -1,12 +1,12 @@
 // The runtimes, and what uses them.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age } from "../format";
 import { write, read } from "../list/filters";
 import { useListing } from "../list/store";
 import { CLUSTER_WIDE, type Runtime } from "../model";
-import { Problem } from "../parts";
+import { Grid, Notes, Problem, Problems, useTitle } from "../parts";
 import { href, onLink, runtimePath } from "../route";
 import { useRuntimes } from "./store";
 import { type Usage, missing, runtimeId, usage } from "./usage";
@@ -14,23 +14,19 @@ import { type Usage, missing, runtimeId, usage } from "./usage";
 const NOBODY: Usage = { all: 0, active: 0 };
 
 export function RuntimeList() {
-  const { runtimes, problems, isLoaded, problem } = useRuntimes();
+  const { runtimes, problems, notes, isLoaded, problem } = useRuntimes();
   const listing = useListing();
   const uses = useMemo(() => usage(listing.rows.values()), [listing.rows]);
   const lost = useMemo(() => (isLoaded && problems.length === 0 ? missing(listing.rows.values(), runtimes) : []), [listing.rows, runtimes]);
   const [text, setText] = useState("");
-  useEffect(() => {
-    document.title = "Runtimes";
-  }, []);
+  useTitle("Runtimes");
   const shown = runtimes.filter(({ name, namespace, framework }) =>
     `${namespace}/${name} ${framework}`.toLowerCase().includes(text.toLowerCase()),
   );
   return (
     <main>
       <h1 tabIndex={-1}>Runtimes</h1>
-      {[problem, listing.problem, ...problems].filter(Boolean).map((each) => (
-        <Problem key={each}>{each}</Problem>
-      ))}
+      <Problems of={[problem, listing.problem, ...problems]} />
       {lost.map((each) => (
         <Problem key={runtimeId(each)}>
           TrainJobs name the {each.kind} {each.name}
@@ -46,6 +42,7 @@ export function RuntimeList() {
       <p class="count" role="status">
         {isLoaded ? `${shown.length} of ${runtimes.length} runtimes` : problem ? "" : "Loading ..."}
       </p>
+      <Notes of={notes} />
       {isLoaded && runtimes.length === 0 && problems.length === 0 && (
         <p class="nothing">
           There are no runtimes: <code>trainer install-runtimes</code> installs ours.
@@ -61,40 +58,27 @@ const TITLES = ["Runtime", "Framework", "Nodes", "GPUs per node", "TrainJobs", "
 function RuntimeTable({ runtimes, uses }: { runtimes: Runtime[]; uses: Map<string, Usage> }) {
   const now = useNow();
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Runtimes">
-      <table class="grid">
-        <thead>
-          <tr>
-            {TITLES.map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {runtimes.map((runtime) => (
-            <tr key={runtimeId(runtime)}>
-              <th scope="row">
-                <a href={href(runtimePath(runtime))} onClick={onLink}>
-                  {runtime.name}
-                </a>{" "}
-                <span class="namespace">{runtime.namespace || "cluster"}</span>
-                {runtime.support && <span class="tag warn">{runtime.support}</span>}
-              </th>
-              <td>{runtime.framework}</td>
-              <td>{runtime.nodes}</td>
-              <td>{runtime.devices}</td>
-              <td>
-                <Uses of={runtime} usage={uses.get(runtimeId(runtime)) ?? NOBODY} />
-              </td>
-              <td>{runtime.image}</td>
-              <td title={runtime.created ?? ""}>{age(runtime.created, now)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Grid label="Runtimes" titles={TITLES}>
+      {runtimes.map((runtime) => (
+        <tr key={runtimeId(runtime)}>
+          <th scope="row">
+            <a href={href(runtimePath(runtime))} onClick={onLink}>
+              {runtime.name}
+            </a>{" "}
+            <span class="namespace">{runtime.namespace || "cluster"}</span>
+            {runtime.support && <span class="tag warn">{runtime.support}</span>}
+          </th>
+          <td>{runtime.framework}</td>
+          <td>{runtime.nodes}</td>
+          <td>{runtime.devices}</td>
+          <td>
+            <Uses of={runtime} usage={uses.get(runtimeId(runtime)) ?? NOBODY} />
+          </td>
+          <td>{runtime.image}</td>
+          <td title={runtime.created ?? ""}>{age(runtime.created, now)}</td>
+        </tr>
+      ))}
+    </Grid>
   );
 }
 

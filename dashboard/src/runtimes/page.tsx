@@ -1,14 +1,13 @@
 // The page of one runtime.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age } from "../format";
 import { type Filters, read, select } from "../list/filters";
 import { useListing } from "../list/store";
 import { Table } from "../list/table";
 import { CLUSTER_WIDE } from "../model";
-import { Facts, Problem, Yaml } from "../parts";
-import { href, onLink } from "../route";
+import { Back, Facts, Problem, Problems, Yaml, useTitle } from "../parts";
 import { useRuntimes } from "./store";
 import { complete, runtimeId, usedRuntime } from "./usage";
 
@@ -17,26 +16,18 @@ export function RuntimePage({ kind, namespace, name }: { kind: string; namespace
   const key = runtimeId({ kind, namespace, name });
   const runtime = runtimes.find((each) => runtimeId(each) === key);
   const now = useNow();
-  useEffect(() => {
-    document.title = name;
-  }, [name]);
+  useTitle(name);
   const place = kind === CLUSTER_WIDE ? "clusterruntimes" : `runtimes/${encodeURIComponent(namespace)}`;
   return (
     <main>
-      <p class="back">
-        <a href={href("/runtimes")} onClick={onLink}>
-          ← All runtimes
-        </a>
-      </p>
+      <Back to="/runtimes">All runtimes</Back>
       <header class="title">
         <h1 tabIndex={-1}>
           {name} <span class="namespace">{namespace || "cluster"}</span>
         </h1>
         {runtime?.support && <span class="tag warn">{runtime.support}</span>}
       </header>
-      {[problem, ...problems].filter(Boolean).map((each) => (
-        <Problem key={each}>{each}</Problem>
-      ))}
+      <Problems of={[problem, ...problems]} />
       {isLoaded && !runtime && problems.length === 0 && <Problem>There is no such runtime.</Problem>}
       {runtime && (
         <Facts

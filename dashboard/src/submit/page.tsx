@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { request, trainJobPath } from "../api";
-import { Problem } from "../parts";
-import { go, href, jobPath, onLink } from "../route";
+import { Back, Problem, useTitle } from "../parts";
+import { go, jobPath } from "../route";
 
 const PAUSE = 600;
 
@@ -17,8 +17,8 @@ export function NewPage({ namespace, name }: Place) {
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
   const verdict = useTrial(text);
+  useTitle(`New TrainJob from ${name}`);
   useEffect(() => {
-    document.title = `New TrainJob from ${name}`;
     request<{ yaml: string }>("GET", `${trainJobPath({ namespace, name })}/copy`).then(
       ({ yaml }) => setText(yaml),
       (error: Error) => setProblem(error.message),
@@ -37,11 +37,7 @@ export function NewPage({ namespace, name }: Place) {
   }
   return (
     <main>
-      <p class="back">
-        <a href={href(jobPath(namespace, name))} onClick={onLink}>
-          ← {name}
-        </a>
-      </p>
+      <Back to={jobPath(namespace, name)}>{name}</Back>
       <h1 tabIndex={-1}>New TrainJob</h1>
       <p class="quiet">A copy of {name}, without its state and what queues have added. It is tried on the cluster as you type; nothing is stored until you create it.</p>
       {problem && <Problem>{problem}</Problem>}
