@@ -105,7 +105,7 @@ def test_watch(cluster: Cluster) -> None:
 
 
 def test_describe(cluster: Cluster) -> None:
-    """`describe` shows the status and the events of TrainJob and pod."""
+    """`describe` shows the status of the TrainJob, and that of its pods."""
     submit(cluster)
     cluster.wait_for_condition("demo", "Complete")
 

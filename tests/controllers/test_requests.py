@@ -39,14 +39,13 @@ def writes(cluster: Cluster) -> Counter[str]:
 
 
 async def test_requests_of_a_life(cluster: Cluster) -> None:
-    """Each object is written once, each state is one write, and success is one event."""
+    """Each object is written once, each state is one write, and success has no event."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         assert writes(cluster) == {
             "create configmaps": 1,
             "apply jobsets": 1,
             "apply trainjobs/status": 1,
-            "create events": 1,
         }
         cluster.forget_requests()
         await cluster.run_jobset("Completed", _COMPLETED, succeeded=1)
@@ -86,7 +85,7 @@ async def test_requests_of_a_burst(cluster: Cluster, monkeypatch: pytest.MonkeyP
     written = writes(cluster)
     # Those that come last meet no other that waits.
     assert count <= written.pop("apply trainjobs/status") <= count + _WORKERS
-    assert written == {"create configmaps": count, "apply jobsets": count, "create events": count}
+    assert written == {"create configmaps": count, "apply jobsets": count}
     (ended,) = (each for each in cluster.client.objects(cluster.train_jobs) if name_of(each) == name_of(jobset))
     assert [each["type"] for each in ended["status"]["conditions"]] == ["Created", "Complete"]
 

@@ -26,7 +26,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import key_of
-from trainer.kube.resource import CONFIG_MAPS, EVENTS, PODS
+from trainer.kube.resource import CONFIG_MAPS, PODS
 from trainer.kube.testing import settle
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
@@ -61,7 +61,7 @@ async def test_a_train_job_runs_to_completion(cluster: Cluster) -> None:
         await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
         assert cluster.condition("Complete") == ("True", "AllJobsCompleted", "jobset completed")
         assert cluster.train_job["status"]["state"] == "Complete"
-    assert cluster.events == [("Normal", "JobsCreationSucceeded", "Succeeded to create Jobs")]
+    assert cluster.events == []
 
 
 async def test_a_failure_names_the_pod(cluster: Cluster) -> None:
@@ -459,7 +459,7 @@ async def test_hiccups_of_the_cluster_are_not_reported(cluster: Cluster, error: 
         await cluster.put(train_job_object())
         await cluster.clock.advance(1)
         assert cluster.condition("Created") == CREATED
-    assert [reason for _, reason, _ in cluster.events] == ["JobsCreationSucceeded"]
+    assert cluster.events == []
 
 
 async def test_a_jobset_of_somebody_else_is_not_adopted(cluster: Cluster) -> None:
@@ -582,7 +582,7 @@ async def test_progress_is_not_erased(cluster: Cluster) -> None:
 
 
 async def test_one_status_write_per_change(cluster: Cluster) -> None:
-    """Submission leads to one snapshot, one JobSet, one status write that names this very TrainJob, and one event."""
+    """Submission leads to one snapshot, one JobSet, and one status write that names this very TrainJob."""
     async with cluster.managed():
         await cluster.put(train_job_object())
     writes = [(r.verb, r.resource, r.subresource) for r in cluster.writes]
@@ -590,7 +590,6 @@ async def test_one_status_write_per_change(cluster: Cluster) -> None:
         ("create", CONFIG_MAPS, ""),
         ("apply", JOBSETS, ""),
         ("apply", TRAIN_JOBS, "status"),
-        ("create", EVENTS, ""),
     ]
     assert cluster.writes[2].body["metadata"]["uid"] == "uid-of-demo"
     assert cluster.writes[2].field_manager == "trainer"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SUCCEEDED = ("Normal", "JobsCreationSucceeded", "Succeeded to create Jobs")
 IS_CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+IS_NOT_BUILT = condition("Created", "False", "JobsBuildFailed", "Failed to build Jobs: x")
 WAITS = condition("Pending", "True", "ImagePullBackOff", "ImagePullBackOff: 1 pod cannot start: x")
 CULPRIT = FailedContainer("pod a: it failed", "a", "trainer")
 RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet: restart 1: x")
@@ -37,7 +38,15 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
 @pytest.mark.parametrize(
     ("before", "suspend", "seen", "events"),
     [
-        pytest.param([], False, Observation(CREATED), [SUCCEEDED], id="created"),
+        pytest.param([], False, Observation(CREATED), [], id="created"),
+        pytest.param([IS_NOT_BUILT], False, Observation(CREATED), [SUCCEEDED], id="created-after-a-failure"),
+        pytest.param(
+            [],
+            False,
+            Observation(replace(CREATED, message="Succeeded to create Jobs; x", is_whole=False)),
+            [("Warning", "ChangesNotApplied", "Succeeded to create Jobs; x")],
+            id="created-in-part",
+        ),
         pytest.param(
             [], False, Observation(UNBUILT), [("Warning", "JobsBuildFailed", "Failed to build Jobs: x")], id="not-built"
         ),

@@ -54,8 +54,8 @@ def status_events(before: TrainJobStatus | None, after: TrainJobStatus, seen: Ob
 def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[StatusEvent]:
     if new.type in _OVER:
         yield from _about_pod_problem(old, new, after, seen)
-    elif new.type == ConditionType.COMPLETE:
-        return  # as everybody expects; the JobSet has an event about it
+    elif new.type == ConditionType.COMPLETE or _is_first_creation(old, new, seen):
+        return  # as everybody expects: conditions and the events of JobSet and Jobs say it without another request
     elif new.type in CORE_CONDITIONS:
         # Only the first line: the log has an event of its own.
         facts, *_ = new.message.splitlines() or [""]
@@ -88,6 +88,12 @@ def _is_bad(condition: Condition) -> bool:
     if condition.type == ConditionType.FAILED:
         return condition.status == "True"
     return condition.type == ConditionType.CREATED and condition.status == "False"
+
+
+def _is_first_creation(old: Condition | None, new: Condition, seen: Observation) -> bool:
+    """Whether the Jobs exist, and nothing has kept them from being created."""
+    is_created = new.type == ConditionType.CREATED and new.status == "True"
+    return is_created and old is None and not _is_partly_applied(new, seen)
 
 
 def _is_partly_applied(condition: Condition, seen: Observation) -> bool:

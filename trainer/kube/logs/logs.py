@@ -49,29 +49,30 @@ def configure_logging(*, json: bool | None = None, level: str = "info") -> None:
         raise ValueError(f"log level {level!r} is not one of {', '.join(LEVELS)}")
     severity = logging.getLevelNamesMapping()[level.upper()]
     as_json = not sys.stderr.isatty() if json is None else json
-    shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
+    stamps: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    contents: list[Processor] = [
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+        redact,
+    ]
+    rendering = _rendering(as_json=as_json)
+    stream = _stream() if as_json else sys.stderr
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[structlog.contextvars.merge_contextvars, *contents, *stamps, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(severity),
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        # Records of `logging` cost as much as all else about an event.
+        logger_factory=partial(_Lines, stream),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(_stream() if as_json else sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.StackInfoRenderer(),
-                structlog.processors.format_exc_info,
-                redact,
-                *_rendering(as_json=as_json),
-            ],
+            foreign_pre_chain=[structlog.contextvars.merge_contextvars, *stamps],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *contents, *rendering],
         )
     )
     root = logging.getLogger()
@@ -80,6 +81,20 @@ def configure_logging(*, json: bool | None = None, level: str = "info") -> None:
     logging.getLogger("trainer").setLevel(severity)
     logging.captureWarnings(capture=True)
     sys.excepthook = partial(_log_end, as_json=as_json)
+
+
+class _Lines:
+    """The logger of one name, which writes each rendered event as a line."""
+
+    def __init__(self, stream: LineWriter | TextIO, name: str = "") -> None:
+        self._stream = stream
+        self.name = name
+
+    def info(self, line: str) -> None:
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    debug = warning = error = critical = exception = info
 
 
 def _rendering(*, as_json: bool) -> list[Processor]:

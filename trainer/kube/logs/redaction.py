@@ -33,8 +33,9 @@ _SECRET_TEXT = re.compile(
 )
 """Takes linear time, since peers and tenants choose the text: no repeat gives back what it has matched, and no part of
 a text is read again from another start, for each alternative begins with what its own repeats cannot contain."""
-_PLAIN_TEXT = re.compile(r"[\w/-]{0,256}+")
-"""Texts without what each alternative of `_SECRET_TEXT` needs: a blank, a dot, a colon or an equals sign."""
+_PLAIN_TEXT = re.compile(r"[\w/-]{0,256}+|\w{1,15}+(?: \w{1,15}+){1,32}+")
+"""Texts without what each alternative of `_SECRET_TEXT` needs: a dot, a colon, an equals sign, or a blank beside a word
+of 16 characters or a dash."""
 _SECRET_OBJECT_FIELDS = ("data", "stringData")
 _DEPTH = 8
 
@@ -100,7 +101,7 @@ class _Redaction:
     def _text(self, text: str) -> str:
         shown = _shortened(text, max(self._left, 0))
         self._left -= len(shown)
-        return redact_text(shown)
+        return shown if _PLAIN_TEXT.fullmatch(shown) else redact_text(shown)
 
     def _items(self, values: Collection[object], depth: int) -> list[object]:
         shown: list[object] = []
