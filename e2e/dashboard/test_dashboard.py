@@ -328,6 +328,29 @@ def test_without_the_token(context: BrowserContext, session_dashboard: Dashboard
     expect(page.get_by_role("button")).to_have_count(0)
 
 
+def test_redirect_file(context: BrowserContext, jobs: Cluster, tmp_path: Path) -> None:
+    """The browser is given a file, which leads it to the page and is gone then."""
+    given, browser, home = tmp_path / "given", tmp_path / "browser", tmp_path / "home"
+    home.mkdir()
+    browser.write_text(f'#!/bin/sh\necho "$@" > {given}.new && mv {given}.new {given}\n')
+    browser.chmod(0o700)
+    command = [str(BIN / "trainer"), "dashboard", "--kubeconfig", str(jobs.kubeconfig)]
+    process = Process(command, tmp_path / "dashboard.log", {"BROWSER": str(browser), "HOME": str(home)})
+    try:
+        start(process)
+        until(given.is_file, "the browser is started")
+        address = given.read_text().strip()
+        assert address.startswith("file://")
+        page = context.new_page()
+        page.goto(address)
+        expect(page.get_by_role("link", name="resnet", exact=True)).to_be_visible()
+        assert page.url.startswith("http://127.0.0.1:")
+        assert "code" not in page.url
+        until(lambda: not list(home.iterdir()), "the file is removed")
+    finally:
+        process.stop()
+
+
 def test_new_address(context: BrowserContext, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """The address of a new process, opened in the tab of an earlier one, signs that tab in, and those of its links."""
     page = context.new_page()

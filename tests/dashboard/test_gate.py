@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dashboard.conftest import UserClient, train_job, visiting
+from tests.dashboard.conftest import PAGE, UserClient, running, train_job, visiting
+from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.dashboard.gate import LoopbackGate
+from trainer.dashboard.server import Dashboard, DashboardOptions
 
 API = [
     pytest.param("GET", "/api/cluster", id="cluster"),
@@ -64,13 +67,26 @@ async def test_names_of_loopback(client: UserClient) -> None:
 
 
 async def test_code(client: UserClient) -> None:
-    """The code in the command line of the browser gives the token once, and is no token."""
+    """The code that the browser is opened with gives the token once, and is no token."""
     async with visiting(client) as visitor:
         assert (await visitor.json("/api/cluster", token=visitor.code))[0] == 401
         assert (await visitor.json("/api/session", "POST", token="wrong"))[0] == 401
         assert await visitor.json("/api/session", "POST", token=visitor.code) == (200, {"token": visitor.token})
         assert (await visitor.json("/api/session", "POST", token=visitor.code))[0] == 401
         assert (await visitor.json("/api/session", "POST", token=visitor.token))[0] == 401
+
+
+async def test_exchange_is_announced(client: UserClient) -> None:
+    """Whoever waits for the code to be used learns of it, once."""
+    calls: list[str] = []
+    gate = LoopbackGate(client, on_exchange=lambda: calls.append("exchanged"))
+    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), gate=gate, bundle=PAGE)
+    async with running(dashboard) as visitor:
+        await visitor.json("/api/session", "POST", token="wrong")
+        assert calls == []
+        for _ in range(2):
+            await visitor.json("/api/session", "POST", token=gate.code)
+    assert calls == ["exchanged"]
 
 
 @pytest.mark.parametrize("path", ["/", "/jobs/default/demo", "/assets/dashboard.js", "/api/cluster", "/api/trainjobs"])

@@ -18,6 +18,8 @@ from trainer.dashboard.viewer import Owner
 from trainer.kube.access import bearer_token
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
 
     from trainer.dashboard.viewer import Viewer
@@ -50,18 +52,23 @@ class Gate(Protocol):
 class LoopbackGate:
     """Refuses requests that are not from the user's page.
 
-    The token is for the address that the terminal shows. The code is for the command line of the browser, which all
-    accounts of a machine can read: the first page that sends it gets the token, and nobody after that.
+    The token is for the address that the terminal shows. The code is for the browser, which may write its address into
+    files: the first page that sends it gets the token, and nobody after that.
+
+    Args:
+        client: of the user.
+        on_exchange: called once, when a page has got the token for the code; must not block. Default: nothing is.
     """
 
     login: Login = "address"
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, *, on_exchange: Callable[[], None] | None = None) -> None:
         self.token = secrets.token_urlsafe(_BYTES)
         """What requests about the cluster carry; valid as long as this process."""
         self.code = secrets.token_urlsafe(_BYTES)
         """What can be exchanged for the token, once."""
         self._is_exchanged = False
+        self._on_exchange = on_exchange
         self._owner = Owner(client)
 
     def refusal_of_host(self, request: web.BaseRequest, port: int) -> web.Response | None:
@@ -85,6 +92,8 @@ class LoopbackGate:
             text = "the browser was opened with an address that works once; open the one that `trainer dashboard` has"
             return unauthorized(f"{text} printed", self.login)
         self._is_exchanged = True
+        if self._on_exchange is not None:
+            self._on_exchange()
         return data({"token": self.token})
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import webbrowser
-from typing import TYPE_CHECKING, Annotated
+from contextlib import nullcontext
+from typing import Annotated
 
 import typer
 
-from trainer.cli.console import note, say
+from trainer.cli.console import say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.operate.built_objects import build_objects
+from trainer.cli.operate.redirect_file import RedirectFile
 from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.explain.target import CommandOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 def dashboard(
@@ -39,31 +36,18 @@ def dashboard(
     connection = current_cluster(kubeconfig, context)
     target = CommandOptions(cluster_options(connection.kubeconfig, context), cluster_options(kubeconfig, context))
 
-    async def run(cluster: ConnectedCluster) -> None:
-        options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
-        gate = LoopbackGate(cluster.client)
-        page = Dashboard(cluster.client, cluster.served, options, gate=gate, renderer=build_objects)
-        await page.run(started=_announcement(page, gate, with_browser=browser))
+    with RedirectFile() if browser else nullcontext() as redirect:
 
-    raise typer.Exit(run_on(connection, run))
+        async def run(cluster: ConnectedCluster) -> None:
+            options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
+            gate = LoopbackGate(cluster.client, on_exchange=redirect.remove if redirect is not None else None)
+            page = Dashboard(cluster.client, cluster.served, options, gate=gate, renderer=build_objects)
 
+            async def announce() -> None:
+                say(f"dashboard: {page.address}#token={gate.token}")
+                if redirect is not None:
+                    redirect.open_in_browser(f"{page.address}#code={gate.code}")
 
-def _announcement(page: Dashboard, gate: LoopbackGate, *, with_browser: bool) -> Callable[[], Awaitable[None]]:
-    async def announce() -> None:
-        say(f"dashboard: {page.address}#token={gate.token}")
-        # Command lines can be read by every account of this machine: this address works once.
-        opened = f"{page.address}#code={gate.code}"
-        if with_browser:
-            # Browsers of the terminal run until they are closed, and nothing waits for a daemon at the end.
-            threading.Thread(target=_open, args=(opened,), name="browser", daemon=True).start()
+            await page.run(started=announce)
 
-    return announce
-
-
-def _open(address: str) -> None:
-    try:
-        is_open = webbrowser.open(address)
-    except webbrowser.Error:
-        is_open = False
-    if not is_open:
-        note("no browser could be opened: open the address yourself")
+        raise typer.Exit(run_on(connection, run))
