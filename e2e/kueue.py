@@ -130,8 +130,8 @@ class Kueue:
         name, version = obj["metadata"]["name"], obj["metadata"]["resourceVersion"]
         if not self.sends_patches:
             whole = obj | {"spec": obj["spec"] | spec}
-            return self.cluster.kubectl("replace", "-f", "-", stdin=json.dumps(_of_go(whole)), check=False)
-        patch = json.dumps({"metadata": {"resourceVersion": version}, "spec": _of_go(spec)})
+            return self.cluster.kubectl("replace", "-f", "-", stdin=json.dumps(of_go(whole)), check=False)
+        patch = json.dumps({"metadata": {"resourceVersion": version}, "spec": of_go(spec)})
         return self.cluster.kubectl("patch", "trainjob", name, "--type=merge", "-p", patch, check=False)
 
 
@@ -146,13 +146,13 @@ def _placed(name: str, flavor: Flavor) -> Object:
     return {"name": name, "template": {"spec": {"template": {"metadata": metadata, "spec": spec}}}}
 
 
-def _of_go(value: Any) -> Any:
+def of_go(value: Any) -> Any:
     """What Go makes of an object that it has read: lists, maps, texts and booleans are left out where they are empty.
 
     Structures stay, be they as empty as the innermost of Kueue's own entry.
     """
     if isinstance(value, list):
-        return [_of_go(item) for item in value]
+        return [of_go(item) for item in value]
     return dict(_members(value)) if isinstance(value, dict) else value
 
 
@@ -161,4 +161,4 @@ def _members(obj: Object) -> Iterator[tuple[str, Any]]:
         is_empty_map = value == {} and name in ("labels", "annotations", "nodeSelector")
         if value is None or value in ("", []) or is_empty_map or (value is False and name != "suspend"):
             continue
-        yield name, _of_go(value)
+        yield name, of_go(value)
