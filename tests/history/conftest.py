@@ -74,9 +74,15 @@ def database(url: str) -> Iterator[FailingDatabase]:
 
 
 @pytest.fixture
-def server_database(postgresql: str) -> Iterator[Database]:
-    """A database of PostgreSQL with tables, for what SQLite has not."""
-    opened = Database(_new_database(postgresql))
+def server_url(postgresql: str) -> str:
+    """The URL of a database of PostgreSQL without tables, for what SQLite has not."""
+    return _new_database(postgresql)
+
+
+@pytest.fixture
+def server_database(server_url: str) -> Iterator[FailingDatabase]:
+    """The same with tables."""
+    opened = FailingDatabase(server_url)
     opened.migrate()
     yield opened
     opened.close()
@@ -166,6 +172,11 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def cluster(clock: ManualClock, database: FailingDatabase) -> Cluster:
+    """A cluster with a runtime."""
+    return recorded_cluster(clock, database)
+
+
+def recorded_cluster(clock: ManualClock, database: FailingDatabase) -> Cluster:
     """A cluster with a runtime."""
     client = FakeClient(clock=clock, resources=[TRAIN_JOBS, JOBSETS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES])
     client.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "cluster-uid"}})

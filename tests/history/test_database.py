@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 import trainer.history
 from trainer.history.database import Database
-from trainer.history.errors import HistoryError, RefusedError
+from trainer.history.errors import HistoryError, RefusedError, TakenOverError
 from trainer.history.schema import HEAD, METADATA
 from trainer.kube.errors import ConfigurationError
 
@@ -83,6 +83,19 @@ def test_wrong_url(url: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        pytest.param("postgresql://me:hunter2@host/db", "postgresql+psycopg://me:***@host/db", id="password"),
+        pytest.param("postgresql://host/db?password=hunter2", "postgresql+psycopg://host/db", id="option"),
+        pytest.param("sqlite:////a/b.db", "sqlite:////a/b.db", id="file"),
+    ],
+)
+def test_name(url: str, name: str) -> None:
+    """What the log calls a database has no secret in it."""
+    assert Database(url).name == name
+
+
 @pytest.mark.parametrize("cluster", ["cluster-uid", "https://api.example.com:6443/" + "a" * 300])
 def test_right_to_record(database: Database, cluster: str) -> None:
     """One process at a time records a cluster, whatever it is called, and the next one when that has ended."""
@@ -93,14 +106,56 @@ def test_right_to_record(database: Database, cluster: str) -> None:
             pass
 
 
+END = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+
+
+def lose_session(database: Database) -> None:
+    """End the sessions that hold locks, as a server does that restarts or ends idle sessions."""
+    assert database.read(lambda connection: connection.execute(text(END)).all())
+
+
+def version(connection: Connection) -> Any:
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+
+
+def change(connection: Connection) -> None:
+    connection.execute(text("UPDATE alembic_version SET version_num = 'changed'"))
+
+
 def test_lost_session(server_database: Database) -> None:
     """A recorder whose session was lost ends without an error."""
-    database = server_database
-    end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted"
-    with database.recording("a"):
-        database.write(lambda connection: connection.execute(text(end)))
-    with database.recording("a"):
+    with server_database.recording("a"):
+        lose_session(server_database)
+    with server_database.recording("a"):
         pass
+
+
+def test_lost_right(server_database: Database, server_url: str) -> None:
+    """A recorder whose session was lost takes the right again before it writes, so that no other one gets it."""
+    other = Database(server_url)
+    with server_database.recording("a"):
+        for _ in range(2):
+            lose_session(server_database)
+            assert server_database.write(version) == HEAD
+            with pytest.raises(HistoryError, match="another"), other.recording("a"):
+                pass
+    with other.recording("a"):
+        pass
+    other.close()
+
+
+def test_taken_over(server_database: Database, server_url: str) -> None:
+    """A recorder that has lost the right to another one writes nothing any more, as often as it tries."""
+    other = Database(server_url)
+    with server_database.recording("a"):
+        lose_session(server_database)
+        with other.recording("a"):
+            for _ in range(2):
+                with pytest.raises(TakenOverError, match="has taken over"):
+                    server_database.write(change)
+            assert server_database.read(version) == HEAD
+            assert other.write(version) == HEAD
+    other.close()
 
 
 def test_read_only(server_database: Database) -> None:

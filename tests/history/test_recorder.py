@@ -10,10 +10,11 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from structlog.testing import capture_logs
 
-from tests.history.conftest import TAG, Cluster, node_pod
+from tests.history.conftest import TAG, Cluster, FailingDatabase, node_pod, recorded_cluster
+from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
-from trainer.history.errors import HistoryError
+from trainer.history.errors import HistoryError, TakenOverError
 from trainer.history.records import mark_deleted
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import PODS
@@ -22,7 +23,7 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.history.queries import History
-    from trainer.kube.testing import FakeLog
+    from trainer.kube.testing import FakeLog, ManualClock
 
 LOSS = MetricId(is_eval=False, name="loss")
 
@@ -199,6 +200,28 @@ async def test_one_at_a_time(cluster: Cluster, url: str) -> None:
         lock = other.recording("another-cluster")
         await run_sync(lock.__enter__)
         await run_sync(lock.__exit__, None, None, None)
+    await run_sync(other.close)
+
+
+async def test_taken_over(clock: ManualClock, server_database: FailingDatabase, server_url: str) -> None:
+    """A recorder whose session was lost, and whose cluster another one records by now, ends with an error."""
+    cluster = recorded_cluster(clock, server_database)
+    other = await run_sync(Database, server_url)
+    lock = other.recording("cluster-uid")
+
+    async def record() -> None:
+        async with cluster.recorder():
+            await run_sync(lose_session, server_database)
+            await run_sync(lock.__enter__)
+            cluster.submit()
+            for _ in range(100):
+                await clock.advance(0.5)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await record()
+    assert caught.group_contains(TakenOverError)
+    assert await cluster.ask(lambda history: history.trainings()) == []
+    await run_sync(lock.__exit__, None, None, None)
     await run_sync(other.close)
 
 

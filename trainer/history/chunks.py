@@ -28,7 +28,7 @@ _WIDTH = 8
 """Bytes of a number."""
 
 
-class _Series(msgspec.Struct, array_like=True):
+class _Stored(msgspec.Struct, array_like=True):
     """The samples of one metric, each member the columns of its numbers, see `_columns`."""
 
     is_eval: bool
@@ -38,16 +38,16 @@ class _Series(msgspec.Struct, array_like=True):
     values: bytes
 
 
-_SERIES = msgspec.msgpack.Decoder(list[_Series])
+_STORED = msgspec.msgpack.Decoder(list[_Stored])
 
 
 def chunk_of(curves: Mapping[MetricId, Curve]) -> bytes:
     """The samples as a chunk."""
-    series = [
-        _Series(metric.is_eval, metric.name, _columns(curve.times), _columns(curve.steps), _columns(curve.values))
+    stored = [
+        _Stored(metric.is_eval, metric.name, _columns(curve.times), _columns(curve.steps), _columns(curve.values))
         for metric, curve in curves.items()
     ]
-    return zlib.compress(msgspec.msgpack.encode(series), 6)
+    return zlib.compress(msgspec.msgpack.encode(stored), 6)
 
 
 def curves_of(chunks: Iterable[bytes]) -> Curves:
@@ -58,20 +58,20 @@ def curves_of(chunks: Iterable[bytes]) -> Curves:
     """
     curves = Curves(total_limit=STORED_LIMIT)
     for chunk in chunks:
-        for series in _series_of(decompressed(chunk)):
-            curve = Curve(_numbers(series.times), _numbers(series.steps), _numbers(series.values))
+        for each in _stored_in(decompressed(chunk)):
+            curve = Curve(_numbers(each.times), _numbers(each.steps), _numbers(each.values))
             if not len(curve.times) == len(curve.steps) == len(curve.values):
                 raise ValueError("the content is damaged: a metric has numbers of different counts")
-            curves.extend({MetricId(series.is_eval, series.name): curve})
+            curves.extend({MetricId(each.is_eval, each.name): curve})
     return curves
 
 
-def _series_of(content: bytes) -> list[_Series]:
+def _stored_in(content: bytes) -> list[_Stored]:
     if not content.startswith(b"["):
-        return _SERIES.decode(content)
+        return _STORED.decode(content)
     # Written as JSON by the first recorders.
     return [
-        _Series(is_eval, name, *(_columns(array("d", numbers)) for numbers in members))
+        _Stored(is_eval, name, *(_columns(array("d", numbers)) for numbers in members))
         for is_eval, name, *members in msgspec.json.decode(content)
     ]
 

@@ -17,7 +17,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalEr
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
-from trainer.history.errors import HistoryError, RefusedError
+from trainer.history.errors import HistoryError, RefusedError, TakenOverError
+from trainer.history.recording_right import RecordingRight
 from trainer.history.schema import HEAD
 from trainer.kube.errors import ConfigurationError
 
@@ -32,11 +33,8 @@ _T = TypeVar("_T")
 _LOCK_WAIT = 30_000
 """Milliseconds for which a writer waits for another one."""
 _CONNECT_SECONDS = 10
-_ENDING = 3_000
-"""Milliseconds to wait for the lock of a session that is just being closed."""
-_LOCK_NOT_AVAILABLE = "55P03"
-_MIGRATION_LOCK, _RECORDER_LOCK = 0x7472_0001, 0x7472_0002
-"""Keys of advisory locks in PostgreSQL."""
+_MIGRATION_LOCK = 0x7472_0001
+"""Key of an advisory lock in PostgreSQL; recorders have another one."""
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
 
@@ -59,11 +57,12 @@ class Database:
         # Writers of SQLite wait for each other anyway.
         self._turns = Semaphore(1 if self.is_sqlite else 4)
         self._engine = self._create_engine()
+        self._right: RecordingRight | None = None
 
     @property
     def name(self) -> str:
-        """The URL without its password."""
-        return self._url.render_as_string(hide_password=True)
+        """The URL without what may be secret: its password, and options, of which some are secrets as well."""
+        return self._url.set(query={}).render_as_string(hide_password=True)
 
     @property
     def file(self) -> Path | None:
@@ -74,6 +73,7 @@ class Database:
         """Call a function with a connection, and commit; nothing is changed when it raises.
 
         Raises:
+            TakenOverError: the right to record was lost, and another process has it.
             HistoryError: the database refuses, or cannot be reached.
         """
         async with self._turns:
@@ -82,6 +82,8 @@ class Database:
     def write(self, transaction: Callable[[Connection], _T]) -> _T:
         """The same for callers without an event loop; blocks."""
         with self._errors(), self._engine.begin() as connection:
+            if self._right is not None and not self._right.verify(connection):
+                raise TakenOverError(f"{self.name}: another `trainer history record` has taken over this cluster")
             return transaction(connection)
 
     def read(self, query: Callable[[Connection], _T]) -> _T:
@@ -132,6 +134,8 @@ class Database:
     def recording(self, cluster: str) -> Iterator[None]:
         """Hold the right to record this cluster, which one process may have; blocks.
 
+        Meanwhile each transaction makes sure of it first: a server ends sessions, and with them their locks.
+
         Raises:
             HistoryError: another process has it.
         """
@@ -146,20 +150,16 @@ class Database:
                     raise other from None
                 yield
             return
-        with self._errors(), self._engine.connect() as connection:
-            key = {"key": _RECORDER_LOCK, "cluster": cluster}
-            connection.execute(text(f"SET LOCAL lock_timeout = {_ENDING}"))
-            try:
-                connection.execute(text("SELECT pg_advisory_lock(:key, hashtext(:cluster))"), key)
-            except OperationalError as error:
-                if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
-                    raise
-                raise other from None
-            connection.commit()
-            try:
-                yield
-            finally:
-                connection.invalidate()  # the lock ends with its session, which may be lost by now
+        right = RecordingRight(self._engine, cluster)
+        with self._errors():
+            if not right.acquire():
+                raise other
+        self._right = right
+        try:
+            yield
+        finally:
+            self._right = None
+            right.release()
 
     def close(self) -> None:
         """Close all connections."""

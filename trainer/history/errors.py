@@ -9,3 +9,7 @@ class HistoryError(Exception):
 
 class RefusedError(HistoryError):
     """The database refuses what is written, and would again."""
+
+
+class TakenOverError(HistoryError):
+    """Another process has taken over the recording of the cluster."""

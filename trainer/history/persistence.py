@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from anyio import CancelScope
 
-from trainer.history.errors import HistoryError, RefusedError
+from trainer.history.errors import HistoryError, RefusedError, TakenOverError
 from trainer.kube.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _RETRY = Backoff(initial=1.0, maximum=60.0, jitter=0.5)
 class Persistence:
     """Waits out failures of the database, such as its restart; what it refuses for good is logged and left out.
 
+    Where another process records the cluster by now, every call raises `TakenOverError`, which ends the recorder.
     Whoever is cancelled in a call keeps what was to be written, and writes it later: each transaction may be repeated.
     """
 
@@ -74,7 +75,7 @@ class Persistence:
             try:
                 with CancelScope(shield=shielded):
                     answer = await self._database.run(transaction)
-            except RefusedError:
+            except (RefusedError, TakenOverError):
                 raise
             except HistoryError as error:
                 pause = _RETRY.pause(failures)
