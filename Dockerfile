@@ -21,7 +21,9 @@ WORKDIR /source
 COPY pyproject.toml constraints.txt ./
 RUN python -m pip install --quiet --only-binary=:all: --constraint constraints.txt hatchling
 RUN python -m venv --without-pip /opt/trainer
-RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
+# With the extra of config/history: one image for all that runs in a cluster.
+RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+      print(*p['dependencies'], *p['optional-dependencies']['history'], sep='\n')" \
       >requirements.txt && \
     python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --only-binary=:all: \
       --constraint constraints.txt --requirement requirements.txt

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e.cluster import train_job
+from e2e.identity import write_credentials
+from e2e.installation import CONFIG, free_ports
 from e2e.kubectl import BIN
 from e2e.processes import Process
 from e2e.waiting import until
@@ -36,17 +39,29 @@ for step in range(1, 5):
 pytestmark = pytest.mark.timeout(300)  # a command of trainer for each answer
 
 
+ACCOUNT, ACCOUNT_NAMESPACE = "trainer-history", "trainer-system"
+RIGHTS = ("service_account", "role", "role_binding")
+
+
 class Recorded:
-    """A recorder of one namespace with a database of its own."""
+    """A recorder of one namespace with a database of its own, and with the account and the rights of config/history."""
 
     def __init__(self, cluster: Cluster, directory: Path) -> None:
         self._cluster = cluster
         self.environment = {"XDG_STATE_HOME": str(directory / "state")}
-        command = [str(BIN / "trainer"), "history", "record", "--kubeconfig", str(cluster.kubeconfig)]
-        self.process = Process([*command, "-n", cluster.namespace], directory / "recorder.log", self.environment)
+        (self.port,) = free_ports(1)
+        kubeconfig = directory / "kubeconfig"
+        write_credentials(cluster, kubeconfig, ACCOUNT, ACCOUNT_NAMESPACE)
+        command = [str(BIN / "trainer"), "history", "record", "--health-port", str(self.port)]
+        options = ["--kubeconfig", str(kubeconfig), "-n", cluster.namespace]
+        self.process = Process([*command, *options], directory / "recorder.log", self.environment)
 
     def start(self) -> None:
         self.process.start(ready="started recorder")
+
+    def is_ready(self) -> bool:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10) as answer:
+            return bool(answer.status == 200)
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command that answers from the database alone."""
@@ -65,10 +80,19 @@ class Recorded:
 
 @pytest.fixture
 def recorded(cluster: Cluster, tmp_path: Path) -> Iterator[Recorded]:
+    cluster.kubectl("create", "namespace", ACCOUNT_NAMESPACE, check=False)
+    files = [str(CONFIG / "history" / f"{file}.yaml") for file in RIGHTS]
+    for file in files:
+        cluster.kubectl("apply", "--server-side", "-n", ACCOUNT_NAMESPACE, "-f", file)
     own = Recorded(cluster, tmp_path)
     own.start()
+    assert own.is_ready()
     yield own
     own.process.stop()
+    assert "cannot be watched" not in own.process.output()
+    assert "orbidden" not in own.process.output()
+    for file in reversed(files):
+        cluster.kubectl("delete", "-n", ACCOUNT_NAMESPACE, "--ignore-not-found", "-f", file)
 
 
 def with_rate(name: str, rate: str) -> dict[str, object]:

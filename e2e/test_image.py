@@ -36,7 +36,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 
 
 def test_versions(installation: Installation) -> None:
-    """What is installed has the versions of constraints.txt, and all of it is needed by a manager that runs."""
+    """What is installed has the versions of constraints.txt, and all of it is needed by what runs in a cluster."""
     found = installation.distributions()
     installed = {name: version for name, (version, _) in found.items()}
     pinned = pins()
@@ -50,7 +50,7 @@ def test_versions(installation: Installation) -> None:
     def named(requirements: list[str]) -> set[str]:
         return {normalised(re.split(r"[^\w.-]", requirement)[0]) for requirement in requirements}
 
-    wanted = named(project["dependencies"])
+    wanted = named(project["dependencies"]) | named(project["optional-dependencies"]["history"])
     extras = {name for extra in project["optional-dependencies"].values() for name in named(extra)}
     brought = named([each for _, requires in found.values() for each in requires if "extra ==" not in each])
     assert wanted <= installed.keys()

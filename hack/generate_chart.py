@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from hack.chart.dashboard import OVERLAY, dashboard
+from hack.chart import dashboard, history
 from hack.chart.manifests import OVERLAYS, definitions, templates
 from hack.chart.values_schema import values_schema
 
@@ -30,7 +30,8 @@ def files() -> Iterator[tuple[Path, str]]:
         yield CHART / "files" / "crds" / f"{version}.yaml", definitions(version)
         for name, text in templates(version).items():
             yield CHART / "templates" / version / name, _HEADER % overlay + text
-    yield CHART / "templates" / "dashboard.yaml", _HEADER % OVERLAY + dashboard()
+    yield CHART / "templates" / "dashboard.yaml", _HEADER % dashboard.OVERLAY + dashboard.dashboard()
+    yield CHART / "templates" / "history.yaml", _HEADER % history.OVERLAY + history.history()
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     yield CHART / "values.schema.json", f"{json.dumps(values_schema(values), indent=1)}\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hack.chart.overlay import label, put_image, rendered, replaced
+from hack.chart.overlay import objects_of, put_image
 from hack.chart.template_text import Expressions
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ IMPERSONATION: Final = "dashboard-impersonation"
 def dashboard() -> str:
     """Its objects where `dashboard.enabled` says so; the right to impersonate where `dashboard.impersonation` does."""
     expressions = Expressions()
-    objects, rights = (_objects(overlay, expressions) for overlay in (OVERLAY, IMPERSONATION))
+    objects, rights = (objects_of(overlay, expressions) for overlay in (OVERLAY, IMPERSONATION))
     (deployment,) = (obj for obj in objects if obj["kind"] == "Deployment")
     _put_values(deployment["spec"], expressions)
     text, further = expressions.text(*objects), expressions.text(*rights)
@@ -25,15 +25,6 @@ def dashboard() -> str:
         f"{{{{- if .Values.dashboard.enabled }}}}\n{text}"
         f"{{{{- if .Values.dashboard.impersonation }}}}\n---\n{further}{{{{- end }}}}\n{{{{- end }}}}\n"
     )
-
-
-def _objects(overlay: str, expressions: Expressions) -> list[Object]:
-    objects = rendered(overlay)
-    namespace = next(subject["namespace"] for obj in objects for subject in obj.get("subjects", ()))
-    found: list[Object] = replaced(objects, {namespace: expressions.value("{{ .Release.Namespace }}")})
-    for obj in found:
-        label(obj, expressions)
-    return found
 
 
 def _put_values(spec: Object, expressions: Expressions) -> None:

@@ -35,6 +35,16 @@ def _kustomized(overlay: str) -> list[Object]:
     return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
 
 
+def objects_of(overlay: str, expressions: Expressions) -> list[Object]:
+    """The objects of an overlay with accounts of its own, in the namespace and with the labels of a release."""
+    objects = rendered(overlay)
+    namespace = next(subject["namespace"] for obj in objects for subject in obj.get("subjects", ()))
+    found: list[Object] = replaced(objects, {namespace: expressions.value("{{ .Release.Namespace }}")})
+    for obj in found:
+        label(obj, expressions)
+    return found
+
+
 def label(obj: Object, expressions: Expressions) -> None:
     """Release and values in labels and selectors."""
     for labels in _selectors(obj):

@@ -37,7 +37,10 @@ both_versions = pytest.mark.parametrize("version", OVERLAYS)
 def test_generated_files() -> None:
     """What follows from config/ and the code is what the generator writes, and nothing else lies there."""
     expected = dict(files())
-    written = (CHART / "values.schema.json", CHART / "templates" / "dashboard.yaml")
+    written = (
+        CHART / "values.schema.json",
+        *(CHART / "templates" / f"{name}.yaml" for name in ("dashboard", "history")),
+    )
     generated = [*(CHART / "files").rglob("*.yaml"), *(CHART / "templates").glob("v*/*"), *written]
     assert sorted(generated) == sorted(expected)
     stale = [path.name for path, text in expected.items() if path.read_text(encoding="utf-8") != text]
@@ -107,6 +110,52 @@ def test_values_of_the_dashboard() -> None:
     assert container["volumeMounts"][1:] == values["volumeMounts"]
     assert container["resources"]["limits"] == {"memory": "1Gi"}
     assert container["image"] == IMAGE
+
+
+@needs_helm
+@both_versions
+def test_the_history(version: Version) -> None:
+    """It is what kustomize applies, where it is wanted: on a volume that stays, or with a Secret for PostgreSQL."""
+    nothing, sqlite, postgresql = rendered(
+        {"apiVersion": version},
+        {"apiVersion": version, "history": {"enabled": True}},
+        {"apiVersion": version, "history": {"enabled": True, "databaseSecret": "trainer-history-database"}},
+    )
+    assert comparable(nothing) | comparable(kustomized.rendered("history")) == comparable(sqlite)
+    assert comparable(nothing) | comparable(kustomized.rendered("history-postgresql")) == comparable(postgresql)
+    (claim,) = of_kind(sqlite, "PersistentVolumeClaim")
+    assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+@needs_helm
+def test_values_of_the_history() -> None:
+    """Values reach its Deployment and its volume claim."""
+    values = {
+        "args": ["--retain", "90d"],
+        "tolerations": [{"operator": "Exists"}],
+        "podAnnotations": {"a/b": "c"},
+        "volumes": [{"name": "x", "emptyDir": {}}],
+        "volumeMounts": [{"name": "x", "mountPath": "/x"}],
+        "resources": {"limits": {"memory": "2Gi"}},
+    }
+    storage = {"size": "1Gi", "className": "fast"}
+    both = rendered(
+        {"history": {"enabled": True, "storage": storage} | values},
+        {"history": {"enabled": True, "databaseSecret": "database-of-the-team"} | values},
+    )
+    for objects, own in zip(both, (1, 0), strict=True):
+        template = next(o["spec"] for o in of_kind(objects, DEPLOYMENT) if name_of(o) == "trainer-history")["template"]
+        pod, (container,) = template["spec"], template["spec"]["containers"]
+        assert (container["args"], container["image"]) == (values["args"], IMAGE)
+        assert pod["tolerations"] == values["tolerations"]
+        assert template["metadata"]["annotations"]["a/b"] == "c"
+        assert pod["volumes"][1 + own :] == values["volumes"]
+        assert container["volumeMounts"][1 + own :] == values["volumeMounts"]
+        assert container["resources"]["limits"] == {"memory": "2Gi"}
+    (claim,) = of_kind(both[0], "PersistentVolumeClaim")
+    assert (claim["spec"]["resources"]["requests"]["storage"], claim["spec"]["storageClassName"]) == ("1Gi", "fast")
+    assert of_kind(both[1], "PersistentVolumeClaim") == []
+    assert container["env"][0]["valueFrom"] == {"secretKeyRef": {"key": "url", "name": "database-of-the-team"}}
 
 
 @needs_helm

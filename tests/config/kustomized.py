@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONFIG = Path(__file__).parents[2] / "config"
 OVERLAYS = sorted(str(file.parent.relative_to(CONFIG)) for file in CONFIG.rglob("kustomization.yaml"))
 """All that can be given to `kubectl apply -k`."""
-INSTALLED = ("default", "dashboard", "admissionpolicy", "networkpolicy", "prometheus", "grafana", "samples")
+INSTALLED = ("default", "dashboard", "history", "admissionpolicy", "networkpolicy", "prometheus", "grafana", "samples")
 """What people apply: everything, and what is optional besides."""
 V1ALPHA1 = "v1alpha1/default"
 """What people apply for the version of the released Trainer."""

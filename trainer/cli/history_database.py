@@ -38,8 +38,9 @@ def database_of(url: str | None, environment: Mapping[str, str] = os.environ) ->
         raise CommandError(
             f"the history needs {error.name}, which is not installed: pip install 'trainer-operator[history]'"
         ) from None
-    file = StateDirectory.of_user(environment).root / "history.db"
-    return Database(url or environment.get(VARIABLE) or f"sqlite:///{file}")
+    # Files of Secrets often end with a newline.
+    named = (url or environment.get(VARIABLE) or "").strip()
+    return Database(named or f"sqlite:///{StateDirectory.of_user(environment).root / 'history.db'}")
 
 
 def open_history(url: str | None = None) -> History:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - typer reads annotations
 from typing import TYPE_CHECKING, Annotated
 
+import anyio
 import structlog
 import typer
 from anyio.to_thread import run_sync
 
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, open_cluster
+from trainer.cli.current_cluster import current_cluster, open_cluster
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.history_database import DatabaseUrl, database_of
 from trainer.cli.logs.logs import parse_duration
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.kube.clock import SystemClock
+from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.health import HealthChecks
+from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.quantity import parse_quantity, quantity_problem
 
 if TYPE_CHECKING:
-    from trainer.history.database import Database
+    from collections.abc import AsyncIterator
+
     from trainer.history.notifications import Webhook
-    from trainer.history.retention import RetentionOptions
 
 log = structlog.get_logger(__name__)
 
@@ -64,6 +70,9 @@ def record(
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")
     ] = None,
+    health_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port of /healthz and /readyz. Default: there are none.")
+    ] = None,
     database: DatabaseUrl = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -74,20 +83,30 @@ def record(
     of the kubeconfig, or of its pod. Values that may be secret are not stored.
     """
     opened = database_of(database)
+    from trainer.history.recorder import Recorder  # noqa: PLC0415 - of an extra
     from trainer.history.retention import RetentionOptions  # noqa: PLC0415 - of an extra
 
     if (problem := quantity_problem(retain_size)) is not None:
         raise BadInputError(f"--retain-size: {retain_size}: {problem}")
-    webhook = _webhook(notify_url, notify_url_file, notify_on)
+    webhook = _webhook(notify_url.strip(), notify_url_file, notify_on)
     age = parse_duration(retain, option="--retain").total_seconds()
     retention = RetentionOptions(age, int(parse_quantity(retain_size)))
     configure_logging(json=None, level="info")
     options = current_cluster(kubeconfig, context, pod_first=True)
 
     async def run() -> int:
-        await run_sync(opened.migrate)
-        async with open_cluster(options) as cluster:
-            await _record(cluster, opened, retention, webhook, namespace)
+        async with _probes(health_port) as is_ready:
+            await run_sync(opened.migrate)
+            async with open_cluster(options) as cluster:
+                recorder = Recorder(
+                    cluster.client, opened, retention, namespace=namespace, server=cluster.server, webhook=webhook
+                )
+
+                async def announce() -> None:
+                    log.info(READY, database=opened.name)
+                    is_ready.set()
+
+                await recorder.run(started=announce)
         return ExitCode.OK
 
     code = run_until_signal(run, second_kills=True)
@@ -95,23 +114,22 @@ def record(
     raise typer.Exit(ExitCode.OK if code > 128 else code)
 
 
-async def _record(
-    cluster: ConnectedCluster,
-    database: Database,
-    retention: RetentionOptions,
-    webhook: Webhook | None,
-    namespace: str | None,
-) -> None:
-    from trainer.history.recorder import Recorder  # noqa: PLC0415 - of an extra
+@asynccontextmanager
+async def _probes(port: int | None) -> AsyncIterator[anyio.Event]:
+    """Serve probes, if wanted; the recorder is ready when the event is set."""
+    is_ready, clock = anyio.Event(), SystemClock()
 
-    recorder = Recorder(
-        cluster.client, database, retention, namespace=namespace, server=cluster.server, webhook=webhook
-    )
+    async def check() -> None:
+        if not is_ready.is_set():
+            raise KubeError("the recorder does not know yet what there is")
 
-    async def announce() -> None:
-        log.info(READY, database=database.name)
-
-    await recorder.run(started=announce)
+    live, ready = (HealthChecks(name, clock=clock) for name in ("healthz", "readyz"))
+    ready.add("recorder", check)
+    async with anyio.create_task_group() as tasks:
+        if port is not None:
+            tasks.start_soon(HealthServer("", port, checks=(live, ready), clock=clock).run)
+        yield is_ready
+        tasks.cancel_scope.cancel()
 
 
 def _webhook(url: str, file: Path | None, states: list[NotifiedState] | None) -> Webhook | None:
