@@ -183,6 +183,43 @@ def test_comparison(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> 
     expect(page.get_by_text("does not exist")).to_be_visible()
 
 
+def test_zoom(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """Charts are zoomed with the mouse, with keys, and with buttons, all charts of an axis together."""
+    page.goto(session_dashboard.url("/jobs/vision/resnet"))
+    figure, other = (page.get_by_role("figure").filter(has_text=name) for name in ("loss", "learning_rate"))
+    chart = page.get_by_role("group", name="Chart of loss")
+    views = [each.locator("[aria-live=polite]") for each in (figure, other)]
+    expect(figure).to_contain_text("greatest 2.")
+    page.get_by_role("combobox", name="Smoothing").focus()
+    while not chart.evaluate("chart => chart === document.activeElement"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("+")
+    for view in views:
+        expect(view).to_contain_text("in view: step 5")
+    shown = views[0].text_content() or ""
+    page.keyboard.press("ArrowRight")
+    expect(views[0]).not_to_have_text(shown)
+    page.keyboard.press("ArrowLeft")
+    expect(views[0]).to_have_text(shown)
+    page.keyboard.press("Escape")
+    for view in views:
+        expect(view).to_have_text("")
+    figure.get_by_role("button", name="Zoom in on loss").click()
+    expect(views[0]).to_have_text(shown)
+    figure.get_by_role("button", name="Zoom out of loss").click()
+    expect(views[0]).to_have_text("")
+    place = figure.locator("canvas").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] * 0.8, place["y"] + 40, steps=5)
+    page.mouse.up()
+    expect(views[0]).to_contain_text("in view: step")
+    picture(page, "zoom")
+    figure.get_by_role("button", name="Show all of loss").click()
+    expect(views[0]).to_have_text("")
+
+
 def test_runtimes(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """Runtimes are shown with what uses them, and each has a page."""
     page.goto(session_dashboard.url("/runtimes"))

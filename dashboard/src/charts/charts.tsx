@@ -6,9 +6,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { duration, short } from "../format";
 import { type Axis, type Line, axisOf, byMetric, canBeLogarithmic, extent, tables } from "./curves";
 import { type ChartOptions, SMOOTHINGS } from "./options";
+import { type Range, type Zoom, hasSample, isZoomed, wholeOf, zoomOf, zoomed } from "./zoom";
+import { ZoomBar, ZoomHelp } from "./zoom_bar";
 
 const HEIGHT = 180;
 const TONES = 8;
+const SHORTCUTS = "+ - ArrowLeft ArrowRight 0 Escape";
 
 export interface ChartSetting {
   options: ChartOptions;
@@ -26,6 +29,7 @@ export function Charts({ lines, options, setOptions, isCompared = false }: Chart
   return (
     <>
       <OptionBar options={options} setOptions={setOptions} />
+      {lines.length > 0 && <ZoomHelp />}
       <div class="charts">
         {byMetric(lines).map(([name, of]) => (
           <Chart key={`${name} ${isDark}`} name={name} lines={of} options={options} isCompared={isCompared} />
@@ -84,12 +88,6 @@ function useDark(): boolean {
   return isDark;
 }
 
-/** Whether only a part of the samples is in view. */
-export function isZoomed({ min, max }: Pick<uPlot.Scale, "min" | "max">, x: ArrayLike<number>): boolean {
-  if (min == null || max == null || x.length === 0) return false;
-  return min > x[0]! || max < x[x.length - 1]!;
-}
-
 /** The same lines as before while their samples are the same: only those charts are drawn again that have changed. */
 function useStable(lines: readonly Line[]): readonly Line[] {
   const before = useRef(lines);
@@ -113,6 +111,7 @@ interface ChartProperties {
 function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
   const place = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
+  const view = useRef<HTMLParagraphElement>(null);
   const plot = useRef<uPlot>(null);
   const lines = useStable(given);
   const { smoothing } = options;
@@ -126,10 +125,10 @@ function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
   useEffect(() => {
     const element = place.current!;
     const looks = appearance(element, lines, { axis, isLog, isSmooth: smoothing > 0 });
-    const show = (text: string) => {
-      readout.current!.textContent = text;
+    const hooks: uPlot.Hooks.Arrays = {
+      setCursor: [(drawn) => show(readout.current, pointed(drawn, lines, axis, smoothing > 0))],
+      setScale: [(drawn, key) => key === "x" && show(view.current, inView(drawn, axis))],
     };
-    const hooks: uPlot.Hooks.Arrays = { setCursor: [(drawn) => show(pointed(drawn, lines, axis, smoothing > 0))] };
     const created = new uPlot({ ...looks, width: element.clientWidth, height: HEIGHT, hooks }, data, element);
     plot.current = created;
     const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: HEIGHT }));
@@ -142,12 +141,23 @@ function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
   useEffect(() => {
     if (plot.current && plot.current.data !== data) update(plot.current, data);
   }, [data]);
+  const onZoom = (zoom: Zoom) => plot.current && zoomTogether(plot.current, zoom);
+  const onKey = (event: KeyboardEvent) => {
+    const zoom = zoomOf(event);
+    if (!zoom) return;
+    event.preventDefault();
+    onZoom(zoom);
+  };
   return (
     <figure class="chart">
       <Caption name={name} lines={lines} />
       {options.isLog && !isLog && <p class="quiet">Nothing in it is above zero, so that its scale is linear.</p>}
-      <div ref={place} aria-hidden="true" />
+      <div class="plot" tabIndex={0} role="group" aria-label={`Chart of ${name}`} aria-keyshortcuts={SHORTCUTS} onKeyDown={onKey}>
+        <div ref={place} aria-hidden="true" />
+      </div>
       <p ref={readout} class="readout" aria-hidden="true" />
+      <ZoomBar name={name} onZoom={onZoom} />
+      <p ref={view} class="readout" aria-live="polite" />
     </figure>
   );
 }
@@ -201,7 +211,7 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
   });
   return {
     legend: { show: false },
-    cursor: { y: false, sync: { key: "metrics" } },
+    cursor: { y: false, sync: { key: syncKey(axis) } },
     scales: { x: { time: axis === "time" }, y: { distr: isLog ? 3 : 1 } },
     axes: [
       { ...common, size: 32, ...(axis === "elapsed" ? { values: (_: uPlot, splits: number[]) => splits.map(duration) } : {}) },
@@ -211,12 +221,49 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
   };
 }
 
+/** Charts over the same axis are pointed at and zoomed together. */
+function syncKey(axis: Axis): string {
+  return `metrics over ${axis}`;
+}
+
+function zoomTogether(plot: uPlot, zoom: Zoom): void {
+  const view = viewOf(plot);
+  const whole = wholeOf(plot.data[0]);
+  if (!view || !whole) return;
+  const next = zoomed(view, whole, zoom);
+  for (const each of uPlot.sync(plot.cursor.sync!.key).plots) {
+    const range = zoom === "all" ? wholeOf(each.data[0]) : next;
+    if (range) each.setScale("x", range);
+  }
+}
+
+function viewOf({ scales }: uPlot): Range | null {
+  const { min, max } = scales.x!;
+  return min == null || max == null ? null : { min, max };
+}
+
+/** What is in view of a chart, as text; empty for all of it. */
+function inView(plot: uPlot, axis: Axis): string {
+  const view = viewOf(plot);
+  return view && isZoomed(view, plot.data[0]) ? `in view: ${position(view.min, axis)} to ${position(view.max, axis)}` : "";
+}
+
+function position(x: number, axis: Axis): string {
+  if (axis === "step") return `step ${Math.round(x)}`;
+  return axis === "elapsed" ? duration(x) : new Date(x * 1000).toLocaleTimeString();
+}
+
+/** Show a text, and leave it as it is where nothing changes, so that it is read aloud once. */
+function show(element: Element | null, text: string): void {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
 /** The values under the pointer, as text. */
 function pointed(plot: uPlot, lines: readonly Line[], axis: Axis, isSmooth: boolean): string {
   const index = plot.cursor.idx;
   const x = index == null ? undefined : plot.data[0][index];
   if (index == null || x === undefined) return "";
-  const where = axis === "step" ? `step ${x}` : axis === "elapsed" ? duration(x) : new Date(x * 1000).toLocaleTimeString();
+  const where = position(x, axis);
   const values = lines.flatMap(({ label, points }, number) => {
     const value = plot.data[isSmooth ? 2 * number + 1 : number + 1]?.[index];
     if (value == null) return [];
@@ -227,8 +274,8 @@ function pointed(plot: uPlot, lines: readonly Line[], axis: Axis, isSmooth: bool
 
 /** Show other samples; what the user has zoomed to stays in view, unless nothing is left there. */
 function update(plot: uPlot, data: uPlot.AlignedData): void {
-  const { x } = plot.scales;
-  const isKept = isZoomed(x!, plot.data[0]) && Array.from(data[0]).some((step) => step >= x!.min! && step <= x!.max!);
+  const view = viewOf(plot);
+  const isKept = view !== null && isZoomed(view, plot.data[0]) && hasSample(data[0], view);
   plot.setData(data, !isKept);
   if (isKept) plot.redraw();
 }
