@@ -22,13 +22,11 @@ from tests.framework.static_reader import StaticReader
 from tests.kube.certificates import Authority
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1.discovery import Served
 from trainer.configuration.configuration import load_configuration
 from trainer.configuration.sections import StatusServerConfiguration
 from trainer.configuration.values import host_and_port
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
-from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, LEASES
@@ -95,14 +93,6 @@ async def test_a_container_that_is_started_again(monkeypatch: pytest.MonkeyPatch
                     await settle()
             tasks.cancel_scope.cancel()
     assert [entry["event"] for entry in logs if entry["event"].endswith(" leader")] == [expected]
-
-
-async def test_v1_jobs_need_our_version() -> None:
-    """Where the cluster serves v1alpha1, the manager does not start with a controller of v1 jobs."""
-    rule = "controllers.v1.enabled: Invalid value: true: needs TrainJobs of v2alpha1"
-    configuration = bare(controllers={"v1": {"enabled": True}})
-    with pytest.raises(ConfigurationError, match=rule):
-        await run_manager(FakeClient(resources=RESOURCES), configuration, served=Served("v1alpha1"))
 
 
 async def test_concurrency() -> None:

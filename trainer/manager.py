@@ -35,8 +35,6 @@ from trainer.framework.startup.discovery import (
 )
 from trainer.kube.clock import SystemClock
 from trainer.kube.election.leader_election import default_identity
-from trainer.kube.errors import ConfigurationError
-from trainer.kube.field_errors import invalid
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.supervisor import Group
@@ -167,8 +165,8 @@ def build_manager(
         admission = AdmissionHandlers(pipeline, live, metrics=manager.metrics)
     admissions: list[Registrar] = [admission]
     if configuration.controllers.v1.enabled:
-        serve_jobs(manager, only_namespace)
-        admissions.append(JobAdmission(pipeline, manager.api_reader, metrics=manager.metrics))
+        serve_jobs(manager, only_namespace, served.version)
+        admissions.append(JobAdmission(pipeline, manager.api_reader, version=served.version, metrics=manager.metrics))
     add_servers(manager, configuration, admissions, certificates)
     return manager
 
@@ -201,9 +199,6 @@ async def run_manager(
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
     if configuration.ignored:
         log.warning("ignored settings that have no effect here", settings=configuration.ignored)
-    if configuration.controllers.v1.enabled and served.version == "v1alpha1":
-        rule = "needs TrainJobs of v2alpha1, and this cluster serves v1alpha1: set it to false"
-        raise ConfigurationError(str(invalid("controllers.v1.enabled", value=True, detail=rule)))
     log.info("works with", api_version=f"{TRAIN_JOBS.group}/{served.version}")
     manager = build_manager(client, configuration, served=served, plugins=plugins, namespace=namespace, metrics=metrics)
     if version_watch is not None:

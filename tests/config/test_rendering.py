@@ -54,7 +54,7 @@ def test_renders(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("overlay", [*INSTALLED, "runtimes", V1ALPHA1, "v1alpha1/runtimes", "v1"])
+@pytest.mark.parametrize("overlay", [*INSTALLED, "runtimes", V1ALPHA1, "v1alpha1/runtimes", "v1", "v1alpha1/v1"])
 def test_schemas(overlay: str, version: str) -> None:
     """Every field exists in the schema of its kind, and has a value that fits."""
     for obj in rendered(overlay):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from tests.config.kustomized import of_kind, rendered
+from tests.config.kustomized import V1ALPHA1, of_kind, rendered
 from tests.config.test_roles import VERBS, as_texts, grants, role
 from tests.controllers.v1.conftest import Cluster
 from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
+from trainer.kube.objects import labels_of, name_of
 from trainer.kube.resource import LEASES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import StreamingLists
 
@@ -63,6 +64,43 @@ async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, st
         verbs = VERBS.get(request.verb, {request.verb}) | making
         found |= set(product([request.resource.group], [f"{request.resource.plural}{subresource}"], verbs))
     return found
+
+
+PEOPLE = ("kubeflow-training-admin", "kubeflow-training-edit", "kubeflow-training-view")
+
+
+def test_roles_for_people() -> None:
+    """Kubeflow's roles take them up by their labels, as the Training Operator's; editing is jobs and their size."""
+    admin, edit, view = (role("v1", "ClusterRole", name) for name in PEOPLE)
+    (selector,) = admin["aggregationRule"]["clusterRoleSelectors"]
+    assert selector["matchLabels"].items() <= labels_of(edit).items()
+    for each, target in zip((admin, edit, view), ("admin", "edit", "view"), strict=True):
+        assert labels_of(each)[f"rbac.authorization.kubeflow.org/aggregate-to-kubeflow-{target}"] == "true"
+    changes = {text for text in as_texts(grants(edit)) if text.split()[0] not in {"get", "list", "watch"}}
+    kinds = ("pytorchjobs", "jaxjobs")
+    assert changes == {
+        *(f"{verb} {kind}.kubeflow.org" for kind in kinds for verb in ("create", "update", "patch", "delete")),
+        *(f"{verb} {kind}/scale.kubeflow.org" for kind in kinds for verb in ("update", "patch")),
+    }
+    assert {verb for _, _, verb in grants(view)} == {"get", "list", "watch"}
+    assert as_texts(grants(view)) < as_texts(grants(edit))
+
+
+def test_the_names_of_the_released_trainer() -> None:
+    """For v1alpha1 all of it is the same but for the names and the namespace of the manager, which exists."""
+    manager = rendered(V1ALPHA1)
+    found = rendered("v1alpha1/v1")
+    account = {"kind": "ServiceAccount", "name": f"kubeflow-{ACCOUNT[:-3]}", "namespace": "kubeflow-system"}
+    (binding,) = of_kind(found, "ClusterRoleBinding")
+    assert binding["subjects"] == [account]
+    assert binding["roleRef"]["name"] in {name_of(obj) for obj in of_kind(found, "ClusterRole")}
+    assert account["name"] in {name_of(obj) for obj in of_kind(manager, "ServiceAccount")}
+    (webhooks,) = of_kind(found, "ValidatingWebhookConfiguration")
+    services = [each["clientConfig"]["service"] for each in webhooks["webhooks"]]
+    names = {(each["name"], each["namespace"]) for each in services}
+    assert names == {(name_of(obj), "kubeflow-system") for obj in of_kind(manager, "Service")}
+    rules = [obj["rules"] for obj in of_kind(found, "ClusterRole") if name_of(obj) not in PEOPLE]
+    assert rules == [v1_role()["rules"]]
 
 
 def test_nothing_is_granted_wholesale() -> None:

@@ -10,14 +10,16 @@ import pytest
 from tests.controllers.v1.samples import JAX, PYTORCH, elastic_job, jax_job, pytorch_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.errors import Review
 from trainer.kube.objects import ObjectKey
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.admission import AdmissionRequest, Operation
 from trainer.manager import built_in_plugins
-from trainer.webhooks.kubeflow_v1 import FIXED_SIZE, NO_MASTER, RUNNING, JobAdmission, review_job
+from trainer.webhooks.kubeflow_v1 import FIXED_SIZE, FIXED_SIZE_RELEASED, NO_MASTER, RUNNING, JobAdmission, review_job
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
 
 WORKERS = "spec.pytorchReplicaSpecs[Worker]"
@@ -110,6 +112,15 @@ def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
     assert [warning.field for warning in warnings] == ["spec.elasticPolicy.rdzvBackend"]
 
 
+def test_what_v1alpha1_cannot_say_is_a_warning(pipeline: Pipeline) -> None:
+    """The author of an elastic job learns that its size is fixed, and any other job is admitted without a word."""
+    review = review_job(elastic_job(), None, PYTORCH, pipeline, "v1alpha1")
+    assert review.errors == ()
+    assert [warning.field for warning in review.warnings] == ["spec.elasticPolicy"]
+    for job in (pytorch_job(), jax_job()):
+        assert review_job(job, None, kind_of(job), pipeline, "v1alpha1") == Review()
+
+
 def running(job: Object) -> Object:
     """The job as it is stored while it runs."""
     return job | {"status": {"conditions": [{"type": "Running", "status": "True"}]}}
@@ -180,22 +191,29 @@ def test_changes(old: Object, path: tuple[str, ...], value: Any, expected: list[
 
 
 @pytest.mark.parametrize(
-    ("job", "replicas", "expected"),
+    ("job", "version", "replicas", "expected"),
     [
-        pytest.param(elastic_job(), 4, "", id="within-the-bounds"),
+        pytest.param(elastic_job(), "v2alpha1", 4, "", id="within-the-bounds"),
         pytest.param(
             elastic_job(),
+            "v2alpha1",
             5,
             f"{WORKERS}.replicas: Invalid value: 5: must be between 1 and 4, as spec.elasticPolicy says",
             id="out-of-bounds",
         ),
-        pytest.param(pytorch_job(), 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}", id="not-elastic"),
-        pytest.param(pytorch_job(), 2, "", id="as-it-is"),
-        pytest.param(pytorch_job(suspend=True), 3, "", id="suspended"),
-        pytest.param(jax_job(), 3, f"spec.jaxReplicaSpecs[Worker].replicas: Forbidden: {FIXED_SIZE}", id="JAXJob"),
+        pytest.param(pytorch_job(), "v2alpha1", 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}", id="not-elastic"),
+        pytest.param(pytorch_job(), "v2alpha1", 2, "", id="as-it-is"),
+        pytest.param(pytorch_job(suspend=True), "v2alpha1", 3, "", id="suspended"),
+        pytest.param(
+            jax_job(), "v2alpha1", 3, f"spec.jaxReplicaSpecs[Worker].replicas: Forbidden: {FIXED_SIZE}", id="JAXJob"
+        ),
+        pytest.param(
+            elastic_job(), "v1alpha1", 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE_RELEASED}", id="of-fixed-size"
+        ),
+        pytest.param(elastic_job(suspend=True), "v1alpha1", 3, "", id="of-fixed-size-and-suspended"),
     ],
 )  # fmt: skip
-async def test_scale(job: Object, replicas: int, expected: str, pipeline: Pipeline) -> None:
+async def test_scale(job: Object, version: Version, replicas: int, expected: str, pipeline: Pipeline) -> None:
     """`kubectl scale` is refused where a running training could not follow."""
     kind = kind_of(job)
     client = FakeClient(job, resources=[kind.resource])
@@ -211,5 +229,5 @@ async def test_scale(job: Object, replicas: int, expected: str, pipeline: Pipeli
         username="user",
         groups=(),
     )
-    response = await JobAdmission(pipeline, client).validate(kind, request)
+    response = await JobAdmission(pipeline, client, version=version).validate(kind, request)
     assert (response.allowed, response.message) == (not expected, expected)

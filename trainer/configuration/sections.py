@@ -242,8 +242,7 @@ class V1JobsConfiguration(ApiModel):
     """PyTorchJobs and JAXJobs of kubeflow.org/v1, which become TrainJobs; config/v1 has what this needs."""
 
     enabled: bool = False
-    """Whether they are served. Defaults to false: without config/v1 the manager may not even read them. On clusters
-    whose TrainJobs are of v1alpha1 the manager does not start with true."""
+    """Whether they are served. Defaults to false: without config/v1 the manager may not even read them."""
 
 
 class ControllersConfiguration(ApiModel):

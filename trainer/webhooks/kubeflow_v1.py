@@ -19,8 +19,10 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kubeflow_v1.kinds import SERVED_KINDS, PyTorchJob
 from trainer.api.kubeflow_v1.reading import normalised
 from trainer.api.trainingruntime import TrainingRuntime
-from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.v1alpha1.client import decoded
 from trainer.conversion import convert
+from trainer.conversion.encoding import encoded
 from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Review
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.metrics import Metrics
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.kubeflow_v1.kinds import Job, JobKind
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import Finding
     from trainer.kube.client import Client
@@ -54,6 +57,10 @@ FIXED_SIZE: Final = (
     "cannot be changed while the job runs, since it is not elastic: suspend it first (spec.runPolicy.suspend), "
     "or submit it again with spec.elasticPolicy"
 )
+FIXED_SIZE_RELEASED: Final = (
+    "cannot be changed while the job runs, as TrainJobs of v1alpha1, which this cluster serves, have a fixed size: "
+    "suspend it first (spec.runPolicy.suspend)"
+)
 NO_MASTER: Final = (
     "several workers find each other by a Master, or by spec.elasticPolicy: add one of the two; "
     "the Master counts as the first worker"
@@ -61,11 +68,21 @@ NO_MASTER: Final = (
 
 
 class JobAdmission:
-    """Admits jobs of the served v1 kinds; `client` reads the job that is scaled."""
+    """Admits jobs of the served v1 kinds.
 
-    def __init__(self, pipeline: Pipeline, client: Client, *, metrics: Metrics | None = None) -> None:
+    Args:
+        pipeline: reviews the TrainJobs that they become.
+        client: reads the job that is scaled.
+        version: of the TrainJobs that the cluster serves. Default: v2alpha1.
+        metrics: of the webhooks. Default: None, nobody's.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, client: Client, *, version: Version = "v2alpha1", metrics: Metrics | None = None
+    ) -> None:
         self._pipeline = pipeline
         self._client = client
+        self._version = version
         self._series = (metrics or Metrics()).series(AdmissionSeries)
 
     def register(self, server: WebhookServer) -> None:
@@ -82,49 +99,57 @@ class JobAdmission:
             return AdmissionResponse.allow()
         if request.subresource == _SCALE:
             job = await self._client.get(kind.resource, request.name, request.namespace)
-            return response_of(Review.of(_scale_errors(job, kind, request.object)))
+            return response_of(Review.of(_scale_errors(job, kind, request.object, self._version)))
         obj = placed(request.object, request)
         old = placed(request.old_object, request) if request.old_object is not None else None
-        return response_of(review_job(obj, old, kind, self._pipeline))
+        return response_of(review_job(obj, old, kind, self._pipeline, self._version))
 
 
-def review_job(obj: Object, old: Object | None, kind: JobKind, pipeline: Pipeline) -> Review:
+def review_job(
+    obj: Object, old: Object | None, kind: JobKind, pipeline: Pipeline, version: Version = "v2alpha1"
+) -> Review:
     """Errors that refuse a job, and warnings for its author.
 
     An update is refused only for errors that the stored job does not have, so that it can always be suspended or lose a
     finalizer; one of a job that has ended or is being deleted is not refused at all.
     """
     if old is None:
-        return Review.of(_findings(obj, kind, pipeline))
+        return Review.of(_findings(obj, kind, pipeline, version))
     if mapping_at(obj, "spec") == mapping_at(old, "spec") or is_being_deleted(obj) or _has_ended(old):
         return Review()
-    if errors := tuple(_forbidden_changes(old, obj, kind)):
+    if errors := tuple(_forbidden_changes(old, obj, kind, version)):
         return Review.of(errors)
-    review = Review.of(_findings(obj, kind, pipeline))
+    review = Review.of(_findings(obj, kind, pipeline, version))
     if not review.errors:
         return review
-    before = Review.of(_findings(old, kind, pipeline))
+    before = Review.of(_findings(old, kind, pipeline, version))
     return Review.of([*(set(review.errors) - set(before.errors)), *review.warnings])
 
 
-def _findings(obj: Object, kind: JobKind, pipeline: Pipeline) -> Iterator[Finding]:
+def _findings(obj: Object, kind: JobKind, pipeline: Pipeline, version: Version) -> Iterator[Finding]:
     """Errors of the job itself, else of the TrainJob that it becomes, and what is lost on the way."""
     try:
-        conversion = convert(obj, kind)
+        conversion = encoded(convert(obj, kind, version=version), version)
     except InvalidObjectError as error:
         yield from error.errors
         return
     yield from _own_rules(kind.model.from_object(normalised(obj, kind)))
     for lost in conversion.findings:
-        if lost.field.partition(".")[0] == "spec" and not _is_observed(lost.field, obj):
+        if not lost.field.startswith("metadata.") and not _is_observed(lost.field, obj):
             yield AdmissionWarning(lost.field, lost.message)
     assert conversion.runtime is not None, "it is written for the job where no others are given"
     try:
-        train_job = TrainJob.from_object(conversion.train_job, strict=True)
-        runtime = TrainingRuntime.from_object(conversion.runtime, strict=True)
+        # Read strictly they have the version whose schema they must fit.
+        train_job = TrainJob.from_object(
+            decoded(conversion.train_job) | {"apiVersion": TRAIN_JOBS.api_version}, strict=True
+        )
+        runtime = TrainingRuntime.from_object(
+            decoded(conversion.runtime) | {"apiVersion": TRAIN_JOBS.api_version}, strict=True
+        )
     except InvalidObjectError as error:
         yield from (_in_words_of_the_job(each) for each in error.errors)
         return
+    train_job = train_job.model_copy(update={"api_version": conversion.train_job["apiVersion"]})
     review = pipeline.review(train_job, runtime)
     yield from (_in_words_of_the_job(each) for each in review.errors)
 
@@ -152,7 +177,7 @@ def _in_words_of_the_job(error: FieldError) -> FieldError:
     return FieldError("spec", f"Invalid value: becomes a TrainJob with {error}")
 
 
-def _forbidden_changes(old: Object, new: Object, kind: JobKind) -> Iterator[FieldError]:
+def _forbidden_changes(old: Object, new: Object, kind: JobKind, version: Version) -> Iterator[FieldError]:
     before, after = _spec(old, kind), _spec(new, kind)
     for *steps, name in _IMMUTABLE:
         former, present = (mapping_at(each, "runPolicy", *steps).get(name) for each in (before, after))
@@ -160,14 +185,20 @@ def _forbidden_changes(old: Object, new: Object, kind: JobKind) -> Iterator[Fiel
             yield invalid(".".join(("spec.runPolicy", *steps, name)), present, f"is immutable: {_AGAIN}")
     if _is_suspended(before) or _is_suspended(after):
         return
-    is_elastic = bool(before.get("elasticPolicy"))
+    is_elastic, fixed = _elasticity(before, version)
     former, present = (_fixed(each, kind, is_elastic=is_elastic) for each in (before, after))
     for path in changes(former, present, "spec"):
         place = _with_role(path, kind)
-        yield forbidden(place, FIXED_SIZE if place == _size_of(kind) and not is_elastic else RUNNING)
+        yield forbidden(place, fixed if place == _size_of(kind) and not is_elastic else RUNNING)
 
 
-def _scale_errors(job: Object, kind: JobKind, scale: Object) -> Iterator[FieldError]:
+def _elasticity(spec: Object, version: Version) -> tuple[bool, str]:
+    """Whether the size of a job may change while it runs, and what to say where it may not."""
+    has_policy = bool(mapping_at(spec, "elasticPolicy"))
+    return has_policy and version == "v2alpha1", FIXED_SIZE_RELEASED if has_policy else FIXED_SIZE
+
+
+def _scale_errors(job: Object, kind: JobKind, scale: Object, version: Version) -> Iterator[FieldError]:
     spec, wanted = _spec(job, kind), mapping_at(scale, "spec").get("replicas") or 0
     worker = mapping_at(spec, kind.replicas_field, "Worker")
     field = _size_of(kind)
@@ -176,11 +207,12 @@ def _scale_errors(job: Object, kind: JobKind, scale: Object) -> Iterator[FieldEr
     if wanted < 1:
         yield invalid(field, wanted, "must be at least 1")
         return
-    policy = spec.get("elasticPolicy")
-    if not isinstance(policy, dict):
+    is_elastic, fixed = _elasticity(spec, version)
+    if not is_elastic:
         if not _is_suspended(spec):
-            yield forbidden(field, FIXED_SIZE)
+            yield forbidden(field, fixed)
         return
+    policy = mapping_at(spec, "elasticPolicy")
     least = policy.get("minReplicas") or policy.get("maxReplicas") or wanted
     most = policy.get("maxReplicas") or policy.get("minReplicas") or wanted
     if not least <= wanted <= most:

@@ -99,7 +99,7 @@ def test_the_released_trainer(option: str) -> None:
 
 
 def test_losses_of_the_released_trainer() -> None:
-    """What v1alpha1 lacks of the result is named with its kind."""
+    """What v1alpha1 lacks of the result is named by the field of the job."""
     workers = job(elasticPolicy={"minReplicas": 1, "maxReplicas": 2})
     specs = workers["spec"]["pytorchReplicaSpecs"]
     specs["Worker"] = specs.pop("Master")
@@ -107,8 +107,7 @@ def test_losses_of_the_released_trainer() -> None:
 
     assert result.exit_code == 0
     assert result.stderr == (
-        "warning: f.yaml, document 1: TrainingRuntime spec.mlPolicy.torch.elasticPolicy: has no counterpart: "
-        "the number of nodes is fixed\n"
+        "warning: f.yaml, document 1: spec.elasticPolicy: has no counterpart: the number of nodes is fixed\n"
     )
 
 

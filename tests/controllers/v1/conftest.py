@@ -12,6 +12,8 @@ from tests.configurations import bare
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.client import SERVED
+from trainer.api.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.kube.objects import Object, resource_version_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.testing import FakeClient, ManualClock, settle
@@ -30,14 +32,18 @@ RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, 
 class Cluster:
     """A fake API server; tests play the user, JobSet and the kubelet."""
 
-    def __init__(self) -> None:
+    def __init__(self, served: Served = V2ALPHA1) -> None:
         self.clock = ManualClock()
-        self.client = FakeClient(resources=RESOURCES, clock=self.clock)
+        self._served = served
+        self._resources = {} if served is V2ALPHA1 else SERVED
+        self.client = FakeClient(resources=[self.served(each) for each in RESOURCES], clock=self.clock)
 
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:
         """Run the manager; it has done all it can when the body starts."""
-        manager = build_manager(self.client, bare(controllers={"v1": {"enabled": True}}), clock=self.clock)
+        configuration = bare(controllers={"v1": {"enabled": True}})
+        client = self._served.client(self.client)
+        manager = build_manager(client, configuration, served=self._served, clock=self.clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()
@@ -82,9 +88,17 @@ class Cluster:
             for obj in self.client.objects(resource):
                 self.client.remove(resource, obj["metadata"]["name"], "default")
 
+    def served(self, resource: Resource) -> Resource:
+        """What the cluster serves for a resource of the model."""
+        return self._resources.get(resource, resource)
+
+    def objects(self, resource: Resource) -> list[Object]:
+        """The stored objects of a kind."""
+        return self.client.objects(self.served(resource))
+
     def only(self, resource: Resource) -> Object:
         """The only object of a kind."""
-        (obj,) = self.client.objects(resource)
+        (obj,) = self.objects(resource)
         return obj
 
     def conditions(self, resource: Resource = PYTORCH_JOBS) -> list[str]:
@@ -131,7 +145,13 @@ def pod(jobset: str, job: str, index: int, phase: str, labels: Object) -> Object
     }
 
 
+@pytest.fixture(params=[pytest.param(V2ALPHA1, id="v2alpha1"), pytest.param(Served("v1alpha1"), id="v1alpha1")])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """An empty cluster, of each version of TrainJobs."""
+    return Cluster(request.param)
+
+
 @pytest.fixture
-def cluster() -> Cluster:
-    """An empty cluster."""
+def elastic_cluster() -> Cluster:
+    """An empty cluster whose TrainJobs may change their size."""
     return Cluster()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.controllers.v1.conftest import pod
+from tests.controllers.v1.conftest import Cluster, pod
 from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job, replica
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.discovery import Served
 from trainer.controllers.v1 import pod_labels
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import is_controlled_by, labels_of
@@ -19,7 +20,6 @@ from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, LEASES, PODS, VALI
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from tests.controllers.v1.conftest import Cluster
     from trainer.kube.objects import Object
 
 LEASE = {
@@ -85,7 +85,7 @@ async def test_labels_of_pods(cluster: Cluster) -> None:
                 labels_of(pod).get(f"training.kubeflow.org/{name}")
                 for name in ("replica-type", "replica-index", "job-role")
             )
-            for pod in cluster.client.objects(PODS)
+            for pod in cluster.objects(PODS)
         ]
         assert seats == [("master", "0", "master"), ("worker", "0", None), ("worker", "1", None)]
 
@@ -95,7 +95,7 @@ async def test_labels_without_a_master(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.put(jax_job())
         await cluster.run_pods(count=2)
-        roles = [labels_of(pod).get("training.kubeflow.org/job-role") for pod in cluster.client.objects(PODS)]
+        roles = [labels_of(pod).get("training.kubeflow.org/job-role") for pod in cluster.objects(PODS)]
         assert roles == ["master", None]
 
 
@@ -115,7 +115,7 @@ async def test_labels_of_many_pods(cluster: Cluster, monkeypatch: pytest.MonkeyP
             cluster.client.add(pod(name, "node", index, "Running", own))
         await cluster.pass_time(1)
         found = labelled(cluster)
-        assert sorted(found) == sorted(each["metadata"]["name"] for each in cluster.client.objects(PODS))
+        assert sorted(found) == sorted(each["metadata"]["name"] for each in cluster.objects(PODS))
         large, small = ([n for n, name in enumerate(found) if name.startswith(job)] for job in ("large", "small"))
         assert found[large[0]].startswith("large-node-0-0-")
         assert max(small) < large[4]
@@ -135,8 +135,9 @@ async def test_labels_after_the_end(cluster: Cluster, monkeypatch: pytest.Monkey
         assert len(labelled(cluster)) == len({*labelled(cluster)}) == 5
 
 
-async def test_scaling(cluster: Cluster) -> None:
+async def test_scaling(elastic_cluster: Cluster) -> None:
     """A new number of workers is that of the nodes of the TrainJob."""
+    cluster = elastic_cluster
     async with cluster.managed():
         await cluster.put(elastic_job(2))
         assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 2
@@ -145,15 +146,30 @@ async def test_scaling(cluster: Cluster) -> None:
         assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 3
 
 
-async def test_autoscaler(cluster: Cluster) -> None:
+async def test_autoscaler(elastic_cluster: Cluster) -> None:
     """An elastic job with metrics has an autoscaler of its own, and its TrainJob has none."""
+    cluster = elastic_cluster
     async with cluster.managed():
         await cluster.put(elastic_job(2, metrics=True))
         autoscaler = cluster.only(HORIZONTAL_POD_AUTOSCALERS)
         assert autoscaler["spec"]["scaleTargetRef"]["kind"] == "PyTorchJob"
         assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 4)
         await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
-        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+        assert cluster.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+
+
+async def test_an_elastic_job_of_fixed_size() -> None:
+    """TrainJobs of v1alpha1 have a fixed size; the author learns which field has no effect, once."""
+    cluster = Cluster(Served("v1alpha1"))
+    async with cluster.managed():
+        await cluster.put(elastic_job(2, metrics=True))
+        await cluster.run_pods(count=2)
+        assert cluster.conditions() == ["Created", "Running"]
+        assert cluster.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+        message = "spec.elasticPolicy: has no counterpart: the number of nodes is fixed"
+        assert cluster.warnings == [("FieldsWithoutEffect", message)]
+        runtime = cluster.only(TRAINING_RUNTIMES)
+        assert runtime["spec"]["mlPolicy"] == {"torch": {}, "numNodes": 1}
 
 
 async def test_suspension(cluster: Cluster) -> None:
@@ -161,7 +177,7 @@ async def test_suspension(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.put(pytorch_job(suspend=True))
         assert cluster.conditions() == ["Created", "Suspended"]
-        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert cluster.objects(TRAIN_JOBS) == []
         specs = {"Master": replica(), "Worker": replica(replicas=4)}
         await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": False}, pytorchReplicaSpecs=specs)
         assert cluster.conditions() == ["Created", "!Suspended"]
@@ -169,10 +185,10 @@ async def test_suspension(cluster: Cluster) -> None:
         await cluster.run_pods()
         await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
         assert cluster.conditions() == ["Created", "!Running", "Suspended"]
-        assert cluster.client.objects(TRAIN_JOBS) == []
-        assert cluster.client.objects(TRAINING_RUNTIMES) == []
+        assert cluster.objects(TRAIN_JOBS) == []
+        assert cluster.objects(TRAINING_RUNTIMES) == []
         assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 1
-        await cluster.put(*(each | {"status": {"phase": "Failed"}} for each in cluster.client.objects(PODS)))
+        await cluster.put(*(each | {"status": {"phase": "Failed"}} for each in cluster.objects(PODS)))
         assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Master"]["active"] == 0
 
 
@@ -184,7 +200,7 @@ async def test_pods_of_the_run_before(cluster: Cluster) -> None:
         await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
         await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": False})
         await cluster.pass_time(1)
-        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+        assert len(cluster.objects(TRAIN_JOBS)) == 1
         assert cluster.conditions() == ["Created", "!Running", "!Suspended"]
         assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Worker"]["active"] == 0
 
@@ -213,7 +229,7 @@ async def test_a_job_of_another_manager(cluster: Cluster, policy: Object) -> Non
     """A job of MultiKueue is left alone, whatever else it says."""
     async with cluster.managed():
         await cluster.put(pytorch_job(managedBy="kueue.x-k8s.io/multikueue", **policy))
-        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert cluster.objects(TRAIN_JOBS) == []
         assert cluster.conditions() == []
 
 
@@ -224,7 +240,7 @@ async def test_beside_the_training_operator(cluster: Cluster, evidence: Object) 
     with capture_logs() as logs:
         async with cluster.managed():
             await cluster.put(pytorch_job())
-            assert cluster.client.objects(TRAIN_JOBS) == []
+            assert cluster.objects(TRAIN_JOBS) == []
             assert cluster.conditions() == []
     (warning,) = [line for line in logs if line["event"] == "leaves PyTorchJobs and JAXJobs to the Training Operator"]
     assert evidence["metadata"]["name"] in warning["evidence"]
@@ -240,7 +256,7 @@ async def test_a_job_that_the_operator_does_not_take(cluster: Cluster) -> None:
         cluster.client.remove(VALIDATING_WEBHOOK_CONFIGURATIONS, WEBHOOKS["metadata"]["name"])  # type: ignore[index]
         await cluster.pass_time(31)
         assert cluster.conditions() == ["Created"]
-        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+        assert len(cluster.objects(TRAIN_JOBS)) == 1
 
 
 async def test_a_lease_that_nobody_renews(cluster: Cluster) -> None:
@@ -251,10 +267,10 @@ async def test_a_lease_that_nobody_renews(cluster: Cluster) -> None:
         spec = LEASE["spec"] | {"renewTime": "2026-01-01T00:00:30.000000Z"}  # type: ignore[operator]
         await cluster.put(LEASE | {"spec": spec})
         await cluster.pass_time(50)
-        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert cluster.objects(TRAIN_JOBS) == []
         await cluster.pass_time(60)
-        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
-    assert cluster.client.objects(LEASES)
+        assert len(cluster.objects(TRAIN_JOBS)) == 1
+    assert cluster.objects(LEASES)
 
 
 def pod_of_operator(job: Object) -> Object:
@@ -303,10 +319,10 @@ async def test_a_finished_job_of_the_operator(cluster: Cluster) -> None:
     cluster.client.add(WEBHOOKS)
     async with cluster.managed():
         await cluster.pass_time(31)
-        assert len(cluster.client.objects(PYTORCH_JOBS)) == 1
+        assert len(cluster.objects(PYTORCH_JOBS)) == 1
         cluster.client.remove(VALIDATING_WEBHOOK_CONFIGURATIONS, WEBHOOKS["metadata"]["name"])  # type: ignore[index]
         await cluster.pass_time(61)
-        assert cluster.client.objects(PYTORCH_JOBS) == []
+        assert cluster.objects(PYTORCH_JOBS) == []
 
 
 async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
@@ -316,7 +332,7 @@ async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.pass_time(1)
         assert cluster.conditions() == ["Unmanaged"]
-        assert cluster.client.objects(TRAIN_JOBS) == []
+        assert cluster.objects(TRAIN_JOBS) == []
         cluster.client.remove(PODS, "job-master-0", "default")
         await cluster.pass_time(1)
         assert cluster.conditions() == ["Created"]
@@ -325,7 +341,7 @@ async def test_pods_of_the_training_operator(cluster: Cluster) -> None:
 async def test_a_taken_name(cluster: Cluster) -> None:
     """A TrainJob of somebody else is left alone, and the author of the job learns of it."""
     async with cluster.managed():
-        await cluster.put({"apiVersion": TRAIN_JOBS.api_version, "kind": "TrainJob",
+        await cluster.put({"apiVersion": cluster.served(TRAIN_JOBS).api_version, "kind": "TrainJob",
                            "metadata": {"name": "job", "namespace": "default"},
                            "spec": {"runtimeRef": {"name": "none"}}})  # fmt: skip
         await cluster.put(pytorch_job())
@@ -335,8 +351,9 @@ async def test_a_taken_name(cluster: Cluster) -> None:
         assert cluster.conditions() == ["Created"]
 
 
-async def test_an_autoscaler_of_somebody_else(cluster: Cluster) -> None:
+async def test_an_autoscaler_of_somebody_else(elastic_cluster: Cluster) -> None:
     """It is left alone, which the author of the job sees, until it is deleted."""
+    cluster = elastic_cluster
     spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "job"}, "maxReplicas": 9}
     autoscaler = {
         "apiVersion": HORIZONTAL_POD_AUTOSCALERS.api_version,
@@ -355,8 +372,9 @@ async def test_an_autoscaler_of_somebody_else(cluster: Cluster) -> None:
         assert cluster.only(HORIZONTAL_POD_AUTOSCALERS)["spec"]["scaleTargetRef"]["kind"] == "PyTorchJob"
 
 
-async def test_an_autoscaler_without_its_label(cluster: Cluster) -> None:
+async def test_an_autoscaler_without_its_label(elastic_cluster: Cluster) -> None:
     """It still belongs to the job, and gets its label back."""
+    cluster = elastic_cluster
     async with cluster.managed():
         await cluster.put(elastic_job(2, metrics=True))
         autoscaler = cluster.only(HORIZONTAL_POD_AUTOSCALERS)
@@ -380,12 +398,13 @@ EARLIER = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "job",
 async def test_what_still_goes_away(cluster: Cluster, resource: Any, metadata: Object) -> None:
     """A job that is deleted and submitted again waits without a warning for what the first one had."""
     metadata = {"name": "job", "namespace": "default"} | metadata
-    cluster.client.add({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}})
+    served = cluster.served(resource)
+    cluster.client.add({"apiVersion": served.api_version, "kind": served.kind, "metadata": metadata, "spec": {}})
     async with cluster.managed():
         await cluster.put(pytorch_job())
         assert cluster.warnings == []
         assert cluster.only(resource)["spec"] == {}
-        cluster.client.remove(resource, "job", "default")
+        cluster.client.remove(served, "job", "default")
         await cluster.pass_time(10)
         assert is_controlled_by(cluster.only(TRAIN_JOBS), cluster.only(PYTORCH_JOBS))
         assert cluster.warnings == []
@@ -394,10 +413,12 @@ async def test_what_still_goes_away(cluster: Cluster, resource: Any, metadata: O
 async def test_what_the_cluster_refuses(cluster: Cluster) -> None:
     """The author learns why, and it is tried again."""
     async with cluster.managed():
-        cluster.client.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=TRAIN_JOBS)
+        cluster.client.faults.fail(
+            ForbiddenError(403, "exceeded quota"), verb="create", resource=cluster.served(TRAIN_JOBS)
+        )
         await cluster.put(pytorch_job())
         assert ("FailedCreate", "exceeded quota") in cluster.warnings
-        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+        assert len(cluster.objects(TRAIN_JOBS)) == 1
 
 
 async def test_a_job_that_is_wrong(cluster: Cluster) -> None:
@@ -416,10 +437,10 @@ async def test_cleaning(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.put(pytorch_job(cleanPodPolicy="All", ttlSecondsAfterFinished=60))
         await cluster.end("Completed")
-        assert cluster.client.objects(TRAIN_JOBS) == []
-        assert len(cluster.client.objects(PYTORCH_JOBS)) == 1
+        assert cluster.objects(TRAIN_JOBS) == []
+        assert len(cluster.objects(PYTORCH_JOBS)) == 1
         await cluster.pass_time(61)
-        assert cluster.client.objects(PYTORCH_JOBS) == []
+        assert cluster.objects(PYTORCH_JOBS) == []
 
 
 async def test_trouble_with_pods(cluster: Cluster) -> None:

@@ -14,13 +14,14 @@ from trainer.cli.console import note, printable
 from trainer.cli.documents import DocumentError
 from trainer.cli.manifests import runtimes
 from trainer.conversion import convert
-from trainer.kube.field_errors import FieldError
+from trainer.conversion.encoding import encoded
 from trainer.kube.objects import Object, mapping_at, metadata_of, name_of
 from trainer.kubernetes_yaml import dump, join
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind
     from trainer.api.v1alpha1.discovery import Version
+    from trainer.kube.field_errors import FieldError
 
 _SERVER_SET = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
@@ -63,8 +64,8 @@ def converted(obj: Object, place: str, version: Version) -> Converted:
         decoded = decode(_as_written(obj))
         return Converted(place, (decoded.object,), decoded.losses)
     if version == "v1alpha1" and is_encodable(obj):
-        encoded = encode(_as_written(obj))
-        return Converted(place, (encoded.object,), encoded.losses)
+        result = encode(_as_written(obj))
+        return Converted(place, (result.object,), result.losses)
     return Converted(place, (obj,))
 
 
@@ -74,16 +75,9 @@ def _from_operator(obj: Object, kind: JobKind, place: str, version: Version) -> 
     except InvalidObjectError as error:
         subject = f"{kind.resource.kind} {name_of(obj)}" if isinstance(metadata_of(obj), dict) else kind.resource.kind
         raise DocumentError(place, *error.errors, subject=subject) from None
-    objects = [*([result.runtime] if result.runtime is not None else []), result.train_job]
-    losses = [*result.findings]
-    if version == "v1alpha1":
-        encoded = [encode(each) for each in objects]
-        objects = [each.object for each in encoded]
-        # Their paths are those of the result, which the reader has not written.
-        losses += [
-            FieldError(f"{each.object['kind']} {loss.field}", loss.message) for each in encoded for loss in each.losses
-        ]
-    return Converted(place, tuple(objects), tuple(losses))
+    result = encoded(result, version)
+    objects = [each for each in (result.runtime, result.train_job) if each is not None]
+    return Converted(place, tuple(objects), result.findings)
 
 
 @functools.cache

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.reading import normalised
+from trainer.api.v1alpha1.client import decoded
 from trainer.controllers.v1.autoscaler import autoscaler_of
 from trainer.controllers.v1.labels import labels_of_job, selector_of
 from trainer.controllers.v1.roles import Seating
 from trainer.conversion import convert
 from trainer.conversion.draft import NODE
+from trainer.conversion.encoding import encoded
 from trainer.kube.objects import controller_reference, mapping_at, name_of
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import Job, JobKind
+    from trainer.api.v1alpha1.discovery import Version
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _QUEUEING: Final = "kueue.x-k8s.io/"
@@ -26,19 +30,23 @@ _KEPT_BY_THE_JOB: Final = ("suspend", "managedBy", "ttlSecondsAfterFinished")
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The objects."""
+    """The objects, in the shape of the version that the cluster serves."""
 
     runtime: Object
     train_job: Object
+    runtime_spec: Object
+    """The spec of the runtime in the shape of the model, as caches have it."""
     autoscaler: Object | None
-    """None for a job without metrics."""
+    """None for a job without metrics, or whose size is fixed."""
     seating: Seating
     """The roles in the pods."""
+    losses: tuple[FieldError, ...] = ()
+    """What the version cannot say of the job. Defaults to nothing."""
 
     @property
     def elastic_nodes(self) -> int | None:
         """The number of nodes of an elastic training; None for any other, whose number is fixed."""
-        if not mapping_at(self.runtime, "spec", "mlPolicy", "torch", "elasticPolicy"):
+        if not mapping_at(self.runtime_spec, "mlPolicy", "torch", "elasticPolicy"):
             return None
         return nodes_of(self.train_job)
 
@@ -58,14 +66,14 @@ def read_leniently(obj: Object, kind: JobKind) -> Job:
     return kind.model.from_object(normalised(obj, kind))
 
 
-def children_of(obj: Object, kind: JobKind) -> Children:
-    """The objects of a stored job; nobody may change them.
+def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Children:
+    """The objects of a stored job; nobody may change them. `version` is what the cluster serves.
 
     Raises:
         InvalidObjectError: the job is wrong; the message has a line for each field.
     """
     job = read_leniently(obj, kind)
-    conversion = convert(obj, kind)
+    conversion = convert(obj, kind, version=version)
     train_job, runtime = conversion.train_job, conversion.runtime
     assert runtime is not None, "it is written for the job where no others are given"
     for each in (train_job, runtime):
@@ -77,7 +85,18 @@ def children_of(obj: Object, kind: JobKind) -> Children:
     seats = _seats(job, kind, runtime)
     for replicated in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
         _label(replicated, kind, name_of(obj), seats[replicated["name"]])
-    return Children(runtime, train_job, autoscaler_of(obj, job, kind), Seating(seats))
+    written = encoded(replace(conversion, train_job=train_job, runtime=runtime, findings=()), version)
+    assert written.runtime is not None
+    stored = decoded(written.runtime)
+    is_elastic = bool(mapping_at(stored, "spec", "mlPolicy", "torch", "elasticPolicy"))
+    return Children(
+        written.runtime,
+        written.train_job,
+        stored["spec"],
+        autoscaler_of(obj, job, kind) if is_elastic or version == "v2alpha1" else None,
+        Seating(seats),
+        written.findings,
+    )
 
 
 def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[str, int], ...]]:

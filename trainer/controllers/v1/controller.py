@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from trainer.api.kubeflow_v1.kinds import JobKind
     from trainer.api.kubeflow_v1.status import JobStatus
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.controllers.v1.children import Children
     from trainer.controllers.v1.deployment import Deployment
     from trainer.controllers.v1.training_operator import TrainingOperator
@@ -95,10 +96,12 @@ class JobController:
         operator: TrainingOperator,
         *,
         namespace: str | None = None,
+        version: Version = "v2alpha1",
     ) -> None:
         everything = Selection(namespace)
         resource = kind.resource
         self._kind = kind
+        self._version = version
         self._client = manager.client
         self._clock = manager.clock
         self._deployment = deployment
@@ -183,11 +186,14 @@ class JobController:
 
     async def _ensure(self, obj: Object, children: Children) -> Result | None:
         """Create what is missing; None if all is there. The author of the job sees what the API server refuses."""
+        is_new = self._deployment.train_job_of(obj) is None
         try:
             is_complete = await self._deployment.ensure(obj, children)
         except (TakenNameError, ForbiddenError, InvalidError) as error:
             self._reports.warn(obj, "FailedCreate", str(error))
             return Result(error=error)
+        if is_complete and is_new:
+            self._reports.name_losses(obj, children.losses)
         return None if is_complete else Result(requeue=True)
 
     async def _refuse(self, obj: Object, error: InvalidObjectError) -> Result | None:
@@ -251,7 +257,7 @@ class JobController:
         known = self._converted.get(key)
         if known is None or not key[1]:
             try:
-                known = children_of(obj, self._kind)
+                known = children_of(obj, self._kind, self._version)
             except InvalidObjectError as error:
                 known = error
             self._converted.put(key, known)

@@ -75,7 +75,7 @@ class Deployment:
         """
         train_job = self.train_job_of(job)
         if train_job is None:
-            if not await self._ensure_runtime(job, children.runtime):
+            if not await self._ensure_runtime(job, children):
                 return False
             if not await self._create(TRAIN_JOBS, job, children.train_job):
                 return False
@@ -94,12 +94,12 @@ class Deployment:
         """Delete the autoscaler if there is one."""
         await self._delete(HORIZONTAL_POD_AUTOSCALERS, job)
 
-    async def _ensure_runtime(self, job: Object, runtime: Object) -> bool:
+    async def _ensure_runtime(self, job: Object, children: Children) -> bool:
         """Whether the runtime is there; one that an earlier attempt has left, whose spec cannot change, goes first."""
         existing = self._own(TRAINING_RUNTIMES, job)
         if existing is None:
-            return await self._create(TRAINING_RUNTIMES, job, runtime)
-        if not is_being_deleted(existing) and not any(differences(runtime["spec"], existing["spec"])):
+            return await self._create(TRAINING_RUNTIMES, job, children.runtime)
+        if not is_being_deleted(existing) and not any(differences(children.runtime_spec, existing["spec"])):
             return True
         await self._delete(TRAINING_RUNTIMES, job)
         return False

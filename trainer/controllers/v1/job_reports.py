@@ -14,11 +14,12 @@ from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trainer.api.kubeflow_v1.status import JobCondition, JobStatus
     from trainer.kube.client import Client
     from trainer.kube.events.recorder import EventKind, EventRecorder
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -72,6 +73,11 @@ class JobReports:
             return
         reason, message = found
         self.warn(job, reason, message)
+
+    def name_losses(self, job: Object, losses: Iterable[FieldError]) -> None:
+        """Record what has no effect here, as the version of TrainJobs that the cluster serves cannot say it."""
+        if message := "; ".join(map(str, losses)):
+            self._recorder.record(job, type="Warning", reason="FieldsWithoutEffect", message=message)
 
     def warn(self, job: Object, reason: str, message: str) -> None:
         """Record a warning, unless it was the last one about this job."""

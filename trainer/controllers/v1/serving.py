@@ -14,19 +14,26 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.manager.manager import Manager
 
 _LOOK: Final = 30.0
 """Seconds between two looks for the Training Operator, of which a change is logged."""
 
 
-def serve_jobs(manager: Manager, namespace: str | None = None) -> None:
-    """Register the controllers of all served kinds; `namespace` is the only one whose jobs are looked at."""
+def serve_jobs(manager: Manager, namespace: str | None = None, version: Version = "v2alpha1") -> None:
+    """Register the controllers of all served kinds.
+
+    Args:
+        manager: where they are registered.
+        namespace: the only one whose jobs are looked at. Default: None, all.
+        version: of the TrainJobs that the cluster serves. Default: v2alpha1.
+    """
     pods = manager.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
     pods.add_index(PODS_BY_JOBSET, jobsets_of)
     deployment, operator = Deployment(manager, namespace), TrainingOperator(manager, namespace)
     for kind in SERVED_KINDS:
-        JobController(manager, kind, deployment, operator, namespace=namespace)
+        JobController(manager, kind, deployment, operator, namespace=namespace, version=version)
     manager.add(partial(_look, manager, operator), name="search for the Training Operator")
 
 
