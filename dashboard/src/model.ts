@@ -148,7 +148,7 @@ export interface Explanation {
   unread: { what: string; why: string }[];
 }
 
-/** A resource of nodes; what is used is null where the user may not know it. */
+/** A resource of nodes, or the devices of a driver that claims have; what is used is null where the user may not know it. */
 export interface Kind {
   resource: string;
   /** Of a device, such as `NVIDIA-A100-SXM4-80GB`. */

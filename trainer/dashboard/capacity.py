@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from trainer.dashboard.claimed_devices import claimed_devices
 from trainer.explain.node_room import allocatable
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.kube.errors import ForbiddenError
@@ -20,6 +21,7 @@ from trainer.workloads.pod_requests import pod_requests
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from trainer.dashboard.claimed_devices import ClaimedDevices
     from trainer.kube.client import Client, RawJson
     from trainer.kube.objects import Object
     from trainer.workloads.pod_requests import Amounts
@@ -44,7 +46,7 @@ _NONE = Decimal(0)
 
 @dataclass(slots=True)
 class _Kind:
-    """One resource of one product."""
+    """One resource, or the devices of one driver, of one product."""
 
     nodes: int = 0
     total: Decimal = _NONE
@@ -53,16 +55,15 @@ class _Kind:
     """On nodes that take pods."""
     largest: Decimal = _NONE
     """The most that is free on one node."""
+    is_known: bool = True
+    """Whether it is known what is used."""
 
-    def add(self, present: Decimal, used: Decimal, *, is_open: bool) -> None:
-        """Count a node."""
-        self.nodes += 1
+    def add(self, present: Decimal, used: Decimal, free: Decimal) -> None:
+        """Count what a node has."""
         self.total += present
         self.used += used
-        if is_open:
-            free = max(present - used, _NONE)
-            self.free += free
-            self.largest = max(self.largest, free)
+        self.free += free
+        self.largest = max(self.largest, free)
 
 
 @dataclass(slots=True)
@@ -71,33 +72,45 @@ class _Count:
 
     kinds: dict[tuple[str, str], _Kind] = field(default_factory=dict)
     nodes: int = 0
-    closed: int = 0
-    """Nodes that are cordoned or not ready."""
+    open: set[str] = field(default_factory=set)
+    """Nodes that are neither cordoned nor not ready."""
 
-    def add(self, node: Object, used: Amounts) -> None:
+    def add(self, node: Object, used: Amounts | None) -> None:
         """Count a node."""
-        is_open = _is_open(node)
         self.nodes += 1
-        self.closed += not is_open
+        if is_open := _is_open(node):
+            self.open.add(name_of(node))
         for name, amount in allocatable(node).items():
             is_device = USUAL_DEVICES.is_device(name)
             if not (is_device and amount.amount) and name not in _PLAIN:
                 continue
             product = _product(node) if is_device else ""
-            taken = used[name].amount if name in used else _NONE
-            self.kinds.setdefault((name, product), _Kind()).add(amount.amount, taken, is_open=is_open)
+            taken = used[name].amount if used and name in used else _NONE
+            free = max(amount.amount - taken, _NONE) if is_open else _NONE
+            kind = self.kinds.setdefault((name, product), _Kind(is_known=used is not None))
+            kind.nodes += 1
+            kind.add(amount.amount, taken, free)
+
+    def add_claimed(self, claimed: ClaimedDevices) -> None:
+        """Count what claims can have; after all nodes."""
+        for group in claimed.groups:
+            is_open = not group.node or group.node in self.open
+            kind = self.kinds.setdefault((group.driver, group.product), _Kind(is_known=claimed.is_known))
+            kind.nodes += bool(group.node)
+            kind.add(Decimal(group.total), Decimal(group.used), Decimal(group.free if is_open else 0))
 
 
 async def capacity(client: Client) -> Object:
     """Totals, what is used and what is free: of devices by product first, then of CPUs and memory.
 
-    What is used is null where the user may not list the pods of all namespaces. Devices that pods have by claims
-    (Dynamic Resource Allocation) are not counted.
+    What is used is null where the user may not list the pods, or the claims, of all namespaces. Devices of claims have
+    the name of their driver.
 
     Raises:
         KubeError: the user may not list nodes, or the API server does not answer.
     """
     nodes = (await client.list(NODES)).items
+    claimed = await claimed_devices(client)
     problems: list[str] = []
     used: dict[str, Amounts] | None = None
     try:
@@ -107,16 +120,21 @@ async def capacity(client: Client) -> Object:
     count = _Count()
     for node in nodes:
         if not is_being_deleted(node):
-            count.add(node, (used or {}).get(name_of(node), {}))
+            count.add(node, used.get(name_of(node), {}) if used is not None else None)
+    count.add_claimed(claimed)
     kinds = sorted(count.kinds.items(), key=lambda item: (item[0][0] in _PLAIN, item[0]))
-    shown = [_shown(name, product, kind, is_known=used is not None) for (name, product), kind in kinds]
-    return {"kinds": shown, "nodes": count.nodes, "closedNodes": count.closed, "problems": problems}
+    return {
+        "kinds": [_shown(name, product, kind) for (name, product), kind in kinds],
+        "nodes": count.nodes,
+        "closedNodes": count.nodes - len(count.open),
+        "problems": [*problems, *claimed.problems],
+    }
 
 
-def _shown(resource: str, product: str, kind: _Kind, *, is_known: bool) -> Object:
+def _shown(resource: str, product: str, kind: _Kind) -> Object:
     counted = {"used": kind.used, "free": kind.free, "largestFree": kind.largest}
     return {"resource": resource, "product": product, "nodes": kind.nodes, "total": float(kind.total)} | {
-        name: float(amount) if is_known else None for name, amount in counted.items()
+        name: float(amount) if kind.is_known else None for name, amount in counted.items()
     }
 
 

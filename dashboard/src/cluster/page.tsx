@@ -13,6 +13,7 @@ import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 
 const PAUSE = 15_000;
+const PLAIN = new Set(["cpu", "memory"]);
 const WAITING = new Set(["Submitted", "Created", "Pending", "Blocked", "Suspended"]);
 
 /** Whether a TrainJob waits for somebody or something before its pods run. */
@@ -35,7 +36,7 @@ export function ClusterPage() {
 function CapacitySection() {
   const answer = usePolled<Capacity>("/api/capacity", PAUSE);
   const { value, problem } = answer;
-  const devices = value?.kinds.filter(({ resource }) => resource.includes("/")) ?? [];
+  const devices = value?.kinds.filter(({ resource }) => !PLAIN.has(resource)) ?? [];
   return (
     <section aria-label="Capacity">
       <h2>GPUs and other resources</h2>
