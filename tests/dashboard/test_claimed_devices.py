@@ -78,7 +78,7 @@ def numbered(count: int) -> list[Object]:
     return [gpu(f"gpu-{number}") for number in range(count)]
 
 
-SHARED = {"sharedCounters": [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]}
+SHARED: dict[str, Any] = {"sharedCounters": [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]}
 
 
 def part(name: str, memory: str, **attributes: str) -> Object:
