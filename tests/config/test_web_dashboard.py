@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 
 import trainer
 from tests.config.kustomized import of_kind, rendered
@@ -16,12 +17,16 @@ from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
 from tests.dashboard.conftest import node_pod, train_job
 from tests.dashboard.members import READS, TOKEN, ClusterClient
+from tests.dashboard.past import KUBE_SYSTEM
 from tests.dashboard.test_cluster_server import serving
 from tests.dashboard.test_server import event
+from trainer.history.database import Database
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.testing import StreamingLists
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trainer.kube.objects import Object
 
 OF_REVIEWS = {"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"}
@@ -87,27 +92,36 @@ def test_bindings(objects: list[Object]) -> None:
     assert rule["verbs"] == ["impersonate"]
 
 
-async def test_the_role_allows_what_the_dashboard_does(objects: list[Object]) -> None:
-    """With a list and a page open, whose user may see everything, it asks for what its role allows and nothing else."""
-    used = await requests_of_pages(StreamingLists.SERVED) | await requests_of_pages(StreamingLists.REFUSED)
+async def test_the_role_allows_what_the_dashboard_does(objects: list[Object], tmp_path: Path) -> None:
+    """With a list, a page and the history, whose user may see everything, it asks for what its role allows alone."""
+    database = await run_sync(Database, f"sqlite:///{tmp_path}/history.db")
+    await run_sync(database.migrate)
+    used = {
+        request
+        for streaming in (StreamingLists.SERVED, StreamingLists.REFUSED)
+        for request in await requests_of_pages(streaming, database)
+    }
+    await run_sync(database.close)
     allowed = grants(only(objects, "ClusterRole"))
     assert as_texts(used - allowed) == set()
     assert as_texts(allowed - used) == OF_REVIEWS
 
 
-async def requests_of_pages(streaming: StreamingLists) -> set[tuple[str, str, str]]:
+async def requests_of_pages(streaming: StreamingLists, database: Database) -> set[tuple[str, str, str]]:
     """Group, resource and verb of all requests of the dashboard's own account."""
-    cluster = ClusterClient(train_job(), node_pod("demo"), event("demo", "Started"))
+    cluster = ClusterClient(KUBE_SYSTEM, train_job(), node_pod("demo"), event("demo", "Started"))
     cluster.faults.streaming_lists = streaming
     cluster.log("demo-node-0-0-abcde", "default", "node").write(b"hello\n")
     cluster.grant(*READS)
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
-        serving(cluster, is_secure=False) as server,
+        serving(cluster, database, is_secure=False) as server,
         aiohttp.ClientSession(headers=headers) as session,
         session.get(f"{server.address}api/trainjobs") as rows,
         session.get(f"{server.address}api/trainjobs/default/demo") as page,
+        session.get(f"{server.address}api/history") as past,
     ):
+        assert past.status == 200
         await rows.content.readuntil(b"\n\n")
         await page.content.readuntil(b"\n\n")
         with anyio.fail_after(20):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from trainer.api.v1alpha1.discovery import Served
     from trainer.dashboard.built_objects import Renderer
+    from trainer.dashboard.past_trainings import PastTrainings
     from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
 
@@ -143,12 +144,17 @@ def client() -> UserClient:
 
 @asynccontextmanager
 async def visiting(
-    client: UserClient, served: Served = V2ALPHA1, *, renderer: Renderer | None = None, **options: Any
+    client: UserClient,
+    served: Served = V2ALPHA1,
+    *,
+    renderer: Renderer | None = None,
+    past: PastTrainings | None = None,
+    **options: Any,
 ) -> AsyncIterator[Visitor]:
     """Somebody who visits a dashboard of this cluster."""
     gate = LoopbackGate(served.client(client))
     dashboard = Dashboard(
-        served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE, renderer=renderer
+        served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE, renderer=renderer, past=past
     )
     async with running(dashboard, gate.token) as visitor:
         visitor.code = gate.code

@@ -36,6 +36,7 @@ class ClusterClient(FakeClient):
     def __init__(self, *objects: Object) -> None:
         super().__init__(*objects, resources=[TRAIN_JOBS, JOBSETS])
         self.namespace = "trainer-system"
+        self.server = "https://api.example.com"
         self.users: dict[str, Object] = {TOKEN: {"username": JANE, "groups": ["system:authenticated"]}}
         """Whose tokens there are."""
         self.rules: dict[str, set[str]] = {}

@@ -14,9 +14,11 @@ import pytest
 
 from tests.dashboard.conftest import train_job
 from tests.dashboard.members import READS, TOKEN, ClusterClient
+from tests.dashboard.past import KUBE_SYSTEM, past_training, save
 from tests.kube.certificates import Authority
 from trainer.dashboard.cluster_gate import Proxy
 from trainer.dashboard.cluster_server import ClusterServer, ClusterServerOptions
+from trainer.history.database import Database
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import CERTIFICATE_TIMEOUT
@@ -41,9 +43,12 @@ def cluster() -> ClusterClient:
 
 
 @asynccontextmanager
-async def serving(cluster: ClusterClient, **options: Any) -> AsyncIterator[ClusterServer]:
+async def serving(
+    cluster: ClusterClient, database: Database | None = None, **options: Any
+) -> AsyncIterator[ClusterServer]:
     """A dashboard on loopback."""
-    server = ClusterServer(cluster, ClusterServerOptions(host="127.0.0.1", port=0, health_port=0, **options))
+    made = ClusterServerOptions(host="127.0.0.1", port=0, health_port=0, **options)
+    server = ClusterServer(cluster, made, database=database)
     listening = anyio.Event()
 
     async def started() -> None:
@@ -121,6 +126,21 @@ async def test_plain_http(cluster: ClusterClient) -> None:
         assert server.address.startswith("http://127.0.0.1:")
         async with session.get(server.address) as answer:
             assert answer.status == 200
+
+
+async def test_history(cluster: ClusterClient, tmp_path: Path) -> None:
+    """What a recorder has written about the cluster is shown to who may list TrainJobs."""
+    database = await anyio.to_thread.run_sync(Database, f"sqlite:///{tmp_path}/history.db")
+    await anyio.to_thread.run_sync(database.migrate)
+    await anyio.to_thread.run_sync(save, database, past_training("one", namespace="default"))
+    cluster.add(KUBE_SYSTEM)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with serving(cluster, database, is_secure=False) as server, aiohttp.ClientSession() as session:
+        async with session.get(f"{server.address}api/history", headers=headers) as answer:
+            assert [each["uid"] for each in (await answer.json())["trainings"]] == ["one"]
+        async with session.get(f"{server.address}api/history") as answer:
+            assert answer.status == 401
+    await anyio.to_thread.run_sync(database.close)
 
 
 async def test_probes(cluster: ClusterClient) -> None:

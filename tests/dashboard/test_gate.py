@@ -30,6 +30,8 @@ API = [
     pytest.param("GET", "/api/metrics?job=default/demo", id="comparison"),
     pytest.param("GET", "/api/capacity", id="capacity"),
     pytest.param("GET", "/api/queues", id="queues"),
+    pytest.param("GET", "/api/history", id="history"),
+    pytest.param("GET", "/api/history/default/demo/uid-of-demo", id="past-training"),
     pytest.param("GET", "/api/nothing", id="nothing"),
 ]
 

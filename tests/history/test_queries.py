@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trainer.history.errors import HistoryError
-from trainer.history.queries import Cursor, Filter, History
+from trainer.history.queries import Cursor, EndCursor, Filter, History, PastFilter
 from trainer.history.records import put
 from trainer.history.schema import TRAININGS
 
@@ -94,3 +94,64 @@ def test_no_reference(history: History, reference: str, problem: str) -> None:
     """What is not there, or not clear, is an error that says so."""
     with pytest.raises(HistoryError, match=problem):
         history.training(reference)
+
+
+@pytest.fixture
+def past(database: Database) -> History:
+    """Trainings of two clusters, some of which run."""
+    ended = {number: {"cluster": "c", "ended": float(number // 2)} for number in range(10)}
+    rows = [row(f"{number:08x}-uid", 0.0, f"job-{number % 3}", **columns) for number, columns in ended.items()]
+    rows += [
+        row("running", 9.0, cluster="c"),
+        row("stopped", 9.0, cluster="c", namespace="b", deleted=4.5, state="Running", image="example.com/50%:1"),
+        row("elsewhere", 9.0, cluster="d", namespace="d", ended=9.0),
+    ]
+    database.write(lambda connection: put(connection, TRAININGS, rows))
+    return History(database)
+
+
+def test_past_pages(past: History) -> None:
+    """What has ended or is gone is listed by that time, page by page, without gaps and repetitions."""
+    listed: list[EndCursor] = []
+    after = None
+    while page := past.past(PastFilter("c"), limit=3, after=after):
+        listed += [EndCursor(record.end or 0.0, record.uid) for record in page]
+        after = listed[-1]
+    assert listed == sorted(listed, reverse=True)
+    assert len(set(listed)) == 11
+    assert listed[0] == EndCursor(4.5, "stopped")
+
+
+@pytest.mark.parametrize(
+    ("which", "number"),
+    [
+        pytest.param(PastFilter("c"), 11, id="all"),
+        pytest.param(PastFilter("d"), 1, id="cluster"),
+        pytest.param(PastFilter(""), 0, id="no cluster"),
+        pytest.param(PastFilter("c", frozenset({"b", "x"})), 1, id="namespaces"),
+        pytest.param(PastFilter("c", frozenset()), 0, id="no namespace"),
+        pytest.param(PastFilter("c", name="job-0"), 4, id="name"),
+        pytest.param(PastFilter("c", state="Running"), 1, id="state"),
+        pytest.param(PastFilter("c", only_deleted=True), 1, id="deleted"),
+        pytest.param(PastFilter("c", words=("JOB", "-1")), 3, id="words"),
+        pytest.param(PastFilter("c", words=("50%:",)), 1, id="wildcard as a text"),
+        pytest.param(PastFilter("c", words=("%",)), 1, id="wildcard"),
+        pytest.param(PastFilter("c", before=1.0), 10, id="before"),
+    ],
+)
+def test_past_filters(past: History, which: PastFilter, number: int) -> None:
+    """Filters select, and combine."""
+    assert len(past.past(which)) == number
+
+
+def test_namespaces(past: History) -> None:
+    """Those of one cluster, each once."""
+    assert [past.namespaces(cluster) for cluster in ("c", "d", "e")] == [["a", "b"], ["d"], []]
+
+
+def test_uid(past: History) -> None:
+    """A training is found by all of its uid."""
+    found = past.of_uid("stopped")
+    assert found is not None
+    assert (found.namespace, found.end, found.seconds) == ("b", 4.5, None)
+    assert past.of_uid("stop") is None

@@ -29,6 +29,18 @@ DatabaseUrl = Annotated[
     ),
 ]
 
+ServedDatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        envvar=VARIABLE,
+        show_envvar=False,
+        help=f"Database of the history: postgresql://USER@HOST/NAME or sqlite:////FILE. Default: ${VARIABLE}, which "
+        "may have a password; without, no history is shown.",
+    ),
+]
+
 
 def database_of(url: str | None, environment: Mapping[str, str] = os.environ) -> Database:
     """The database of `--database`, else of the variable, else the file of the user."""
@@ -41,6 +53,16 @@ def database_of(url: str | None, environment: Mapping[str, str] = os.environ) ->
     # Files of Secrets often end with a newline.
     named = (url or environment.get(VARIABLE) or "").strip()
     return Database(named or f"sqlite:///{StateDirectory.of_user(environment).root / 'history.db'}")
+
+
+def database_if_any(url: str | None, *, is_needed: bool) -> Database | None:
+    """The same; None where nobody has asked for a history, and what it needs is not installed."""
+    try:
+        return database_of(url)
+    except CommandError:
+        if url is not None or is_needed:
+            raise
+        return None
 
 
 def open_history(url: str | None = None) -> History:

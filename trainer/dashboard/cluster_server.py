@@ -10,6 +10,7 @@ import anyio
 
 from trainer.api.v1alpha1.discovery import find_served, watch_served
 from trainer.dashboard.cluster_gate import ClusterGate, Proxy, UserClients
+from trainer.dashboard.kept_history import history_of
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.client import Client, RawClient
 from trainer.kube.clock import SystemClock
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from trainer.dashboard.built_objects import Renderer
+    from trainer.dashboard.past_trainings import PastTrainings
+    from trainer.dashboard.recording import Recording
+    from trainer.history.database import Database
     from trainer.kube.clock import Clock
 
 
@@ -34,6 +38,8 @@ class ClusterClient(Client, RawClient, UserClients, Protocol):
 
     namespace: str
     """That of the account."""
+    server: str
+    """The address of the API server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,16 @@ class ClusterServerOptions:
 
 
 class ClusterServer:
-    """Serves the dashboard and its probes while `run` does."""
+    """Serves the dashboard and its probes while `run` does.
+
+    Args:
+        client: of the server's own account.
+        options: what is shown, where, and to whom.
+        clock: for pauses and limits of time.
+        renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
+        database: of the history. Default: none, so that trainings that are gone are not shown.
+        records: whether the history is recorded here. Default: it is not.
+    """
 
     def __init__(
         self,
@@ -70,7 +85,11 @@ class ClusterServer:
         *,
         clock: Clock | None = None,
         renderer: Renderer | None = None,
+        database: Database | None = None,
+        records: bool = False,
     ) -> None:
+        self._database = database
+        self._records = records
         self._client = client
         self._options = options
         self._clock = clock or SystemClock()
@@ -112,7 +131,17 @@ class ClusterServer:
         )
         gate = ClusterGate(self._client, self._client, served, clock=self._clock, proxy=self._options.proxy)
         client = served.client(self._client)
-        dashboard = Dashboard(client, served, options, gate=gate, clock=self._clock, renderer=self._renderer)
+        past, recording = self._history(client)
+        dashboard = Dashboard(
+            client,
+            served,
+            options,
+            gate=gate,
+            clock=self._clock,
+            renderer=self._renderer,
+            past=past,
+            recording=recording,
+        )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._health.run)
             tasks.start_soon(watch_served, self._client, served, self._clock)
@@ -120,6 +149,12 @@ class ClusterServer:
                 await self._show_certificate(tls, tasks)
             self._dashboard = dashboard
             tasks.start_soon(partial(dashboard.run, started=started))
+
+    def _history(self, client: Client) -> tuple[PastTrainings | None, Recording | None]:
+        if self._database is None:
+            return None, None
+        where = self._database, client, self._client.server, self._options.namespace
+        return history_of(*where, records=self._records, clock=self._clock)
 
     async def _show_certificate(self, tls: ServingTls, tasks: TaskGroup) -> None:
         directory = self._options.tls_directory

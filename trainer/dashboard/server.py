@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Served
     from trainer.dashboard.built_objects import Renderer
     from trainer.dashboard.gate import Gate
+    from trainer.dashboard.past_trainings import PastTrainings
+    from trainer.dashboard.recording import Recording
     from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.informer import Informer
     from trainer.kube.client import Client
@@ -101,6 +103,8 @@ class Dashboard:
         clock: for pauses and limits of time.
         bundle: the page; default: that of the package.
         renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
+        past: answers from the history. Default: there is none, so that trainings that are gone are not shown.
+        recording: records the history while the page is served. Default: nobody does so here.
     """
 
     def __init__(
@@ -113,7 +117,11 @@ class Dashboard:
         clock: Clock | None = None,
         bundle: Bundle | None = None,
         renderer: Renderer | None = None,
+        past: PastTrainings | None = None,
+        recording: Recording | None = None,
     ) -> None:
+        self._past = past
+        self._recording = recording
         self._gate: Gate = gate or LoopbackGate(client)
         self._clock = clock or SystemClock()
         self._requests = UserRequests(served, self._clock, options.target, renderer)
@@ -162,6 +170,8 @@ class Dashboard:
                 LogStreams(neighbourhoods, self._clock),
             )
             tasks.start_soon(cache.run)
+            if self._recording is not None:
+                tasks.start_soon(self._recording.run)
             tasks.start_soon(partial(self._server.run, anyio.sleep_forever))
             await self._server.started.wait()
             await started()
@@ -206,6 +216,7 @@ class Dashboard:
                         "user": viewer.name,
                         "login": self._gate.login,
                         "isWhole": await may_list(viewer, views.namespace),
+                        "hasHistory": self._past is not None,
                     }
                 )
             case "GET", ["trainjobs"]:
@@ -220,6 +231,9 @@ class Dashboard:
                     return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
                 with self._stream(request, viewer) as refused:
                     return refused or await views.pages.stream(request, ObjectKey(namespace, name), viewer)
+            case _, ["history", *rest] if self._past is not None:
+                answer = await self._past.answer(request, rest, viewer, views.namespace)
+                return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
         sight = Sight(views.namespace, partial(views.board.namespaces, viewer))
         answer = await self._requests.answer(request, parts, viewer.client, sight)
         return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.dashboard.actions import may
 from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:
@@ -57,6 +58,19 @@ class Owner:
     async def is_signed_in(self) -> bool:
         """See `Viewer`."""
         return True
+
+
+class _Asker(Owner):
+    """The owner before what others have read: the API server says anew what they may see of it."""
+
+    async def may(self, verb: str, resource: Resource, key: ObjectKey, *, subresource: str = "") -> bool:
+        """See `Viewer`."""
+        return await may(self.client, verb, resource, key, subresource=subresource)
+
+
+def before_records(viewer: Viewer) -> Viewer:
+    """A viewer of what somebody else's rights may have recorded, such as the history."""
+    return _Asker(viewer.client) if isinstance(viewer, Owner) else viewer
 
 
 class Scope:

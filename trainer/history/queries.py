@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, func, or_, select
 
 from trainer.history import schema
 from trainer.history.chunks import curves_of
@@ -27,6 +27,8 @@ _T = TypeVar("_T")
 
 PAGE = 100
 """Trainings in a page by default."""
+NAMESPACES = 5000
+"""Namespaces of a cluster that are listed."""
 _SHORTEST_UID = 6
 """Characters of a uid by which a training is found."""
 
@@ -68,10 +70,14 @@ class TrainingRecord:
     """Some of the last values."""
 
     @property
+    def end(self) -> float | None:
+        """When it ended, or was deleted before; None while it runs."""
+        return self.ended if self.ended is not None else self.deleted
+
+    @property
     def seconds(self) -> float | None:
         """How long it ran; None while it runs, or if it never did."""
-        end = self.ended or self.deleted
-        return end - self.started if end is not None and self.started is not None else None
+        return self.end - self.started if self.end is not None and self.started is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,30 @@ class Filter:
     runtime: str = ""
     since: float | None = None
     """Created at this time or later. Default: from the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastFilter:
+    """Which trainings of a cluster are listed that have ended or are gone; empty texts select all."""
+
+    cluster: str
+    namespaces: frozenset[str] | None = None
+    """Default: all."""
+    name: str = ""
+    state: str = ""
+    words: tuple[str, ...] = ()
+    """Each is in the namespace, name, runtime, image, creator or message, in whatever case."""
+    only_deleted: bool = False
+    """Only those that are gone from the cluster. Default: also those that have ended and are there."""
+    before: float | None = None
+    """Created before this time. Default: whenever."""
+
+
+class EndCursor(NamedTuple):
+    """The last training of a page by end, after which the next one goes on."""
+
+    end: float
+    uid: str
 
 
 class Cursor(NamedTuple):
@@ -145,6 +175,19 @@ class History:
         while page := self.trainings(which, limit=size, after=after):
             yield page
             after = Cursor(page[-1].created, page[-1].uid)
+
+    def past(self, which: PastFilter, *, limit: int = PAGE, after: EndCursor | None = None) -> list[TrainingRecord]:
+        """A page of trainings that have ended or are gone, the one that ended last first."""
+        return self._read(lambda connection: list(_past_page(connection, which, limit, after)))
+
+    def namespaces(self, cluster: str) -> list[str]:
+        """The namespaces of the trainings of a cluster, in order, and not more than `NAMESPACES`."""
+        return self._read(lambda connection: _namespaces(connection, cluster))
+
+    def of_uid(self, uid: str) -> TrainingRecord | None:
+        """The training with this uid."""
+        query = select(*_COLUMNS).where(schema.TRAININGS.c.uid == uid)
+        return self._read(lambda connection: next((_record(row) for row in connection.execute(query)), None))
 
     def newest(self, name: str, namespace: str = "") -> TrainingRecord | None:
         """The newest training of a name, in a namespace or in all; None if there is none."""
@@ -228,6 +271,40 @@ def _follows(cursor: Cursor) -> ColumnElement[bool]:
     table = schema.TRAININGS.c
     is_older = or_(table.created < cursor.created, and_(table.created == cursor.created, table.uid < cursor.uid))
     return and_(table.created <= cursor.created, is_older)
+
+
+def _past_page(
+    connection: Connection, which: PastFilter, limit: int, after: EndCursor | None
+) -> Iterator[TrainingRecord]:
+    table = schema.TRAININGS.c
+    end = func.coalesce(table.ended, table.deleted)
+    query: Select[Any] = select(*_COLUMNS).where(table.cluster == which.cluster)
+    query = query.where(table.deleted.is_not(None) if which.only_deleted else end.is_not(None))
+    if which.namespaces is not None:
+        query = query.where(table.namespace.in_(sorted(which.namespaces)))
+    for column, wanted in ((table.name, which.name), (table.state, which.state)):
+        if wanted:
+            query = query.where(column == wanted)
+    searched = (table.namespace, table.name, table.runtime, table.image, table.creator, table.message)
+    for word in which.words:
+        query = query.where(or_(*(column.icontains(word, autoescape=True) for column in searched)))
+    if which.before is not None:
+        query = query.where(table.created < which.before)
+    if after is not None:
+        query = query.where(or_(end < after.end, and_(end == after.end, table.uid < after.uid)))
+    return map(_record, connection.execute(query.order_by(end.desc(), table.uid.desc()).limit(limit)))
+
+
+def _namespaces(connection: Connection, cluster: str) -> list[str]:
+    """From one to the next in the index, so that the trainings of each cost nothing."""
+    table = schema.TRAININGS.c
+    query = select(table.namespace).where(table.cluster == cluster).order_by(table.namespace).limit(1)
+    found: list[str] = []
+    following = query
+    while len(found) < NAMESPACES and (namespace := connection.scalar(following)) is not None:
+        found.append(namespace)
+        following = query.where(table.namespace > namespace)
+    return found
 
 
 def _record(row: Sequence[Any]) -> TrainingRecord:

@@ -20,6 +20,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
+from trainer.history.cluster_identity import cluster_of
 from trainer.history.cluster_view import ChangeHandler, ClusterView
 from trainer.history.log_tails import LogTails, ended_logs
 from trainer.history.metric_writer import MetricWriter
@@ -36,10 +37,9 @@ from trainer.history.records import (
 from trainer.history.retention import Retention
 from trainer.history.training import bounded, creator_of, seconds
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.errors import ForbiddenError, KubeError
+from trainer.kube.errors import KubeError
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
 from trainer.kube.objects import ObjectKey, mapping_at, uid_of
-from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -148,7 +148,7 @@ class Recorder:
             HistoryError: another process records this cluster.
             KubeError: the cluster does not say which one it is.
         """
-        cluster = await self._cluster()
+        cluster = await cluster_of(self._client, self._server)
         lock = ExitStack()
         await run_sync(lock.enter_context, self._database.recording(cluster))
         try:
@@ -166,13 +166,6 @@ class Recorder:
         finally:
             with anyio.CancelScope(shield=True):
                 await run_sync(lock.close)
-
-    async def _cluster(self) -> str:
-        """The uid of the namespace kube-system, by which tools tell clusters apart; else the address of the server."""
-        try:
-            return uid_of(await self._client.get(NAMESPACES, "kube-system"))
-        except ForbiddenError:
-            return self._server
 
     async def _begin(self, cluster: str) -> None:
         for problem in await self._view.wait_for_sync():

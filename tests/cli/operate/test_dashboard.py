@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+import sys
 import tempfile
 import threading
 import webbrowser
@@ -133,3 +134,82 @@ def test_the_file_goes_when_it_is_used(home: Path, monkeypatch: pytest.MonkeyPat
         thread.join(10)
         assert list(home.iterdir()) == []
     assert "#code=a&amp;b" in browser.read[0]
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Dashboard]:
+    """The dashboards that are run, in a state directory of their own."""
+    run_pages: list[Dashboard] = []
+
+    async def run(page: Dashboard, *, started: Callable[[], Awaitable[None]]) -> None:
+        run_pages.append(page)
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("TRAINER_HISTORY_DATABASE", raising=False)
+    monkeypatch.setattr(Dashboard, "run", run)
+    return run_pages
+
+
+def run_command(*options: str) -> int | str | None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["trainer", "dashboard", "--no-browser", *options])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return ended.value.code
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "records"),
+    [
+        pytest.param([], False, id="shown"),
+        pytest.param(["--record"], True, id="recorded"),
+        pytest.param(["--database", "sqlite:////tmp/h.db", "--record", "-n", "team"], True, id="named"),
+    ],
+)
+def test_history(options: list[str], records: bool, pages: list[Dashboard]) -> None:
+    """The history of the user is shown, and recorded if they want that."""
+    assert run_command(*options) in {None, 0}
+    (page,) = pages
+    assert page._past is not None
+    assert (page._recording is not None) == records
+    if page._recording is not None:
+        assert page._recording.server == "https://cluster.test"
+        assert page._recording.namespace == ("team" if "team" in options else "")
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "is_refused"),
+    [
+        pytest.param([], False, id="not-asked-for"),
+        pytest.param(["--record"], True, id="record"),
+        pytest.param(["--database", "sqlite:////tmp/h.db"], True, id="database"),
+    ],
+)
+def test_without_the_extra(
+    options: list[str],
+    is_refused: bool,
+    pages: list[Dashboard],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without what a history needs the page is served without one, unless somebody asks for it."""
+    missing = ModuleNotFoundError("no module named sqlalchemy", name="sqlalchemy")
+    monkeypatch.setattr("sys.meta_path", [_Missing(missing), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "trainer.history.database", raising=False)
+    code = run_command(*options)
+    assert (code not in {None, 0}) == is_refused
+    assert [page._past for page in pages] == ([] if is_refused else [None])
+    assert ("pip install 'trainer-operator[history]'" in capsys.readouterr().err) == is_refused
+
+
+class _Missing:
+    """A finder for which the database of the history cannot be imported."""
+
+    def __init__(self, error: ModuleNotFoundError) -> None:
+        self._error = error
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "trainer.history.database":
+            raise self._error

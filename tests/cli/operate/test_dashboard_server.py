@@ -43,6 +43,8 @@ def directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         pytest.param(["--proxy-secret-file", "binary"], "must hold 32 printable ASCII characters", id="binary-secret"),
         pytest.param(["--proxy-name", "front"], "it needs --proxy-client-ca", id="name-without-authority"),
         pytest.param(["--plain-http", "--proxy-client-ca", "ca.crt"], "without TLS there is no use", id="plain-http"),
+        pytest.param(["--record"], "--record: it needs --database or $TRAINER_HISTORY_DATABASE", id="record"),
+        pytest.param(["--database", "mysql://a:secret@b/c"], "must be sqlite:////absolute/path/FILE", id="database"),
         pytest.param(["--port", "70000"], "less than or equal to 65535", id="port"),
     ],
 )
@@ -51,6 +53,7 @@ def test_wrong_options(options: list[str], complaint: str) -> None:
     result = CliRunner().invoke(app, ["dashboard-server", *options])
     assert result.exit_code == 2
     assert complaint in " ".join(result.stderr.split())
+    assert "secret@" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,29 @@ def test_options(options: list[str], expected: ClusterServerOptions, monkeypatch
     result = CliRunner().invoke(app, ["dashboard-server", *options])
     assert result.exit_code == 0, result.output
     assert served == [expected]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_history(is_named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database is that of the option, else of the variable."""
+    served: list[ClusterServer] = []
+
+    @asynccontextmanager
+    async def connect(options: ConnectionOptions) -> AsyncIterator[ClusterClient]:
+        yield ClusterClient()
+
+    async def run(self: ClusterServer, *, started: Callable[[], Awaitable[None]]) -> None:
+        served.append(self)
+
+    monkeypatch.setattr("trainer.cli.operate.dashboard_server.connect", connect)
+    monkeypatch.setattr(ClusterServer, "run", run)
+    url = f"sqlite:///{tmp_path}/history.db"
+    if not is_named:
+        monkeypatch.setenv("TRAINER_HISTORY_DATABASE", url)
+    options = ["--database", url] if is_named else []
+    result = CliRunner().invoke(app, ["dashboard-server", *options, "--record"])
+    assert result.exit_code == 0, result.output
+    (server,) = served
+    assert server._database is not None
+    assert server._database.name == url
+    assert server._records

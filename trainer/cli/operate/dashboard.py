@@ -9,10 +9,12 @@ import typer
 
 from trainer.cli.console import say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.history_database import DatabaseUrl, database_if_any
 from trainer.cli.operate.built_objects import build_objects
 from trainer.cli.operate.redirect_file import RedirectFile
 from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.dashboard.gate import LoopbackGate
+from trainer.dashboard.kept_history import history_of
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.explain.target import CommandOptions
 
@@ -24,6 +26,10 @@ def dashboard(
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Record the history meanwhile, as trainer history record does.")
+    ] = False,
+    database: DatabaseUrl = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -31,8 +37,9 @@ def dashboard(
 
     The page is served on this machine alone. Its address contains a token; who has it may do what you may, as long as
     the command runs. Without --namespace the page shows all namespaces, or that of the context where you may not list
-    all of them.
+    all of them. Of trainings that are gone it shows what a recorder has kept in the history.
     """
+    opened = database_if_any(database, is_needed=record)
     connection = current_cluster(kubeconfig, context)
     target = CommandOptions(cluster_options(connection.kubeconfig, context), cluster_options(kubeconfig, context))
 
@@ -41,7 +48,18 @@ def dashboard(
         async def run(cluster: ConnectedCluster) -> None:
             options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
             gate = LoopbackGate(cluster.client, on_exchange=redirect.remove if redirect is not None else None)
-            page = Dashboard(cluster.client, cluster.served, options, gate=gate, renderer=build_objects)
+            past, recording = None, None
+            if opened is not None:
+                past, recording = history_of(opened, cluster.client, cluster.server, options.namespace, records=record)
+            page = Dashboard(
+                cluster.client,
+                cluster.served,
+                options,
+                gate=gate,
+                renderer=build_objects,
+                past=past,
+                recording=recording,
+            )
 
             async def announce() -> None:
                 say(f"dashboard: {page.address}#token={gate.token}")
@@ -50,4 +68,4 @@ def dashboard(
 
             await page.run(started=announce)
 
-        raise typer.Exit(run_on(connection, run))
+        raise typer.Exit(run_on(connection, run, log_level="warning" if record else "error"))

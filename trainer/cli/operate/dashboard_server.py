@@ -10,6 +10,7 @@ import anyio.lowlevel
 import typer
 
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.history_database import VARIABLE, ServedDatabaseUrl, database_of
 from trainer.cli.operate.built_objects import build_objects
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.dashboard.cluster_gate import GROUP_HEADER, USER_HEADER, Proxy
@@ -61,6 +62,10 @@ def dashboard_server(
     proxy_group_separator: Annotated[
         str, typer.Option(help="What stands between groups in one header.", rich_help_panel=_PROXY)
     ] = "",
+    record: Annotated[
+        bool, typer.Option("--record", help="Record the history meanwhile, as trainer history record does.")
+    ] = False,
+    database: ServedDatabaseUrl = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -76,6 +81,9 @@ def dashboard_server(
         raise BadInputError("--plain-http: without TLS there is no use for --tls-directory and --proxy-client-ca")
     if proxy_name and proxy_client_ca is None:
         raise BadInputError("--proxy-name: it needs --proxy-client-ca, which verifies the certificate with the name")
+    if record and database is None:
+        raise BadInputError(f"--record: it needs --database or ${VARIABLE}, where the history is written")
+    opened = database_of(database) if database is not None else None
     secret = _secret(proxy_secret_file)
     proxy = Proxy(
         has_certificate=proxy_client_ca is not None,
@@ -100,7 +108,8 @@ def dashboard_server(
 
     async def run() -> int:
         async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:
-            await ClusterServer(client, options, renderer=build_objects).run(started=anyio.lowlevel.checkpoint)
+            server = ClusterServer(client, options, renderer=build_objects, database=opened, records=record)
+            await server.run(started=anyio.lowlevel.checkpoint)
         return ExitCode.OK
 
     code = run_until_signal(run, second_kills=True)

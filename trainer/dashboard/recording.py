@@ -1,0 +1,68 @@
+"""The recorder of the history in the process of a dashboard, which is served whether or not it can record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from anyio.to_thread import run_sync
+
+from trainer.history.errors import HistoryError
+from trainer.history.recorder import Recorder
+from trainer.history.retention import RetentionOptions
+from trainer.kube.backoff import Backoff
+from trainer.kube.errors import KubeError, causes_of
+
+if TYPE_CHECKING:
+    from trainer.history.database import Database
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+_RETRY: Final = Backoff(initial=2.0, maximum=30.0, jitter=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Records a cluster while `run` does, as `trainer history record` with its defaults.
+
+    It waits while another process records the cluster, as during an update of a Deployment, and while the database or
+    the API server does not answer.
+    """
+
+    client: Client
+    """Its users see TrainJobs in the form of the model."""
+    database: Database
+    server: str
+    """The address of the API server."""
+    clock: Clock
+    namespace: str = ""
+    """Only TrainJobs of this namespace. Default: of all."""
+
+    async def run(self) -> None:
+        """Record until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._record()
+            except* (HistoryError, KubeError) as group:
+                log.warning("not recording yet", error=str(causes_of(group)[0]))
+            await self.clock.sleep(_RETRY.pause(failures))
+            failures += 1
+
+    async def _record(self) -> None:
+        await run_sync(self.database.migrate)
+        recorder = Recorder(
+            self.client,
+            self.database,
+            RetentionOptions(),
+            namespace=self.namespace or None,
+            server=self.server,
+            clock=self.clock,
+        )
+        await recorder.run(started=self._announce)
+
+    async def _announce(self) -> None:
+        log.info("recording the history", database=self.database.name)
