@@ -278,7 +278,8 @@ def _past_page(
 ) -> Iterator[TrainingRecord]:
     table = schema.TRAININGS.c
     end = func.coalesce(table.ended, table.deleted)
-    query: Select[Any] = select(*_COLUMNS).where(table.cluster == which.cluster)
+    order = (end.desc(), table.uid.desc())
+    query = select(table.uid).where(_is_of(which.cluster))
     query = query.where(table.deleted.is_not(None) if which.only_deleted else end.is_not(None))
     if which.namespaces is not None:
         query = query.where(table.namespace.in_(sorted(which.namespaces)))
@@ -292,13 +293,20 @@ def _past_page(
         query = query.where(table.created < which.before)
     if after is not None:
         query = query.where(or_(end < after.end, and_(end == after.end, table.uid < after.uid)))
-    return map(_record, connection.execute(query.order_by(end.desc(), table.uid.desc()).limit(limit)))
+    # Whole rows of the page alone, and not of all that is sorted.
+    rows = select(*_COLUMNS).where(table.uid.in_(query.order_by(*order).limit(limit).scalar_subquery()))
+    return map(_record, connection.execute(rows.order_by(*order)))
+
+
+def _is_of(cluster: str) -> ColumnElement[bool]:
+    """Not by an index: most databases have one cluster, and other columns select more."""
+    return func.coalesce(schema.TRAININGS.c.cluster, "") == cluster
 
 
 def _namespaces(connection: Connection, cluster: str) -> list[str]:
     """From one to the next in the index, so that the trainings of each cost nothing."""
     table = schema.TRAININGS.c
-    query = select(table.namespace).where(table.cluster == cluster).order_by(table.namespace).limit(1)
+    query = select(table.namespace).where(_is_of(cluster)).order_by(table.namespace).limit(1)
     found: list[str] = []
     following = query
     while len(found) < NAMESPACES and (namespace := connection.scalar(following)) is not None:
