@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import anyio
+import anyio.lowlevel
+import pytest
+
 from trainer.dashboard.curves import CurveReader
 from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
@@ -43,3 +47,32 @@ def test_many_samples() -> None:
     steps = news["series"][0]["steps"]
     assert len(steps) == SAMPLES_LIMIT // 2 + 1
     assert steps[-2:] == [SAMPLES_LIMIT - 1, SAMPLES_LIMIT]
+
+
+@pytest.mark.parametrize(
+    ("samples", "is_beside"),
+    [pytest.param(3, False, id="few"), pytest.param(SAMPLES_LIMIT, True, id="many")],
+)
+async def test_encoded_news(samples: int, is_beside: bool) -> None:
+    """Encoded news are the same; while those of many samples are encoded, the event loop goes on."""
+    curves = Curves()
+    for metric in (LOSS, MetricId(is_eval=True, name="loss")):
+        for step in range(samples):
+            curves.add(metric, step + 0.5, step, step / 7)
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(count)
+        await anyio.lowlevel.checkpoint()
+        before = turns
+        encoded = await CurveReader(curves).encoded_news({"source": 3})
+        assert (turns > before) is is_beside
+        tasks.cancel_scope.cancel()
+    assert encoded is not None
+    assert json.loads(bytes(encoded)) == {"source": 3} | (CurveReader(curves).news() or {})

@@ -111,5 +111,7 @@ class _Side:
             if self._sent.get(name) != content:
                 self._sent[name] = content
                 await self._stream.send(name, {"source": self._number} | content)
-        if may_read and self._curves is not None and (news := self._curves.news()) is not None:
-            await self._stream.send("metrics", {"source": self._number} | news)
+        if may_read and self._curves is not None:
+            news = await self._curves.encoded_news({"source": self._number})
+            if news is not None:
+                await self._stream.send("metrics", news)

@@ -187,7 +187,7 @@ class _Page:
             if self._sent.get(name) != encoded:
                 self._sent[name] = encoded
                 await self._stream.send(name, msgspec.Raw(encoded))
-        if self._curves is not None and sight.logs and (news := self._curves.news()) is not None:
+        if self._curves is not None and sight.logs and (news := await self._curves.encoded_news()) is not None:
             await self._stream.send("metrics", news)
 
 
