@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from hack.chart import dashboard, history
+from hack.chart import dashboard, history, v1_jobs
 from hack.chart.manifests import OVERLAYS, definitions, templates
 from hack.chart.values_schema import values_schema
 
@@ -27,10 +27,12 @@ _HEADER = "{{/* Written by python -m hack.generate_chart from config/%s. */}}\n"
 def files() -> Iterator[tuple[Path, str]]:
     """Each file, with what stands in it."""
     for version, overlay in OVERLAYS.items():
-        yield CHART / "files" / "crds" / f"{version}.yaml", definitions(version)
+        yield CHART / "files" / "crds" / f"{version}.yaml", definitions(overlay)
         for name, text in templates(version).items():
             yield CHART / "templates" / version / name, _HEADER % overlay + text
     yield CHART / "templates" / "dashboard.yaml", _HEADER % dashboard.OVERLAY + dashboard.dashboard()
+    yield CHART / "files" / "crds" / "v1-jobs.yaml", definitions(v1_jobs.OVERLAYS["v2alpha1"])
+    yield CHART / "templates" / "v1-jobs.yaml", _HEADER % v1_jobs.OVERLAYS["v2alpha1"] + v1_jobs.v1_jobs()
     yield CHART / "templates" / "history.yaml", _HEADER % history.OVERLAY + history.history()
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     yield CHART / "values.schema.json", f"{json.dumps(values_schema(values), indent=1)}\n"

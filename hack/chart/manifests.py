@@ -25,9 +25,9 @@ _HASHED: Final = re.compile(r"(.+)-[a-z0-9]{10}")
 _RUNTIMES: Final = "/etc/trainer"
 
 
-def definitions(version: Version) -> str:
-    """The CRDs, one in a line, which `helm uninstall` leaves: with them all TrainJobs would go."""
-    found = [obj for obj in rendered(OVERLAYS[version]) if obj["kind"] == _DEFINITION]
+def definitions(overlay: str) -> str:
+    """The CRDs of an overlay, one in a line, which `helm uninstall` leaves: with them all jobs would go."""
+    found = [obj for obj in rendered(overlay) if obj["kind"] == _DEFINITION]
     for obj in found:
         obj["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
     return "".join(f"---\n{_json(obj)}\n" for obj in found)
@@ -117,7 +117,7 @@ class _Templates:
     def _configuration(self) -> str:
         """The configuration file, as an expression."""
         base = f'(include "{self._name("configuration")}" .)'
-        return f'include "{CHART_NAME}.configuration" (dict "base" {base} "config" .Values.manager.config)'
+        return f'include "{CHART_NAME}.configuration" (dict "base" {base} "values" .Values)'
 
     def _webhook(self, objects: list[Object]) -> str:
         for webhook in (webhook for obj in objects for webhook in obj.get("webhooks", ())):

@@ -62,6 +62,8 @@ def _definitions() -> dict[str, Object]:
                 variant.pop("format", None)
     for name in ("apiVersion", "kind"):
         del schema["properties"][name]
+    del definitions["ControllersConfiguration"]["properties"]["v1"]  # the value controllers.v1 says it
+    del definitions["V1JobsConfiguration"]
     names = definitions["CertManagementConfiguration"]["properties"]
     names["webhookServiceName"] = names["webhookSecretName"] = _DEFAULT_OF_THE_CHART
     return definitions | {"Configuration": schema}

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import trainer
+from hack.chart import v1_jobs
 from hack.chart.manifests import OVERLAYS
 from hack.chart.runtimes import value_of
 from hack.generate_chart import CHART, files
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 IMAGE = f"trainer-operator:{trainer.__version__}"
 EVERYTHING = {
+    "controllers": {"v1": {"enabled": True}},
     "runtimes": {"defaultEnabled": True},
     "dataCache": {"runtimes": {"torchDistributedWithCache": {"enabled": True}}},
 }
@@ -39,7 +41,7 @@ def test_generated_files() -> None:
     expected = dict(files())
     written = (
         CHART / "values.schema.json",
-        *(CHART / "templates" / f"{name}.yaml" for name in ("dashboard", "history")),
+        *(CHART / "templates" / f"{name}.yaml" for name in ("dashboard", "history", "v1-jobs")),
     )
     generated = [*(CHART / "files").rglob("*.yaml"), *(CHART / "templates").glob("v*/*"), *written]
     assert sorted(generated) == sorted(expected)
@@ -70,6 +72,23 @@ def test_it_is_what_kustomize_applies(version: Version) -> None:
         if obj["kind"] != "Namespace" and labels_of(obj).get("app.kubernetes.io/component") != "runtimes"
     ]
     assert comparable(release) == comparable(overlay)
+
+
+@needs_helm
+@both_versions
+def test_v1_jobs(version: Version) -> None:
+    """It is what kustomize applies, where it is wanted, and the manager serves them; the CRDs may be left out."""
+    nothing, wanted, alone = rendered(
+        {"apiVersion": version},
+        {"apiVersion": version, "controllers": {"v1": {"enabled": True}}},
+        {"apiVersion": version, "controllers": {"v1": {"enabled": True, "crds": False}}},
+    )
+    before, after = comparable(nothing), comparable(wanted)
+    (key,) = (key for key, obj in after.items() if "leaderElection" in obj.get("data", {}))
+    assert after[key]["data"].pop("controllers") == {"v1": {"enabled": True}}
+    assert after == before | comparable(kustomized.rendered(v1_jobs.OVERLAYS[version]))
+    definitions = {name_of(obj) for obj in wanted if obj not in alone}
+    assert definitions == {"jaxjobs.kubeflow.org", "pytorchjobs.kubeflow.org"}
 
 
 @needs_helm
@@ -367,6 +386,12 @@ def test_definitions_of_somebody_else() -> None:
         pytest.param("manager.replica", 1, "at '/manager': additional properties 'replica' not allowed", id="typo"),
         pytest.param("jobset.install", True, "at '': additional properties 'jobset' not allowed", id="not-here"),
         pytest.param("apiVersion", "v1", "at '/apiVersion': value must be one of 'v1alpha1', 'v2alpha1'", id="version"),
+        pytest.param(
+            "manager.config.controllers.v1",
+            {"enabled": True},
+            "at '/manager/config/controllers': additional properties 'v1' not allowed",
+            id="v1-jobs",
+        ),
         pytest.param("dashboard.enable", True, "at '/dashboard': additional properties 'enable'", id="dashboard"),
         pytest.param("webhook.failurePolicy", "Maybe", "at '/webhook/failurePolicy': value must be", id="policy"),
         pytest.param("manager.replicas", "two", "at '/manager/replicas': got string, want integer", id="type"),

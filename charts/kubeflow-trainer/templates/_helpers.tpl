@@ -6,12 +6,16 @@
 {{- end }}
 
 {{/*
-The configuration file of the manager. Parameters: base (YAML), config (of the values).
+The configuration file of the manager. Parameters: base (YAML), values.
 
 Values for the released chart shorten the kinds of groupKindConcurrency, and leave names of certManagement empty.
 */}}
 {{- define "kubeflow-trainer.configuration" -}}
-{{- $config := deepCopy .config }}
+{{- $config := deepCopy .values.manager.config }}
+{{- $base := fromYaml .base }}
+{{- if .values.controllers.v1.enabled }}
+{{- $_ := set $base "controllers" (dict "v1" (dict "enabled" true)) }}
+{{- end }}
 {{- with $config.certManagement }}
 {{- $_ := set $config "certManagement" (omit . "webhookServiceName" "webhookSecretName") }}
 {{- end }}
@@ -24,5 +28,5 @@ Values for the released chart shorten the kinds of groupKindConcurrency, and lea
 {{- end }}
 {{- $_ := set $config.controller "groupKindConcurrency" $concurrency }}
 {{- end }}
-{{- mustMergeOverwrite (fromYaml .base) $config | toYaml }}
+{{- mustMergeOverwrite $base $config | toYaml }}
 {{- end }}

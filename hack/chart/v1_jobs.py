@@ -1,0 +1,27 @@
+"""The template of what serves PyTorchJobs and JAXJobs of `kubeflow.org/v1`, with the names of either version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hack.chart.overlay import objects_of
+from hack.chart.template_text import Expressions
+
+if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
+
+OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/v1", "v2alpha1": "v1"}
+
+
+def v1_jobs() -> str:
+    """Its objects, but for the CRDs, where `controllers.v1.enabled` says so."""
+    return "".join(map(_of_version, OVERLAYS))
+
+
+def _of_version(version: Version) -> str:
+    expressions = Expressions()
+    objects = [obj for obj in objects_of(OVERLAYS[version], expressions) if obj["kind"] != "CustomResourceDefinition"]
+    for webhook in (webhook for obj in objects for webhook in obj.get("webhooks", ())):
+        webhook["failurePolicy"] = expressions.value("{{ .Values.webhook.failurePolicy }}")
+    condition = f'and .Values.controllers.v1.enabled (eq .Values.apiVersion "{version}")'
+    return f"{{{{- if {condition} }}}}\n{expressions.text(*objects)}{{{{- end }}}}\n"
