@@ -13,8 +13,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 import trainer.history
+from tests.history.test_queries import row
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError, RefusedError, TakenOverError
+from trainer.history.queries import History
 from trainer.history.schema import HEAD, METADATA
 from trainer.kube.errors import ConfigurationError
 
@@ -38,6 +40,25 @@ def test_head() -> None:
     """The version that the code expects is that of the newest migration."""
     scripts = ScriptDirectory(str(Path(trainer.history.__file__).parent / "migrations"))
     assert scripts.get_current_head() == HEAD
+
+
+def test_older(url: str) -> None:
+    """A database of the first version is refused for reading, and is brought up to date with what it has."""
+    database = Database(url)
+    database.migrate()
+    revert = ("ALTER TABLE trainings DROP COLUMN forgotten", "UPDATE alembic_version SET version_num = '0001'")
+    for statement in revert:
+        database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
+    columns = [name for name in row("a", 0) if name != "forgotten"]
+    values = {name: row("a", 0)[name] for name in columns}
+    insert = text(f"INSERT INTO trainings ({', '.join(columns)}) VALUES ({', '.join(f':{name}' for name in columns)})")
+    database.write(lambda connection: connection.execute(insert, values))
+    with pytest.raises(HistoryError, match="older version"):
+        database.check()
+    database.migrate()
+    database.check()
+    assert [record.uid for record in History(database).trainings()] == ["a"]
+    database.close()
 
 
 def test_newer(database: Database) -> None:

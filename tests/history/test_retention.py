@@ -2,53 +2,112 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from anyio.to_thread import run_sync
+from sqlalchemy import select
 
+from tests.history.conftest import node_pod
 from tests.history.test_queries import row
+from tests.history.test_recorder import event, report, steps_of
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.persistence import Persistence
 from trainer.history.queries import History
-from trainer.history.records import put
+from trainer.history.records import metric_progress, put
 from trainer.history.retention import DAY, Retention, RetentionOptions
-from trainer.history.schema import DOCUMENTS, METADATA, TRAININGS
+from trainer.history.schema import DOCUMENTS, TRAININGS
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from tests.history.conftest import Cluster
     from trainer.history.database import Database
     from trainer.kube.testing import ManualClock
 
+ALL = {"running", "there", "old", "early", "new"}
+
 
 @pytest.mark.parametrize(
-    ("options", "left"),
+    ("options", "left", "detailed"),
     [
-        pytest.param(RetentionOptions(), ["present", "new", "old"], id="default"),
-        pytest.param(RetentionOptions(seconds=5 * DAY), ["present", "new"], id="age"),
-        pytest.param(RetentionOptions(size=25_000), ["present", "new"], id="size"),
-        pytest.param(RetentionOptions(size=1), ["present"], id="never what is there"),
+        pytest.param(RetentionOptions(), ALL, ALL, id="default"),
+        pytest.param(RetentionOptions(seconds=7 * DAY), {"running", "there", "new"}, {"running", "new"}, id="age"),
+        pytest.param(RetentionOptions(size=45_000), ALL - {"old"}, ALL - {"old"}, id="size"),
+        pytest.param(
+            RetentionOptions(size=35_000),
+            {"running", "there", "early", "new"},
+            {"running", "early", "new"},
+            id="smaller",
+        ),
+        pytest.param(RetentionOptions(size=1), {"running", "there"}, {"running"}, id="never what runs"),
     ],
 )
-async def test_retention(database: Database, clock: ManualClock, options: RetentionOptions, left: list[str]) -> None:
-    """Trainings go by the time of their deletion, with all that belongs to them, and never while they are there; those
-    of another cluster stay, and take no room of this one."""
+async def test_retention(
+    database: Database, clock: ManualClock, options: RetentionOptions, left: set[str], detailed: set[str]
+) -> None:
+    """Trainings go by the time of their end, or of an earlier deletion, with all that belongs to them; of those that
+    are in the cluster the row stays, and all of one that runs. Those of another cluster stay, and take no room."""
     now = clock.now().timestamp()
-    deleted = {"old": now - 10 * DAY, "new": now - DAY, "present": None}
-    elsewhere = row("elsewhere", now - 20 * DAY, deleted=now - 15 * DAY, cluster="there")
+    times = {
+        "running": {},
+        "there": {"ended": now - 9 * DAY},
+        "old": {"ended": now - 10 * DAY, "deleted": now - DAY},
+        "early": {"deleted": now - 8 * DAY},
+        "new": {"ended": now - 2 * DAY, "deleted": now - DAY},
+    }
+    elsewhere = row("elsewhere", now - 20 * DAY, ended=now - 16 * DAY, deleted=now - 15 * DAY, cluster="there")
 
     def fill(connection: Connection) -> None:
-        here = [row(uid, now - 20 * DAY, uid, deleted=at, cluster="here") for uid, at in deleted.items()]
+        here = [row(uid, now - 20 * DAY, uid, cluster="here", **columns) for uid, columns in times.items()]
         put(connection, TRAININGS, [*here, elsewhere])
-        uids = [*deleted, "elsewhere"]
+        uids = [*times, "elsewhere"]
         put(connection, DOCUMENTS, [{"uid": uid, "kind": "trainjob", "content": b"x" * 10_000} for uid in uids])
 
     await database.run(fill)
-    await Retention(Persistence(database, clock), options, "here", clock).look()
-    assert {each.uid for each in await run_sync(History(database).trainings)} == {*left, "elsewhere"}
+    retention = Retention(Persistence(database, clock), options, "here", clock)
+    for _ in range(2):
+        await retention.look()
+        found = await run_sync(History(database).trainings)
+        assert {each.uid for each in found} == {*left, "elsewhere"}
+        assert {each.uid for each in found if each.forgotten is None} == {*detailed & left, "elsewhere"}
 
-    def documents(connection: Connection) -> int:
-        return len(connection.execute(DOCUMENTS.select()).all())
+    def documents(connection: Connection) -> set[str]:
+        return set(connection.scalars(select(DOCUMENTS.c.uid)))
 
-    assert await database.run(documents) == len(left) + 1
-    assert METADATA.tables
+    assert await database.run(documents) == {*detailed & left, "elsewhere"}
+
+
+async def test_still_in_the_cluster(cluster: Cluster) -> None:
+    """What was forgotten of a TrainJob that nobody deletes is not recorded again, also by another recorder."""
+    job = cluster.submit()
+    log = cluster.client.log(cluster.client.add(node_pod(job))["metadata"]["name"], "default", "node")
+    report(log, 1)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history) == [1])
+        log.end()
+        cluster.client.add(node_pod(job, ended=True))
+        cluster.end("demo")
+        await cluster.until(lambda history: history.log_tails("uid-of-demo"))
+        await cluster.until(lambda _: cluster.database.read(partial(metric_progress, uid="uid-of-demo")).is_done)
+    cluster.options = RetentionOptions(seconds=30 * DAY)
+    await cluster.clock.advance(31 * DAY)
+    reads = len(cluster.client.requests_of("log"))
+    for _ in range(2):
+        async with cluster.recorder():
+            await cluster.until(lambda history: history.trainings()[0].forgotten)
+            cluster.change("demo", note="changed")
+            cluster.client.add(event("late", "demo", at="2026-02-02T00:00:00Z"))
+            for _ in range(20):
+                await cluster.clock.advance(0.5)
+    assert len(cluster.client.requests_of("log")) == reads
+    assert not await cluster.ask(lambda history: history.log_tails("uid-of-demo"))
+    assert not await cluster.ask(lambda history: history.events("uid-of-demo"))
+    assert not await cluster.ask(lambda history: history.document("uid-of-demo", "trainjob"))
+    assert not await cluster.ask(steps_of)
+    (record,) = await cluster.ask(lambda history: history.trainings())
+    assert (record.name, record.state) == ("demo", "Complete")
+    cluster.client.remove(TRAIN_JOBS, "demo", "default")
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings() == [])

@@ -55,6 +55,8 @@ class TrainingRecord:
     ended: float | None
     deleted: float | None
     """When it was gone from the cluster; None while it is there."""
+    forgotten: float | None
+    """When its documents, events, logs and samples were forgotten; None while they are kept."""
     state: str
     """The last one; of a training that was deleted before its end, that before the deletion."""
     reason: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, exists, func, select, update
+from sqlalchemy import bindparam, delete, exists, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from trainer.api.trainjob_status import ConditionType
@@ -100,6 +100,7 @@ def save_trainings(
 ) -> list[dict[str, str]]:
     """Insert or update rows, and the documents that have changed; returns what of each training is `written` now."""
     rows, documents, notifications, written = [], [], [], []
+    forgotten = forgotten_of(connection, [training.job.uid for training in trainings])
     for training in trainings:
         job = training.job.decode()
         jobset, runtime = (each.decode() if each is not None else None for each in (training.jobset, training.runtime))
@@ -108,7 +109,7 @@ def save_trainings(
         objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
         versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
         for kind, version in versions.items():
-            if version != training.written.get(kind):
+            if version != training.written.get(kind) and row["uid"] not in forgotten:
                 content = compressed(without_secrets(objects[kind] or {}))
                 documents.append({"uid": row["uid"], "kind": kind, "content": content})
         written.append(dict(training.written) | versions)
@@ -146,7 +147,7 @@ def _put_trainings(connection: Connection, rows: Sequence[dict[str, Any]]) -> No
         connection.execute(_insert(connection, table).on_conflict_do_nothing(), new)
     changed = [row | {"key": row["uid"]} for row in rows if row["uid"] in known]
     if changed:
-        fixed = {"uid", "cluster", "size", "runtime_version", "creator"}
+        fixed = {"uid", "cluster", "size", "runtime_version", "creator", "forgotten"}
         values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name not in fixed}
         connection.execute(update(table).where(table.c.uid == bindparam("key")).values(values), changed)
 
@@ -156,6 +157,17 @@ def _known(connection: Connection, uids: Sequence[str]) -> set[str]:
     for start in range(0, len(uids), _AT_ONCE):
         query = select(schema.TRAININGS.c.uid).where(schema.TRAININGS.c.uid.in_(uids[start : start + _AT_ONCE]))
         found.update(connection.scalars(query))
+    return found
+
+
+def forgotten_of(connection: Connection, uids: Sequence[str]) -> set[str]:
+    """Those of which nothing but the row is kept any more; none is forgotten until the transaction ends."""
+    found: set[str] = set()
+    table = schema.TRAININGS.c
+    for start in range(0, len(uids), _AT_ONCE):
+        query = select(table.uid, table.forgotten).where(table.uid.in_(uids[start : start + _AT_ONCE]))
+        rows = connection.execute(query.with_for_update(read=True))
+        found.update(uid for uid, forgotten in rows if forgotten is not None)
     return found
 
 
@@ -169,6 +181,8 @@ def mark_deleted(connection: Connection, uids: Collection[str], now: float) -> N
 
 def save_events(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Insert or update events, and drop the oldest of trainings that have too many."""
+    forgotten = forgotten_of(connection, [*{row["uid"] for row in rows}])
+    rows = [row for row in rows if row["uid"] not in forgotten]
     put(connection, schema.EVENTS, rows)
     table = schema.EVENTS
     for uid in {row["uid"] for row in rows}:
@@ -180,10 +194,10 @@ def save_events(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def has_log_tail(connection: Connection, uid: str, node: str, container: str, run: str) -> bool:
-    """Whether these last lines have been kept before."""
+    """Whether these last lines have been kept before, also if they are forgotten by now."""
     table = schema.LOG_TAILS.c
     is_it = (table.uid == uid) & (table.node == node) & (table.container == container) & (table.run == run)
-    return bool(connection.scalar(select(exists().where(is_it))))
+    return bool(connection.scalar(select(exists().where(is_it)))) or bool(forgotten_of(connection, [uid]))
 
 
 def metric_progress(connection: Connection, uid: str) -> MetricProgress:
@@ -191,17 +205,19 @@ def metric_progress(connection: Connection, uid: str) -> MetricProgress:
     table = schema.METRIC_LOGS.c
     columns = (table.run, table.pod, table.container, table.position, table.chunks, table.is_done)
     found = connection.execute(select(*columns).where(table.uid == uid)).one_or_none()
-    return MetricProgress(*found) if found is not None else MetricProgress()
+    progress = MetricProgress(*found) if found is not None else MetricProgress()
+    return replace(progress, is_done=True) if forgotten_of(connection, [uid]) else progress
 
 
 def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
     """Insert the chunks of the last run, without those of earlier ones, and say how far the log has been read."""
     chunks, logs, full = [], [], []
+    forgotten = forgotten_of(connection, [new.uid for new in news])
     for new in news:
         progress = new.progress
         number = progress.chunks - len(new.runs)
         for run, curves in new.runs:
-            if run == progress.run:
+            if run == progress.run and new.uid not in forgotten:
                 chunks.append({"uid": new.uid, "run": run, "number": number, "content": chunk_of(curves)})
                 if (number + 1) % MERGED == 0:
                     full.append((new.uid, run, number))
@@ -273,60 +289,6 @@ def note_delivery(connection: Connection, notification: DueNotification, state: 
     table = schema.NOTIFICATIONS
     is_it = (table.c.uid == notification.uid) & (table.c.occasion == notification.occasion)
     connection.execute(update(table).where(is_it).values(state=state, attempts=attempts, due=due))
-
-
-def measure(connection: Connection, cluster: str) -> int:
-    """Count the bytes of a cluster's trainings that may still grow, and return those of all that it has."""
-    trainings = schema.TRAININGS
-    size: Any = 1000
-    for table, column in (
-        (schema.DOCUMENTS, "content"),
-        (schema.LOG_TAILS, "content"),
-        (schema.METRIC_CHUNKS, "content"),
-        (schema.EVENTS, "message"),
-    ):
-        total = select(func.sum(func.length(table.c[column]))).where(table.c.uid == trainings.c.uid)
-        size = size + func.coalesce(total.scalar_subquery(), 0)
-    may_grow = trainings.c.deleted.is_(None) | (trainings.c.size == 0)
-    is_of_cluster = trainings.c.cluster == cluster
-    connection.execute(update(trainings).where(is_of_cluster, may_grow).values(size=size))
-    return int(connection.scalar(select(func.coalesce(func.sum(trainings.c.size), 0)).where(is_of_cluster)) or 0)
-
-
-def forget_older(connection: Connection, cluster: str, moment: float, limit: int) -> int:
-    """Forget trainings of a cluster that were gone before a moment, at most so many; returns how many."""
-    table = schema.TRAININGS.c
-    query = select(table.uid).where(table.cluster == cluster, table.deleted < moment)
-    return _forget(connection, connection.scalars(query.order_by(table.deleted).limit(limit)).all())
-
-
-def forget_bytes(connection: Connection, cluster: str, excess: int, limit: int) -> tuple[int, int]:
-    """Forget a cluster's trainings that are gone longest, of so many bytes together; returns their number and bytes."""
-    table = schema.TRAININGS.c
-    oldest = select(table.uid, table.size).where(table.cluster == cluster, table.deleted.is_not(None))
-    uids, freed = [], 0
-    for uid, size in connection.execute(oldest.order_by(table.deleted).limit(limit)):
-        if freed >= excess:
-            break
-        uids.append(uid)
-        freed += size
-    return _forget(connection, uids), freed
-
-
-def _forget(connection: Connection, uids: Sequence[str]) -> int:
-    for start in range(0, len(uids), _AT_ONCE):
-        some = uids[start : start + _AT_ONCE]
-        connection.execute(delete(schema.TRAININGS).where(schema.TRAININGS.c.uid.in_(some)))
-    return len(uids)
-
-
-def give_back(connection: Connection) -> None:
-    """Return the room of what was forgotten to the file system; PostgreSQL does so by itself."""
-    if connection.dialect.name == "sqlite":
-        cursor = connection.connection.cursor()
-        cursor.execute("PRAGMA incremental_vacuum")
-        cursor.fetchall()  # each step frees one page; SQLAlchemy takes the statement for one without rows
-        cursor.close()
 
 
 def put(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:

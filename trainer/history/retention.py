@@ -1,4 +1,4 @@
-"""Forgets trainings that are gone from the cluster for long, or that take too much room."""
+"""Forgets trainings that are over for long, or that take too much room."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from trainer.history.records import forget_bytes, forget_older, give_back, measure
+from trainer.history.forgetting import forget_bytes, forget_older, give_back, measure
 
 if TYPE_CHECKING:
     from trainer.history.persistence import Persistence
@@ -25,12 +25,15 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class RetentionOptions:
-    """What is forgotten. A TrainJob that is in the cluster never is."""
+    """What is forgotten, never of a training that is not over.
+
+    Of a TrainJob that is still in the cluster the row stays until it is deleted: it would be recorded again.
+    """
 
     seconds: float = 365 * DAY
-    """Since the TrainJob was deleted. Default: a year."""
+    """Since the training ended, or was deleted before its end. Default: a year."""
     size: int = 10 * 1024**3
-    """Bytes of all trainings of the cluster, above which those go that were deleted first. Default: 10 GiB."""
+    """Bytes of all trainings of the cluster, above which those go that were over first. Default: 10 GiB."""
 
 
 class Retention:
@@ -50,17 +53,21 @@ class Retention:
 
     async def look(self) -> None:
         """Forget what is to be forgotten now."""
-        moment = self._clock.now().timestamp() - self._options.seconds
+        now = self._clock.now().timestamp()
+        moment = now - self._options.seconds
         forgotten, cluster = 0, self._cluster
-        forget = partial(forget_older, cluster=cluster, moment=moment, limit=_AT_ONCE)
+        forget = partial(forget_older, cluster=cluster, moment=moment, now=now, limit=_AT_ONCE)
         while number := await self._persistence.run(forget):
             forgotten += number
         excess = (await self._persistence.run(partial(measure, cluster=cluster)) or 0) - self._options.size
         while excess > 0:
-            forget_some = partial(forget_bytes, cluster=cluster, excess=excess, limit=_AT_ONCE)
+            forget_some = partial(forget_bytes, cluster=cluster, excess=excess, now=now, limit=_AT_ONCE)
             answer = await self._persistence.run(forget_some)
             if answer is None or not answer[0]:
-                log.warning("history is larger than it may be, and all that is left is in the cluster", bytes=excess)
+                log.warning(
+                    "history is larger than it may be, and all that is left is not over, or in the cluster",
+                    bytes=excess,
+                )
                 break
             forgotten += answer[0]
             excess -= answer[1]

@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The version of the tables, that of the newest migration."""
 
 METADATA = MetaData()
@@ -32,6 +32,7 @@ TRAININGS = Table(
     Column("started", Double),
     Column("ended", Double),
     Column("deleted", Double),
+    Column("forgotten", Double),
     Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("message", Text, nullable=False),
@@ -52,7 +53,11 @@ TRAININGS = Table(
     Index("trainings_by_runtime", "runtime", "created", "uid"),
     Index("trainings_present", "cluster", "deleted"),
 )
-"""One row for each TrainJob, by its uid; times are seconds since 1970, and `size` counts the bytes of all its rows."""
+"""One row for each TrainJob, by its uid; times are seconds since 1970, and `size` counts the bytes of all its rows.
+
+Of a TrainJob that is in the cluster for longer than the history goes back, the row stays. `forgotten` says when the
+rest went, which is then not recorded again.
+"""
 
 
 def _training() -> Column[str]:

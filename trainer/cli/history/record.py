@@ -47,11 +47,9 @@ class NotifiedState(StrEnum):
 
 def record(
     *,
-    retain: Annotated[
-        str, typer.Option(metavar="365d", help="How long trainings are kept after they were deleted.")
-    ] = "365d",
+    retain: Annotated[str, typer.Option(metavar="365d", help="How long trainings are kept after their end.")] = "365d",
     retain_size: Annotated[
-        str, typer.Option(metavar="10Gi", help="Size above which those go that were deleted first.")
+        str, typer.Option(metavar="10Gi", help="Size above which those go that ended first.")
     ] = "10Gi",
     notify_url: Annotated[
         str,
