@@ -143,6 +143,22 @@ def test_one_namespace(context: BrowserContext, team: Team) -> None:
     expect(page.get_by_role("alert").first).to_contain_text(f"you may not get TrainJobs in the namespace {OTHER}")
 
 
+def test_runtimes_of_one_namespace(context: BrowserContext, team: Team) -> None:
+    """Who may list runtimes in one namespace sees those, and what is left out."""
+    runtime = team.cluster.get("clustertrainingruntime", "plain")
+    assert runtime is not None
+    own = {key: runtime[key] for key in ("apiVersion", "spec")} | {"kind": "TrainingRuntime"}
+    for namespace in (NAMESPACE, OTHER):
+        metadata = {"name": f"runtime-of-{namespace}", "namespace": namespace}
+        replace(team.cluster, namespace=namespace).apply(own | {"metadata": metadata})
+    rule = {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainingruntimes"], "verbs": ["get", "list"]}
+    page = team.login(context, "runtime-reader", *READ, rule, path="/runtimes")
+    expect(page.get_by_role("link", name=f"runtime-of-{NAMESPACE}")).to_be_visible()
+    expect(page.get_by_role("link", name=f"runtime-of-{OTHER}")).to_have_count(0)
+    expect(page.get_by_text("you may not list them in all")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("clustertrainingruntimes cannot be listed")
+
+
 def test_without_rights(context: BrowserContext, team: Team) -> None:
     """Who has a token and no rights sees no TrainJob."""
     page = team.login(context, "nobody")

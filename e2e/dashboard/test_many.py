@@ -13,6 +13,7 @@ from e2e.dashboard.conftest import picture
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
 from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.explain.suspension import WORKLOADS
@@ -184,6 +185,28 @@ def gpu_pod(number: int, gpus: int) -> dict[str, Any]:
     }
 
 
+def claimable() -> list[dict[str, Any]]:
+    """Four GPUs of a node that pods get by claims, and a claim that has one."""
+    product = {"productName": {"string": "NVIDIA GB200"}}
+    devices = [{"name": f"gpu-{number}", "attributes": product} for number in range(4)]
+    pool = {"name": "gpu-0", "generation": 1, "resourceSliceCount": 1}
+    result = {"driver": "gpu.nvidia.com", "pool": "gpu-0", "device": "gpu-2"}
+    return [
+        {
+            "apiVersion": RESOURCE_SLICES.api_version,
+            "kind": RESOURCE_SLICES.kind,
+            "metadata": {"name": "gpu-0-gpu.nvidia.com"},
+            "spec": {"driver": "gpu.nvidia.com", "nodeName": "gpu-0", "pool": pool, "devices": devices},
+        },
+        {
+            "apiVersion": RESOURCE_CLAIMS.api_version,
+            "kind": RESOURCE_CLAIMS.kind,
+            "metadata": {"name": "claim", "namespace": "vision"},
+            "status": {"allocation": {"devices": {"results": [result]}}},
+        },
+    ]
+
+
 def gpu_runtime() -> dict[str, Any]:
     """A runtime with eight GPUs on each of two nodes."""
     container = {"name": "node", "image": "pytorch/pytorch:2.9", "resources": {"limits": {GPU: 8}}}
@@ -237,8 +260,16 @@ def test_gpus(page: Page) -> None:
         *map(gpu_node, range(6)),
         *(gpu_pod(number, gpus) for number, gpus in enumerate((8, 8, 4, 2, 6))),
         gpu_runtime(),
+        *claimable(),
         *(workload(name, 10 - number, message) for number, name in enumerate(names)),
-        resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, WORKLOADS[0]],
+        resources=[
+            TRAIN_JOBS,
+            TRAINING_RUNTIMES,
+            CLUSTER_TRAINING_RUNTIMES,
+            WORKLOADS[0],
+            RESOURCE_SLICES,
+            RESOURCE_CLAIMS,
+        ],
     )
     with serving(client) as (url, portal):
         page.goto(url("/"))
@@ -254,6 +285,8 @@ def test_gpus(page: Page) -> None:
         page.goto(url("/cluster"))
         resources = page.get_by_role("region", name="Resources")
         expect(resources.get_by_role("row", name="NVIDIA-H100-80GB-HBM3")).to_contain_text("20")
+        claimed = resources.get_by_role("row", name="gpu.nvidia.com NVIDIA GB200")
+        expect(claimed.get_by_role("cell")).to_have_text(["NVIDIA GB200", "1", "1", "4", "3", "3"])
         expect(page.get_by_role("region", name="Waiting Workloads").get_by_role("row")).to_have_count(4)
         expect(page.get_by_text(names[2])).to_be_visible()
         expect(page.get_by_text("2, for 32 GPUs together")).to_be_visible()
