@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
+from trainer.api.kubeflow_v1.kinds import PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster
@@ -76,7 +77,8 @@ class ConnectedClient(FakeClient):
 @pytest.fixture
 def served() -> FakeClient:
     """The cluster of `cluster`, by the clock of the machine."""
-    return ConnectedClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS])
+    resources = [TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, PYTORCH_JOBS]
+    return ConnectedClient(resources=resources)
 
 
 @pytest.fixture

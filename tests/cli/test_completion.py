@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.conftest import train_job
+from trainer.api.kubeflow_v1.kinds import PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.cli.app import app
 from trainer.cli.main import complete_for_kubectl
@@ -39,6 +40,7 @@ def filled(served: FakeClient) -> FakeClient:
     served.add(elsewhere)
     served.add(named(CLUSTER_TRAINING_RUNTIMES, "torch-distributed"))
     served.add(named(TRAINING_RUNTIMES, "torch-mine", "default"))
+    served.add(named(PYTORCH_JOBS, "mnist", "default"))
     for namespace in ("default", "team"):
         served.add(named(NAMESPACES, namespace))
     return served
@@ -66,6 +68,10 @@ def complete(line: str) -> list[str]:
         ("trainer delete bert g", ["gpt"]),
         ("trainer run --runtime tor", ["torch-distributed", "torch-mine"]),
         ("trainer run -n team --runtime ", ["torch-distributed"]),
+        ("trainer convert p", ["paddlejob/", "pytorchjob/"]),
+        ("trainer convert pytorchjob/", ["pytorchjob/mnist"]),
+        ("trainer convert -n team pytorchjob/m", []),
+        ("trainer convert nothing/", []),
     ],
 )
 @pytest.mark.usefixtures("cluster", "filled")

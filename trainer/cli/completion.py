@@ -1,4 +1,4 @@
-"""What a shell offers where a name is typed: TrainJobs, runtimes and namespaces of the cluster.
+"""What a shell offers where a name is typed: TrainJobs, runtimes, namespaces and v1 jobs of the cluster.
 
 `trainer --install-completion` sets a shell up.
 """
@@ -40,6 +40,19 @@ def runtime_names(context: typer.Context, incomplete: str) -> list[str]:
 def namespace_names(context: typer.Context, incomplete: str) -> list[str]:
     """The namespaces of the cluster."""
     return _names(context, incomplete, NAMESPACES)
+
+
+def job_references(context: typer.Context, incomplete: str) -> list[str]:
+    """Kinds of jobs of the Training and MPI Operator; after a slash the jobs of that kind in the cluster."""
+    from trainer.api.kubeflow_v1.kinds import KINDS  # noqa: PLC0415 - only who completes this needs it
+
+    kind, slash, name = incomplete.partition("/")
+    if not slash:
+        names = {each.resource.kind.lower() for each in KINDS.values()}
+        return sorted({f"{each}/" for each in names if each.startswith(kind.lower())})
+    wanted = kind.lower()
+    found = [each.resource for each in KINDS.values() if wanted in {each.resource.kind.lower(), each.resource.plural}]
+    return [f"{kind}/{each}" for each in _names(context, name, *found)]
 
 
 def _names(context: typer.Context, incomplete: str, *resources: Resource) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from trainer.api.kubeflow_v1.kinds import SERVED_KINDS
 from trainer.api.kubeflow_v1.reading import kind_of
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainingruntime import (
@@ -27,7 +28,7 @@ from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
 from trainer.kubernetes_yaml import YamlError, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trainer.api.model import ApiModel
     from trainer.api.v1alpha1.discovery import Version
@@ -45,6 +46,10 @@ _V1ALPHA1_MODELS: dict[Resource, type[ApiModel]] = {
     CLUSTER_TRAINING_RUNTIMES: v1alpha1_runtimes.ClusterTrainingRuntime,
 }
 _ACCEPTED = (*_MODELS, CONFIG_MAPS, SECRETS, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS)
+SERVED_JOBS: Mapping[tuple[str, str], Resource] = {
+    (kind.resource.api_version, kind.resource.kind): kind.resource for kind in SERVED_KINDS
+}
+"""The kinds of the Training Operator that a manager can serve, by apiVersion and kind."""
 _BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACCEPTED} | {
     (served.api_version, served.kind): resource for resource, served in SERVED.items()
 }
@@ -104,6 +109,10 @@ class DocumentError(BadInputError):
 
 class UnknownKindError(DocumentError):
     """A document of a kind that `trainer run` does not submit."""
+
+
+class ConvertibleKindError(UnknownKindError):
+    """A document of a kind that `trainer convert` makes TrainJobs of."""
 
 
 def read_documents(source: str) -> list[Document]:
@@ -224,29 +233,32 @@ def _items(content: object, place: str) -> Iterator[tuple[object, str]]:
         yield content, place
 
 
-def checked(content: Object, place: str) -> Document | DocumentError:
-    """The object in a document, or why it cannot be used."""
+def checked(
+    content: Object, place: str, further: Mapping[tuple[str, str], Resource] | None = None
+) -> Document | DocumentError:
+    """The object in a document, or why it cannot be used; it may be of a `further` kind, by apiVersion and kind."""
     try:
-        return _document(content, place)
+        return _document(content, place, further or {})
     except DocumentError as error:
         return error
 
 
-def _document(content: Object, place: str) -> Document:
+def _document(content: Object, place: str, further: Mapping[tuple[str, str], Resource]) -> Document:
     for error in text_errors(content):
         raise DocumentError(place, replace(error, field=printable(error.field)))
     api_version, kind = content.get("apiVersion"), content.get("kind")
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str) or not value:
             raise DocumentError(place, required(field))
-    resource = _BY_TYPE.get((str(api_version), str(kind)))
+    type_ = str(api_version), str(kind)
+    resource = _BY_TYPE.get(type_) or further.get(type_)
     if resource is None:
         raise _refusal(place, content)
     for error in identity_errors(content):
         raise DocumentError(place, error)
     document = Document(resource, content, place)
     models = _MODELS if document.version == "v2alpha1" else _V1ALPHA1_MODELS
-    if errors := object_errors(content, models.get(resource)):
+    if type_ not in further and (errors := object_errors(content, models.get(resource))):
         raise DocumentError(place, *errors, subject=document.subject)
     return document
 
@@ -264,4 +276,5 @@ def _refusal(place: str, content: Object) -> DocumentError:
     problem = f"trainer does not handle {kind}, only {kinds}: {remedy}"
     metadata = content.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return UnknownKindError(place, FieldError("", problem), subject=f"{kind} {name}" if name else kind)
+    error = ConvertibleKindError if is_job else UnknownKindError
+    return error(place, FieldError("", problem), subject=f"{kind} {name}" if name else kind)

@@ -62,6 +62,56 @@ def test_nothing_to_say() -> None:
     ]
 
 
+V1_JOB = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: mnist}
+spec:
+  elasticPolicy: {minReplicas: 1, maxReplicas: 2, maxRestarts: 3}
+  pytorchReplicaSpecs:
+    Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: mine:1}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "expected"),
+    [
+        pytest.param(V1_JOB, 0, "ok", id="right"),
+        pytest.param(
+            V1_JOB.replace("maxRestarts: 3", "rdzvBackend: etcd"),
+            0,
+            "warning: spec.elasticPolicy.rdzvBackend: finds no server",
+            id="lost",
+        ),
+        pytest.param(
+            "\n".join(line for line in V1_JOB.splitlines() if "elasticPolicy" not in line),
+            1,
+            "spec.pytorchReplicaSpecs[Master]: Required value: several workers find each other by a Master",
+            id="no-master",
+        ),
+        pytest.param(V1_JOB.replace("replicas: 2", "replica: 2"), 1, "spec.pytorchReplicaSpecs", id="typo"),
+        pytest.param(V1_JOB.replace("mnist", "Mnist"), 1, "metadata.name: Invalid value", id="name"),
+        pytest.param(
+            V1_JOB.replace("PyTorchJob", "TFJob"),
+            0,
+            "warning: is not checked: trainer convert -f FILE prints it as a TrainJob, which is checked",
+            id="of-another-kind",
+        ),
+    ],
+)
+def test_v1_jobs(text: str, code: int, expected: str) -> None:
+    """PyTorchJobs and JAXJobs are checked as by the webhook of a manager that serves them."""
+    result = lint(jobs=text)
+    assert result.exit_code == code
+    assert result.stdout.partition("): ")[2].startswith(expected)
+
+
+def test_v1_jobs_beside_train_jobs_of_v1alpha1() -> None:
+    """They are checked for the version of the TrainJobs in the files."""
+    result = lint(jobs=f"{V1_JOB}---\n{JOB.replace('v2alpha1', 'v1alpha1')}")
+    assert "PyTorchJob mnist): warning: spec.elasticPolicy: has no counterpart: " in result.stdout
+
+
 def test_findings() -> None:
     """Everything that is wrong is reported in the order of files and documents, whatever kind of mistake it is."""
     wrong = JOB.replace("torch-distributed}", "torch-distributed}\n  trainer: {numNodes: -1, numNode: 2}")

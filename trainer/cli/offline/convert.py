@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trainer.cli.completion import namespace_names
+from trainer.cli.completion import job_references, namespace_names
 from trainer.cli.console import complain, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, valid
@@ -29,7 +29,12 @@ _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 References = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KIND/NAME]...", help="Jobs in the cluster, such as pytorchjob/demo.", show_default=False),
+    typer.Argument(
+        metavar="[KIND/NAME]...",
+        help="Jobs in the cluster, such as pytorchjob/demo.",
+        show_default=False,
+        autocompletion=job_references,
+    ),
 ]
 FilesAndDirectories = Annotated[
     list[str] | None,

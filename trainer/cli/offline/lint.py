@@ -11,7 +11,16 @@ import anyio
 import typer
 
 from trainer.cli.console import Format, OutputFormat, printable, say, say_json
-from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
+from trainer.cli.documents import (
+    SERVED_JOBS,
+    ConvertibleKindError,
+    DocumentError,
+    UnknownKindError,
+    checked,
+    items_in,
+    place,
+    repetitions,
+)
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.offline.workspace import (
     DEFAULT_NAMESPACE,
@@ -84,7 +93,9 @@ async def _findings(items: list[Document | DocumentError], workspace: Workspace)
 
 
 def _items(file: str) -> list[Document | DocumentError]:
-    items = list(documents_in(file))
+    items = [
+        item if isinstance(item, DocumentError) else checked(*item, further=SERVED_JOBS) for item in items_in(file)
+    ]
     if not items:
         raise BadInputError(f"{file}: there is no document in it")
     return items
@@ -92,9 +103,10 @@ def _items(file: str) -> list[Document | DocumentError]:
 
 def _of_error(error: DocumentError) -> Iterator[Finding]:
     if isinstance(error, UnknownKindError):
-        yield Finding(
-            error.place, error.subject, Severity.WARNING, "", "is not checked: its kind is unknown to trainer"
-        )
+        reason = "its kind is unknown to trainer"
+        if isinstance(error, ConvertibleKindError):
+            reason = "trainer convert -f FILE prints it as a TrainJob, which is checked"
+        yield Finding(error.place, error.subject, Severity.WARNING, "", f"is not checked: {reason}")
         return
     for problem in error.errors:
         yield Finding(error.place, error.subject, Severity.ERROR, problem.field, problem.message)
@@ -116,6 +128,8 @@ def lint(
     output: Format = OutputFormat.TEXT,
 ) -> None:
     """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning, or `ok`.
+
+    PyTorchJobs and JAXJobs of kubeflow.org/v1 are checked as by a manager that serves them.
 
     Runtimes are taken from the files, else from those that come with this package. One that is in neither may be in the
     cluster, so that is a warning; it is an error if the name looks like a typing error, or is that of a runtime of the

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainer.api.kubeflow_v1.kinds import KINDS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import decoded
-from trainer.cli.documents import Document, version_of
+from trainer.cli.documents import SERVED_JOBS, Document, version_of
 from trainer.cli.manifests import runtimes
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
@@ -28,6 +29,7 @@ from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
 from trainer.manager import enabled_plugins
 from trainer.webhooks import v1alpha1
 from trainer.webhooks.defaults import default_runtime, default_train_job
+from trainer.webhooks.kubeflow_v1 import review_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
 
@@ -104,13 +106,15 @@ class Workspace:
         return self.reader.get(*place) is None and self._shipped.get(*place) is not None
 
     async def review(self, document: Document) -> Review:
-        """The admission review of the creation of a TrainJob or runtime; empty for other kinds."""
+        """The admission review of the creation of a TrainJob, runtime or served v1 job; empty for other kinds."""
         if document.version == "v1alpha1":
             return await self._v1alpha1_review(document)
         if document.is_train_job:
             return await review_train_job(document.obj, None, self.pipeline, self)
         if document.is_runtime:
             return review_runtime(document.obj, None, self.pipeline)
+        if (kind := KINDS.get((document.resource.api_version, document.resource.kind))) is not None:
+            return review_job(document.obj, None, kind, self.pipeline, self._version)
         return Review()
 
     async def _v1alpha1_review(self, document: Document) -> Review:
@@ -126,7 +130,7 @@ def _admitted(document: Document) -> Document:
         return document.with_object(default_train_job(_named(document.obj)))
     if document.is_runtime:
         return document.with_object(default_runtime(_named(document.obj)))
-    return document
+    return document.with_object(_named(document.obj)) if document.resource in SERVED_JOBS.values() else document
 
 
 def _named(obj: Object) -> Object:
