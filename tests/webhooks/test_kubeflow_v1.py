@@ -140,6 +140,16 @@ IMAGE = [{"name": "pytorch", "image": "other", "command": ["train"]}]
         pytest.param(running(pytorch_job()), ("metadata", "finalizers"), [], [], id="metadata"),
         pytest.param(running(pytorch_job()), ("spec", "runPolicy", "suspend"), True, [], id="suspend"),
         pytest.param(running(pytorch_job()), ("spec", "runPolicy", "ttlSecondsAfterFinished"), 5, [], id="ttl"),
+        pytest.param(running(pytorch_job()), ("spec", "runPolicy", "cleanPodPolicy"), "All", [], id="cleaning"),
+        pytest.param(running(jax_job()), ("spec", "runPolicy", "cleanPodPolicy"), "Running", [], id="no-master"),
+        pytest.param(running(elastic_job()), ("spec", "runPolicy", "cleanPodPolicy"), "Running", [], id="no-effect"),
+        pytest.param(
+            running(pytorch_job()),
+            ("spec", "runPolicy", "cleanPodPolicy"),
+            "Running",
+            [f"spec.runPolicy.cleanPodPolicy: Forbidden: {RUNNING}"],
+            id="cleaning-of-running-pods",
+        ),
         pytest.param(
             running(pytorch_job()),
             ("spec", *CONTAINERS),

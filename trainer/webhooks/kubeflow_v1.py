@@ -4,7 +4,8 @@
 |---|---|
 | metadata | always |
 | runPolicy.managedBy, runPolicy.schedulingPolicy.queue | never |
-| runPolicy.suspend, cleanPodPolicy, ttlSecondsAfterFinished, elasticPolicy.metrics | always |
+| runPolicy.suspend, ttlSecondsAfterFinished, elasticPolicy.metrics | always |
+| runPolicy.cleanPodPolicy | always, but from or to Running where a Master decides about the end |
 | replicas of the Worker of an elastic PyTorchJob | always, `kubectl scale` within the bounds of elasticPolicy |
 | everything else | while suspended, or in the update that suspends or resumes, as queues do it |
 """
@@ -164,10 +165,11 @@ def _own_rules(job: Job) -> Iterator[FieldError]:
 
 
 def _is_observed(field: str, obj: Object) -> bool:
-    """Whether the controller of the job does what a TrainJob cannot."""
-    return (
-        field == "spec.runPolicy.cleanPodPolicy" and mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy") == "All"
-    )
+    """Whether the controller of the job does what a TrainJob cannot; an elastic one ends all pods with the first."""
+    if field != "spec.runPolicy.cleanPodPolicy":
+        return False
+    policy = mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy")
+    return policy == "All" or not mapping_at(obj, "spec", "elasticPolicy")
 
 
 def _in_words_of_the_job(error: FieldError) -> FieldError:
@@ -185,11 +187,19 @@ def _forbidden_changes(old: Object, new: Object, kind: JobKind, version: Version
             yield invalid(".".join(("spec.runPolicy", *steps, name)), present, f"is immutable: {_AGAIN}")
     if _is_suspended(before) or _is_suspended(after):
         return
+    if _deletes_running_pods(before, kind) != _deletes_running_pods(after, kind):
+        yield forbidden("spec.runPolicy.cleanPodPolicy", RUNNING)
     is_elastic, fixed = _elasticity(before, version)
     former, present = (_fixed(each, kind, is_elastic=is_elastic) for each in (before, after))
     for path in changes(former, present, "spec"):
         place = _with_role(path, kind)
         yield forbidden(place, fixed if place == _size_of(kind) and not is_elastic else RUNNING)
+
+
+def _deletes_running_pods(spec: Object, kind: JobKind) -> bool:
+    """Whether the workers of a Master have a success policy, which is fixed when they are made."""
+    has_choice = "Master" in mapping_at(spec, kind.replicas_field) and not mapping_at(spec, "elasticPolicy")
+    return has_choice and mapping_at(spec, "runPolicy").get("cleanPodPolicy") == "Running"
 
 
 def _elasticity(spec: Object, version: Version) -> tuple[bool, str]:

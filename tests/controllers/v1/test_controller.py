@@ -443,6 +443,40 @@ async def test_cleaning(cluster: Cluster) -> None:
         assert cluster.objects(PYTORCH_JOBS) == []
 
 
+@pytest.mark.parametrize(
+    ("job", "is_deleted"),
+    [
+        pytest.param(pytorch_job(), False, id="default"),
+        pytest.param(pytorch_job(cleanPodPolicy="None"), False, id="None"),
+        pytest.param(pytorch_job(cleanPodPolicy="All"), False, id="All"),
+        pytest.param(pytorch_job(cleanPodPolicy="Running"), True, id="Running"),
+    ],
+)
+async def test_workers_that_run_on(cluster: Cluster, job: Object, is_deleted: bool) -> None:
+    """The job succeeds with its Master; a success policy deletes workers that still run, where they are not to stay."""
+    async with cluster.managed():
+        await cluster.put(job)
+        await cluster.run_pods(count=3)
+        (nodes,) = cluster.only(JOBSETS)["spec"]["replicatedJobs"]
+        assert ("successPolicy" in nodes["template"]["spec"]) is is_deleted
+        await cluster.run_pods("Succeeded")
+        assert cluster.conditions() == ["Created", "!Running", "Succeeded"]
+        counts = cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]
+        assert [counts[role]["succeeded"] for role in ("Master", "Worker")] == [1, 2]
+        assert len(cluster.objects(TRAIN_JOBS)) == (job["spec"].get("runPolicy") != {"cleanPodPolicy": "All"})
+
+
+async def test_workers_of_another_kind_run_on(cluster: Cluster) -> None:
+    """The same where Master and workers differ, and are Jobs of their own."""
+    job = pytorch_job()
+    job["spec"]["pytorchReplicaSpecs"]["Worker"] = replica(replicas=2, metadata={"labels": {"team": "a"}})
+    async with cluster.managed():
+        await cluster.put(job)
+        assert "successPolicy" not in cluster.only(JOBSETS)["spec"]
+        await cluster.run_pods("Succeeded", job="master")
+        assert cluster.conditions() == ["Created", "Succeeded"]
+
+
 async def test_trouble_with_pods(cluster: Cluster) -> None:
     """The author of the job sees why pods wait, as an event of the job."""
     async with cluster.managed():

@@ -81,6 +81,18 @@ WAITING = {"Master": Counts(), "Worker": Counts()}
         ),
         pytest.param(
             RUNNING_STORED,
+            Seen({"Master": Counts(succeeded=1), "Worker": Counts(active=2)}, train_job()),
+            [CREATED, ("Running", "False", "PyTorchJobRunning"), ("Succeeded", "True", "PyTorchJobSucceeded")],
+            id="the-master-has-succeeded",
+        ),
+        pytest.param(
+            RUNNING_STORED,
+            Seen({"Master": Counts(active=1), "Worker": Counts(succeeded=2)}, train_job()),
+            [CREATED, RUNNING],
+            id="the-workers-have-succeeded",
+        ),
+        pytest.param(
+            RUNNING_STORED,
             Seen(WAITING, train_job(("Failed", "exit code 1"))),
             [CREATED, ("Running", "False", "PyTorchJobRunning"), ("Failed", "True", "PyTorchJobFailed")],
             id="failed",

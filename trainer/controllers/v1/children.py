@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from trainer.api.kubeflow_v1.kinds import PyTorchJob
+from trainer.api.kubeflow_v1.policies import RunPolicy
 from trainer.api.kubeflow_v1.reading import normalised
 from trainer.api.v1alpha1.client import decoded
 from trainer.controllers.v1.autoscaler import autoscaler_of
@@ -80,6 +82,8 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         each["metadata"] = _own_metadata(each["metadata"], obj)
     for name in _KEPT_BY_THE_JOB:
         train_job["spec"].pop(name, None)
+    if not _ends_all(job):
+        _let_workers_end(runtime)
     # The autoscaler is that of the job, and scales it.
     mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy").pop("metrics", None)
     seats = _seats(job, kind, runtime)
@@ -97,6 +101,19 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         Seating(seats),
         written.findings,
     )
+
+
+def _ends_all(job: Job) -> bool:
+    """Whether pods that still run when the job has succeeded are deleted, for which there is a success policy."""
+    is_elastic = isinstance(job, PyTorchJob) and job.spec.elastic_policy is not None
+    return is_elastic or (job.spec.run_policy or RunPolicy()).clean_pod_policy == "Running"
+
+
+def _let_workers_end(runtime: Object) -> None:
+    """Have the training end with its last pod. The job, whose status follows from the Master's pod, ends before."""
+    jobset = runtime["spec"]["template"]["spec"]
+    for spec in (jobset, *(each["template"]["spec"] for each in jobset["replicatedJobs"])):
+        spec.pop("successPolicy", None)
 
 
 def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[str, int], ...]]:

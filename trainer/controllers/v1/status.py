@@ -5,7 +5,7 @@
 | is there | Created |
 | has a running pod of the Master, or of the workers where there is no Master | Running |
 | condition Restarting is True | Restarting, in place of Running |
-| condition Complete is True | Succeeded |
+| condition Complete is True, or the pod of the Master has succeeded | Succeeded |
 | condition Failed is True | Failed |
 | is not there, since spec.runPolicy.suspend says so | Suspended |
 
@@ -68,6 +68,8 @@ def next_status(job: Object, kind: JobKind, seen: Seen, now: str) -> JobStatus:
         draft.succeed(train_job)
     elif is_condition_true(train_job, ConditionType.FAILED):
         draft.fail(_reason_of_end(train_job, seen.counts), _transition(train_job, ConditionType.FAILED))
+    elif "Master" in seen.counts and seen.counts["Master"].succeeded:
+        draft.succeed(train_job)
     elif is_condition_true(train_job, ConditionType.RESTARTING):
         draft.restart(seen.counts)
     elif _decisive(seen.counts).active:
