@@ -1,6 +1,6 @@
-"""Scenarios of the SDK `kubeflow-training`: each prints what the SDK has answered.
+"""Scenarios of the SDK `kubeflow-training`: each prints what the SDK has answered, and which calls have been made.
 
-python -m e2e.training_sdk.scenarios NAMESPACE SCENARIO
+python -m e2e.training_sdk.scenarios NAMESPACE SCENARIO KIND GATE
 """
 
 from __future__ import annotations
@@ -9,25 +9,14 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from kubeflow.training import KubeflowOrgV1JAXJob, KubeflowOrgV1PyTorchJob, TrainingClient
-from kubeflow.training.models import (
-    KubeflowOrgV1JAXJobSpec,
-    KubeflowOrgV1PyTorchJobSpec,
-    KubeflowOrgV1ReplicaSpec,
-    KubeflowOrgV1RunPolicy,
-    V1Container,
-    V1HostPathVolumeSource,
-    V1ObjectMeta,
-    V1PodSpec,
-    V1PodTemplateSpec,
-    V1Volume,
-    V1VolumeMount,
-)
+from kubeflow.training import TrainingClient
 
-IMAGE = "python:3.11-slim"
-PYTORCH, JAX = "PyTorchJob", "JAXJob"
+from e2e.training_sdk.fine_tuning import fine_tune
+from e2e.training_sdk.jobs import IMAGE, job_of
+from e2e.training_sdk.lifecycle import failing, lifecycle, restarting
+from e2e.training_sdk.recorder import PUBLIC_CALLS, Recorder
 
 
 def train(parameters: dict[str, int]) -> None:
@@ -45,27 +34,12 @@ def train(parameters: dict[str, int]) -> None:
 
 
 def by_hand(client: TrainingClient, gate: Path) -> dict[str, Any]:
-    """A PyTorchJob of the models, followed from its creation to its deletion."""
-    command = "echo rank $RANK of $WORLD_SIZE"
-    specs = {"Master": replica("pytorch", command, gate, 1), "Worker": replica("pytorch", command, gate, 2)}
-    job = KubeflowOrgV1PyTorchJob(
-        api_version="kubeflow.org/v1",
-        kind=PYTORCH,
-        metadata=V1ObjectMeta(name="hand", namespace=client.namespace),
-        spec=KubeflowOrgV1PyTorchJobSpec(
-            run_policy=KubeflowOrgV1RunPolicy(clean_pod_policy="None"), pytorch_replica_specs=specs
-        ),
-    )
-    client.create_job(job)
+    """A job of the models, followed from its creation to its deletion."""
+    line = "echo rank ${RANK:-$PROCESS_ID} of ${WORLD_SIZE:-$NUM_PROCESSES}"
+    client.create_job(job_of(client.job_kind, "hand", line, gate, pods=3))
     answer = followed(client, "hand", 3, gate)
     client.delete_job("hand")
     return answer
-
-
-def of_jax(client: TrainingClient, gate: Path) -> dict[str, Any]:
-    """A JAXJob of the models."""
-    client.create_job(jax_job(client, "jax", "echo process $PROCESS_ID of $NUM_PROCESSES", gate, 2))
-    return followed(client, "jax", 2, gate)
 
 
 def function(client: TrainingClient, _gate: Path) -> dict[str, Any]:
@@ -79,24 +53,14 @@ def function(client: TrainingClient, _gate: Path) -> dict[str, Any]:
         base_image=IMAGE,
         resources_per_worker={"cpu": 1},
     )
-    client.wait_for_job_conditions("function", timeout=240, polling_interval=1)
+    client.wait_for_job_conditions("function", wait_timeout=240, polling_interval=1)
     logs, _ = client.get_job_logs("function")
     return {"succeeded": client.is_job_succeeded("function"), "master": list(logs.values())}
 
 
-def failing(client: TrainingClient, gate: Path) -> dict[str, Any]:
-    """A job that fails, of which the SDK raises while it waits."""
-    client.create_job(jax_job(client, "failing", "exit 4", gate, 1))
-    try:
-        client.wait_for_job_conditions("failing", timeout=90, polling_interval=1)
-    except RuntimeError as error:
-        return {"raised": str(error), "failed": client.is_job_failed("failing")}
-    return {"raised": "", "failed": False}
-
-
 def followed(client: TrainingClient, name: str, pods: int, gate: Path) -> dict[str, Any]:
     """What the SDK says of a job while it runs, and in the end."""
-    client.wait_for_job_conditions(name, expected_conditions={"Running"}, timeout=90, polling_interval=1)
+    client.wait_for_job_conditions(name, expected_conditions={"Running"}, wait_timeout=90, polling_interval=1)
     is_running = client.is_job_running(name)
     worker = {"is_master": False, "replica_type": "worker", "replica_index": 1}
     deadline = time.monotonic() + 60
@@ -109,7 +73,7 @@ def followed(client: TrainingClient, name: str, pods: int, gate: Path) -> dict[s
         assert time.monotonic() < deadline, (logs, all_logs, second)
         time.sleep(0.5)
     (gate / "go").touch()
-    job = client.wait_for_job_conditions(name, timeout=90, polling_interval=1)
+    job = client.wait_for_job_conditions(name, wait_timeout=90, polling_interval=1)
     return {
         "created": client.is_job_created(name),
         "ran": is_running,
@@ -124,38 +88,20 @@ def followed(client: TrainingClient, name: str, pods: int, gate: Path) -> dict[s
     }
 
 
-def jax_job(client: TrainingClient, name: str, line: str, gate: Path, workers: int) -> KubeflowOrgV1JAXJob:
-    """A JAXJob of the models."""
-    spec = KubeflowOrgV1JAXJobSpec(
-        run_policy=KubeflowOrgV1RunPolicy(), jax_replica_specs={"Worker": replica("jax", line, gate, workers)}
-    )
-    metadata = V1ObjectMeta(name=name, namespace=client.namespace)
-    return KubeflowOrgV1JAXJob(api_version="kubeflow.org/v1", kind=JAX, metadata=metadata, spec=spec)
+def calls(_client: TrainingClient, _gate: Path) -> dict[str, Any]:
+    """The calls that there are."""
+    return {"public": PUBLIC_CALLS}
 
 
-def replica(container: str, line: str, gate: Path, replicas: int) -> KubeflowOrgV1ReplicaSpec:
-    """Pods that run a line of shell, and then until the gate opens."""
-    wait = "while [ ! -e /gate/go ]; do sleep 0.2; done"
-    mount = V1VolumeMount(name="gate", mount_path="/gate")
-    main = V1Container(name=container, image=IMAGE, command=["sh", "-c", f"{line}; {wait}"], volume_mounts=[mount])
-    volume = V1Volume(name="gate", host_path=V1HostPathVolumeSource(path=str(gate)))
-    pod = V1PodTemplateSpec(spec=V1PodSpec(containers=[main], volumes=[volume]))
-    return KubeflowOrgV1ReplicaSpec(replicas=replicas, restart_policy="Never", template=pod)
-
-
-SCENARIOS = {
-    "by_hand": (by_hand, PYTORCH),
-    "jax": (of_jax, JAX),
-    "function": (function, PYTORCH),
-    "failing": (failing, JAX),
-}
+SCENARIOS = {each.__name__: each for each in (by_hand, calls, failing, fine_tune, function, lifecycle, restarting)}
 
 
 def main() -> None:
     """Print the answer of a scenario as JSON."""
-    namespace, name, gate = sys.argv[1:]
-    scenario, kind = SCENARIOS[name]
-    print(json.dumps(scenario(TrainingClient(namespace=namespace, job_kind=kind), Path(gate))))  # noqa: T201
+    namespace, name, kind, gate = sys.argv[1:]
+    client = Recorder(TrainingClient(namespace=namespace, job_kind=kind))
+    answer = SCENARIOS[name](cast("TrainingClient", client), Path(gate))
+    print(json.dumps(answer | {"called": sorted(client.called)}))  # noqa: T201
 
 
 if __name__ == "__main__":
