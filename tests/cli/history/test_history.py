@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 from typer.testing import CliRunner
 
 from tests.history.conftest import jobset, train_job
 from trainer.cli.app import app
 from trainer.history.content import compressed
 from trainer.history.database import Database
+from trainer.history.forgetting import forget_older
 from trainer.history.records import (
     MetricProgress,
     NewSamples,
@@ -23,7 +27,7 @@ from trainer.history.records import (
     save_samples,
     save_trainings,
 )
-from trainer.history.schema import LOG_TAILS
+from trainer.history.schema import LOG_TAILS, TRAININGS
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.progress.curves import Curves
 from trainer.progress.samples import MetricId
@@ -92,7 +96,7 @@ def run(*arguments: str) -> Result:
 
 
 TABLE = """\
-UID       NAMESPACE  NAME   STATE     CREATED           TOOK  NODES  RUNTIME  METRICS   BY
+UID       NAMESPACE  NAME   STATE     CREATED (UTC)     TOOK  NODES  RUNTIME  METRICS   BY
 22222222  team       other  Failed    2026-01-01 00:00  9m    2      plain    loss 0.5  kubectl-create
 11111111  team       demo   Complete  2026-01-01 00:00  9m    2      plain    loss 0.5  kubectl-create
 """
@@ -126,6 +130,36 @@ def test_details(recorded: None) -> None:
         assert text in result.stdout
     assert run("history", "show", "11111111").stdout == result.stdout
     assert json.loads(run("get", "demo", "--history", "-o", "json").stdout)["metadata"]["name"] == "demo"
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_times(recorded: None, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times are those of UTC wherever their reader is, and say so."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        table, details = run("history").stdout, run("history", "show", "demo").stdout
+        compared, metrics = run("compare", "demo", "other").stdout, run("metrics", "demo", "--history").stderr
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert table == TABLE
+    assert "Deleted       2026-01-01 01:00 UTC\n" in details
+    assert "2026-01-01T00:00:05Z" in details
+    assert "of 2026-01-01 00:00 UTC" in compared
+    assert "is gone since 2026-01-01 01:00 UTC" in metrics
+
+
+def test_forgotten(recorded: None, tmp_path: Path) -> None:
+    """Of a training whose details were forgotten the row is shown, and when they went."""
+    database = Database(f"sqlite:///{tmp_path}/trainer/history.db")
+    database.write(lambda connection: connection.execute(update(TRAININGS).values(deleted=None)))
+    database.write(partial(forget_older, cluster="cluster", moment=DELETED, now=DELETED, limit=10))
+    database.close()
+    assert run("history").stdout == TABLE
+    details = run("get", "demo", "--history").stdout
+    assert "Forgotten     all but this, 2026-01-01 01:00 UTC\n" in details
+    assert "BackOff" not in details
 
 
 def test_metrics(recorded: None) -> None:

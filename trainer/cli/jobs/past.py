@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _UID = 8
 """Characters of a uid that are shown; they tell trainings of one name apart."""
 _METRICS = 2
-_TITLES = ("UID", "NAMESPACE", "NAME", "STATE", "CREATED", "TOOK", "NODES", "RUNTIME", "METRICS", "BY")
+_TITLES = ("UID", "NAMESPACE", "NAME", "STATE", "CREATED (UTC)", "TOOK", "NODES", "RUNTIME", "METRICS", "BY")
 _STATE = _TITLES.index("STATE")
 _EVENTS = 20
 
@@ -80,7 +80,7 @@ def _row(record: TrainingRecord) -> tuple[str, ...]:
         printable(record.namespace),
         printable(record.name),
         printable(record.state) + ("" if record.deleted is None or record.ended is not None else ", deleted"),
-        moment(record.created),
+        _minute(record.created),
         "" if seconds is None else short_duration(seconds),
         "" if record.nodes is None else str(record.nodes),
         printable(record.runtime),
@@ -97,11 +97,13 @@ def past_details(history: History, record: TrainingRecord) -> Iterator[Text]:
     version = f", {record.runtime_version}" if record.runtime_version else ""
     yield from _labelled("Runtime", f"{record.runtime_kind} {record.runtime}{version}")
     yield from _labelled("Deleted", moment(record.deleted) if record.deleted is not None else "")
+    if record.forgotten is not None:
+        yield from _labelled("Forgotten", f"all but this, {moment(record.forgotten)}")
     job = history.document(record.uid, "trainjob")
     if job is not None:
         yield from details(job, datetime.now(UTC))
     for index, event in enumerate(history.events(record.uid)[:_EVENTS]):
-        text = printable(f"{event.last}  {event.object}  {event.reason}: {event.message}")
+        text = printable(f"{event.last}Z  {event.object}  {event.reason}: {event.message}")
         yield Text(f"{'Events' if not index else '':<14}", style="bold").append(text, style="not bold default")
 
 
@@ -111,7 +113,13 @@ def _labelled(name: str, text: str) -> Iterator[Text]:
 
 
 def moment(seconds: float) -> str:
-    """A time in UTC, to the minute."""
+    """A time to the minute, with its zone."""
+    minute = _minute(seconds)
+    return f"{minute} UTC" if minute else ""
+
+
+def _minute(seconds: float) -> str:
+    """A time in UTC; empty if it is none."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):
@@ -124,7 +132,7 @@ def say_gone(record: TrainingRecord) -> None:
         note(f"this is what the history has of TrainJob {record.name}, whose pods are gone ({record.uid[:_UID]})")
     else:
         when = moment(record.deleted)
-        note(f"TrainJob {record.name} is gone since {when} UTC; this is from the history ({record.uid[:_UID]})")
+        note(f"TrainJob {record.name} is gone since {when}; this is from the history ({record.uid[:_UID]})")
 
 
 def past_object(record: TrainingRecord) -> dict[str, Any]:
