@@ -107,6 +107,64 @@ async def test_metrics_and_logs_across_restarts(cluster: Cluster) -> None:
     assert len(await cluster.ask(lambda history: history.trainings())) == 1
 
 
+ACCURACY = MetricId(is_eval=True, name="accuracy")
+
+
+def posted(second: int, step: int | None = None, **metrics: str) -> dict[str, Any]:
+    """What the status says after a post; as ever, with the last evaluation."""
+    steps = {} if step is None else {"currentStep": step}
+    times = {"lastUpdatedTime": f"2026-01-01T00:00:{second:02}Z"}
+    return {"trainerStatus": steps | times | {"trainMetrics": metrics, "evalMetrics": {"accuracy": "0.5"}}}
+
+
+def samples_of(history: History, metric: MetricId = LOSS) -> list[tuple[float, float, float]]:
+    curve = history.curves("uid-of-demo").by_metric.get(metric)
+    return [] if curve is None else list(zip(curve.times, curve.steps, curve.values, strict=True))
+
+
+async def test_posted_metrics(cluster: Cluster) -> None:
+    """Metrics that are posted to the status server are a series, once and in order, whenever the recorder restarts."""
+    start = 1767225600
+    job = cluster.submit()
+    cluster.client.log(cluster.client.add(node_pod(job))["metadata"]["name"], "default", "node")
+    async with cluster.recorder():
+        cluster.change("demo", **posted(1, 10, loss="0.5", text="much", far="inf"))
+        await cluster.until(lambda history: samples_of(history) == [(start + 1, 10, 0.5)])
+        cluster.change("demo", **posted(2, 20, loss="0.25"), state="Running")
+        await cluster.until(lambda history: len(samples_of(history)) == 2)
+        cluster.change("demo", **posted(2, 20, loss="0.25"), state="Stalled")
+        for _ in range(40):
+            await cluster.clock.advance(0.5)
+    cluster.change("demo", **posted(3, loss="0.125"))
+    async with cluster.recorder():
+        await cluster.until(lambda history: len(samples_of(history)) == 3)
+        cluster.change("demo", **posted(3, loss="0.125"), other="changed")
+        cluster.end("demo", **posted(4, 30, loss="0.125"))
+        await cluster.until(lambda history: len(samples_of(history)) == 4)
+    assert await cluster.ask(samples_of) == [
+        (start + 1, 10, 0.5),
+        (start + 2, 20, 0.25),
+        (start + 3, -1, 0.125),
+        (start + 4, 30, 0.125),
+    ]
+    assert await cluster.ask(lambda history: samples_of(history, ACCURACY)) == [(start + 1, 10, 0.5)]
+    assert set((await cluster.ask(lambda history: history.curves("uid-of-demo"))).by_metric) == {LOSS, ACCURACY}
+
+
+async def test_posted_and_in_the_log(cluster: Cluster) -> None:
+    """Of a metric that the log has, the samples of the log count; other metrics have those of the status."""
+    job = cluster.submit()
+    log = cluster.client.log(cluster.client.add(node_pod(job))["metadata"]["name"], "default", "node")
+    async with cluster.recorder():
+        cluster.change("demo", **posted(1, 1, loss="0.5", other="7"))
+        await cluster.until(samples_of)
+        report(log, 1, 2)
+        await cluster.until(lambda history: steps_of(history) == [1, 2])
+        cluster.change("demo", **posted(2, 2, loss="1", other="8"))
+        await cluster.until(lambda history: len(samples_of(history, MetricId(is_eval=False, name="other"))) == 2)
+    assert await cluster.ask(steps_of) == [1, 2]
+
+
 async def test_another_run(cluster: Cluster) -> None:
     """A training whose pod was made again has the samples of its last run."""
     job = cluster.submit()

@@ -14,7 +14,7 @@ from tests.history.test_queries import row
 from trainer.history.chunks import MERGED, chunk_of, curves_of
 from trainer.history.content import compressed
 from trainer.history.queries import History
-from trainer.history.records import MetricProgress, NewSamples, metric_progress, put, save_samples
+from trainer.history.records import MetricProgress, NewSamples, last_posted, metric_progress, put, save_samples
 from trainer.history.schema import METRIC_CHUNKS, TRAININGS
 from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
@@ -131,3 +131,23 @@ def test_damaged_chunk(content: bytes) -> None:
     """A damaged chunk is an error that says so."""
     with pytest.raises(ValueError, match=r"damaged|Expected"):
         curves_of([zlib.compress(content)])
+
+
+def test_posted(database: Database) -> None:
+    """Samples of the status lie beside those of the log in few chunks; a write that is repeated doubles nothing."""
+    database.write(lambda connection: put(connection, TRAININGS, [row("a", 0)]))
+    number = MERGED + 3
+    for each in range(number):
+        samples = NewSamples("a", [], MetricProgress(1, "pod", "node"), piece(each, each + 1, "posted").by_metric)
+        for _ in range(2):
+            database.write(partial(save_samples, news=[samples]))
+    database.write(partial(save_samples, news=[new(0)]))
+    assert chunks(database) < MERGED
+    curves = History(database).curves("a").by_metric
+    assert list(curves[MetricId(is_eval=False, name="posted")].steps) == list(range(number))
+    assert list(curves[LOSS].steps) == [0]
+    last = database.read(partial(last_posted, uid="a", run=1))
+    assert [sample.step for sample in last.values()] == [number - 1]
+    database.write(partial(save_samples, news=[new(1, run=2)]))
+    assert set(History(database).curves("a").by_metric) == {LOSS, QUALITY}
+    assert chunks(database) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from array import array
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,7 @@ from trainer.progress.curves import SAMPLES_LIMIT, Curve, Curves
 from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 BUFFER_LIMIT = SAMPLES_LIMIT
 """Samples of one training that wait to be written; beyond them every second one is dropped."""
@@ -57,13 +58,32 @@ def curves_of(chunks: Iterable[bytes]) -> Curves:
         ValueError: a chunk is damaged.
     """
     curves = Curves(total_limit=STORED_LIMIT)
+    for metric, curve in _curves_in(chunks):
+        curves.extend({metric: curve})
+    return curves
+
+
+def posted_curves_of(chunks: Iterable[bytes]) -> Curves:
+    """The samples of chunks from the status of a TrainJob, in their order; a sample that comes again is left out.
+
+    Raises:
+        ValueError: a chunk is damaged.
+    """
+    curves = Curves(total_limit=STORED_LIMIT)
+    for metric, curve in _curves_in(chunks):
+        own = curves.by_metric.get(metric)
+        known = bisect_right(curve.times, own.times[-1]) if own is not None else 0
+        curves.extend({metric: Curve(curve.times[known:], curve.steps[known:], curve.values[known:])})
+    return curves
+
+
+def _curves_in(chunks: Iterable[bytes]) -> Iterator[tuple[MetricId, Curve]]:
     for chunk in chunks:
         for each in _stored_in(decompressed(chunk)):
             curve = Curve(_numbers(each.times), _numbers(each.steps), _numbers(each.values))
             if not len(curve.times) == len(curve.steps) == len(curve.values):
                 raise ValueError("the content is damaged: a metric has numbers of different counts")
-            curves.extend({MetricId(each.is_eval, each.name): curve})
-    return curves
+            yield MetricId(each.is_eval, each.name), curve
 
 
 def _stored_in(content: bytes) -> list[_Stored]:

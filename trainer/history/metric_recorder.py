@@ -1,17 +1,21 @@
-"""The samples of one training that wait to be written, and how far its log has been read with them."""
+"""The samples of one training that wait to be written, of its log and of its status, and how far the log was read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from trainer.history.chunks import BUFFER_LIMIT
-from trainer.history.records import NewSamples
+from trainer.history.records import NewSamples, PostedSample
+from trainer.history.training import seconds
+from trainer.kube.objects import mapping_at
 from trainer.kube.podlogs.position import Position
-from trainer.progress.curves import Curves
+from trainer.progress.curves import SERIES_LIMIT, Curves
 from trainer.progress.primary_log import PrimaryLogReader
+from trainer.progress.samples import MetricId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,10 +23,10 @@ if TYPE_CHECKING:
     from trainer.history.records import MetricProgress
     from trainer.progress.containers import StartedContainer
     from trainer.progress.curves import Curve
-    from trainer.progress.samples import MetricId
 
 log = structlog.get_logger(__name__)
 
+_LONGEST_NAME = 256
 _RUNS = 16
 """Runs that wait to be written; a training that restarts more often between two writes loses the oldest."""
 
@@ -34,9 +38,16 @@ class MetricRecorder(PrimaryLogReader):
         uid: of the TrainJob.
         progress: from the database.
         on_news: called when there is something to write.
+        last_posted: the last samples of metrics that were taken from the status. Default: none were.
     """
 
-    def __init__(self, uid: str, progress: MetricProgress, on_news: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        uid: str,
+        progress: MetricProgress,
+        on_news: Callable[[str], None],
+        last_posted: Mapping[MetricId, PostedSample] | None = None,
+    ) -> None:
         self.uid = uid
         self.is_at_end = False
         """Whether the container that is followed has ended, and all of its log is read."""
@@ -45,6 +56,10 @@ class MetricRecorder(PrimaryLogReader):
         self._curves = Curves(total_limit=BUFFER_LIMIT)
         self._ended_runs: list[tuple[int, Mapping[MetricId, Curve]]] = []
         self._position = Position()
+        self._logged: set[MetricId] = set()
+        """Metrics that the log of this run has."""
+        self._posted = Curves(total_limit=BUFFER_LIMIT)
+        self._last_posted = dict(last_posted or {})
 
     @property
     def is_done(self) -> bool:
@@ -56,6 +71,37 @@ class MetricRecorder(PrimaryLogReader):
         """Samples of the present run that are to be written."""
         return self._curves.total
 
+    def see_status(self, progress: Mapping[str, Any]) -> None:
+        """Take the metrics of a status that its log has not: those that were posted to the status server.
+
+        A status repeats what was said before: a metric of training counts when its value or the step is another one,
+        one of evaluation when its value is.
+        """
+        time, step = seconds(progress.get("lastUpdatedTime")), progress.get("currentStep")
+        if time is None:
+            return
+        at = float(step) if isinstance(step, int) else -1.0
+        for name, is_eval in (("trainMetrics", False), ("evalMetrics", True)):
+            for metric_name, text in mapping_at(progress, name).items():
+                self._take_posted(MetricId(is_eval, str(metric_name)[:_LONGEST_NAME]), time, at, text)
+        if self._posted.total:
+            self._on_news(self.uid)
+
+    def _take_posted(self, metric: MetricId, time: float, step: float, text: object) -> None:
+        try:
+            value = float(str(text))
+        except ValueError:
+            return
+        last = self._last_posted.get(metric)
+        if metric in self._logged or not isfinite(value) or (last is None and len(self._last_posted) >= SERIES_LIMIT):
+            return
+        if last is not None:
+            is_same = last.value == value and (metric.is_eval or last.step == step)
+            if is_same or time <= last.time:
+                return
+        self._last_posted[metric] = PostedSample(time, step, value)
+        self._posted.add(metric, time, step, value)
+
     def begin(self, container: StartedContainer) -> Position:
         """See `PrimaryLogReader`."""
         self.is_at_end = False
@@ -66,6 +112,9 @@ class MetricRecorder(PrimaryLogReader):
         if self._curves.total:
             self._ended_runs = [*self._ended_runs, (progress.run, self._curves.drain())][-_RUNS:]
         self._curves.restart()
+        self._logged.clear()
+        if progress.run:
+            self._posted.drain()
         self._position = Position()
         self._progress = replace(
             progress, run=progress.run + 1, pod=container.pod_uid, container=container.container, position=""
@@ -75,6 +124,7 @@ class MetricRecorder(PrimaryLogReader):
     def take(self, block: bytes) -> None:
         """See `PrimaryLogReader`."""
         if self._curves.take(block):
+            self._logged.update(self._curves.by_metric)
             self._on_news(self.uid)
 
     def end(self) -> None:
@@ -95,7 +145,10 @@ class MetricRecorder(PrimaryLogReader):
             runs.append((self._progress.run, self._curves.drain()))
         chunks = self._progress.chunks + len(runs)
         self._progress = replace(self._progress, chunks=chunks, position=self._position.text)
-        return NewSamples(self.uid, runs, self._progress)
+        posted: Mapping[MetricId, Curve] = {}
+        if self._progress.run or self._progress.is_done:  # before, it is not known to which run they belong
+            posted = {metric: curve for metric, curve in self._posted.drain().items() if metric not in self._logged}
+        return NewSamples(self.uid, runs, self._progress, posted)
 
 
 def _position_of(text: str) -> Position:

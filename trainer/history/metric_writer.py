@@ -1,4 +1,4 @@
-"""Follows the logs of all trainings that run, and writes the samples of their metrics."""
+"""Follows the logs and the status of all trainings that run, and writes the samples of their metrics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import anyio
 
 from trainer.history.chunks import URGENT
 from trainer.history.metric_recorder import MetricRecorder
-from trainer.history.records import metric_progress, save_samples
+from trainer.history.records import last_posted, metric_progress, save_samples
 from trainer.kube.clock import move_on_after
+from trainer.kube.objects import mapping_at
 from trainer.progress.primary_log import PrimaryLog
 
 if TYPE_CHECKING:
@@ -80,10 +81,12 @@ class MetricWriter:
             if progress is None or progress.is_done:
                 self._done.add(uid)
                 return
-            recorder = MetricRecorder(uid, progress, self._note)
+            posted = await self._persistence.run(partial(last_posted, uid=uid, run=progress.run))
+            recorder = MetricRecorder(uid, progress, self._note, posted)
             source = PrimaryLog(self._client, job, self._clock, recorder, pace=PACE)
             feed = self._feeds[uid] = _Feed(recorder, source, anyio.CancelScope())
             tasks.start_soon(self._follow, feed)
+        feed.recorder.see_status(mapping_at(job, "status", "trainerStatus"))
         feed.source.see(pods)
         feed.is_over = is_over
         if is_over and not pods:

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import and_, func, or_, select
 
 from trainer.history import schema
-from trainer.history.chunks import curves_of
+from trainer.history.chunks import curves_of, posted_curves_of
 from trainer.history.content import inflated
 from trainer.history.errors import HistoryError
 
@@ -240,11 +240,15 @@ class History:
         return [LogTail(*_with_last(row, tuple(inflated(row[-1])))) for row in rows]
 
     def curves(self, uid: str) -> Curves:
-        """The samples of the last run of a training."""
+        """The samples of the last run of a training: those of its log, and for other metrics those of its status."""
         table = schema.METRIC_CHUNKS.c
         last = select(schema.METRIC_LOGS.c.run).where(schema.METRIC_LOGS.c.uid == uid).scalar_subquery()
-        query = select(table.content).where(table.uid == uid, table.run == last).order_by(table.number)
-        return curves_of(self._read(lambda connection: connection.scalars(query).all()))
+        query = select(table.number, table.content).where(table.uid == uid, table.run == last).order_by(table.number)
+        rows = self._read(lambda connection: connection.execute(query).all())
+        curves = curves_of(row.content for row in rows if row.number >= 0)
+        posted = posted_curves_of(row.content for row in reversed(rows) if row.number < 0)
+        curves.extend({metric: curve for metric, curve in posted.by_metric.items() if metric not in curves.by_metric})
+        return curves
 
     def _read(self, query: Callable[[Connection], _T]) -> _T:
         return self._database.read(query)

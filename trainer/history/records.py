@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from sqlalchemy import bindparam, delete, exists, select, update
@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.history import schema
-from trainer.history.chunks import MERGED, chunk_of, curves_of
+from trainer.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
 from trainer.history.content import compressed, without_secrets
 from trainer.history.training import row_of
 from trainer.kube.objects import mapping_at
@@ -20,7 +20,7 @@ from trainer.kube.objects import mapping_at
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Connection, Select, Table
 
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.progress.curves import Curve
@@ -76,6 +76,16 @@ class NewSamples:
     runs: Sequence[tuple[int, Mapping[MetricId, Curve]]]
     """Run by run, the last of which is that of `progress`."""
     progress: MetricProgress
+    posted: Mapping[MetricId, Curve] = field(default_factory=dict)
+    """Samples of the run from the status of its TrainJob."""
+
+
+class PostedSample(NamedTuple):
+    """The last sample of a metric that was taken from the status."""
+
+    time: float
+    step: float
+    value: float
 
 
 def present_trainings(connection: Connection, cluster: str, namespace: str | None) -> dict[str, Present]:
@@ -238,11 +248,42 @@ def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
     if chunks:
         connection.execute(_insert(connection, schema.METRIC_CHUNKS).on_conflict_do_nothing(), chunks)
     put(connection, schema.METRIC_LOGS, logs)
+    for new in news:
+        if new.posted and new.uid not in forgotten:
+            _put_posted(connection, new.uid, new.progress.run, new.posted, is_last=new.progress.is_done)
     _drop_earlier_runs(connection, [(new.uid, new.progress.run) for new in news if new.progress.run > 1])
     for uid, run, number in full:
         # The many small ones often, all of them seldom and at the end: each sample is written a few times.
         is_all = (number + 1) % MERGED**2 == 0 or number == 0
         _merge(connection, uid, run, 0 if is_all else number - MERGED + 1)
+
+
+def last_posted(connection: Connection, uid: str, run: int) -> dict[MetricId, PostedSample]:
+    """The last samples of a run that were taken from the status."""
+    table = schema.METRIC_CHUNKS
+    curves = posted_curves_of(connection.scalars(_posted(select(table.c.content), uid, run)))
+    return {
+        metric: PostedSample(curve.times[-1], curve.steps[-1], curve.values[-1])
+        for metric, curve in curves.by_metric.items()
+    }
+
+
+def _posted(query: Select[Any], uid: str, run: int) -> Select[Any]:
+    """The chunks of samples from the status, whose numbers go down from -1: those of the log are counted by it."""
+    table = schema.METRIC_CHUNKS.c
+    return query.where(table.uid == uid, table.run == run, table.number < 0).order_by(table.number.desc())
+
+
+def _put_posted(connection: Connection, uid: str, run: int, curves: Mapping[MetricId, Curve], *, is_last: bool) -> None:
+    """Add a chunk, and make one of them when they are many; one that comes twice is left out when they are read."""
+    table = schema.METRIC_CHUNKS
+    numbers = connection.scalars(_posted(select(table.c.number), uid, run)).all()
+    chunk = {"uid": uid, "run": run, "number": min(numbers, default=0) - 1, "content": chunk_of(curves)}
+    connection.execute(_insert(connection, table), [chunk])
+    if len(numbers) + 1 >= MERGED or is_last:
+        content = chunk_of(posted_curves_of(connection.scalars(_posted(select(table.c.content), uid, run))).by_metric)
+        connection.execute(delete(table).where(table.c.uid == uid, table.c.run == run, table.c.number < 0))
+        connection.execute(_insert(connection, table), [chunk | {"content": content}])
 
 
 def _drop_earlier_runs(connection: Connection, runs: Sequence[tuple[str, int]]) -> None:

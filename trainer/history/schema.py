@@ -121,7 +121,7 @@ METRIC_CHUNKS = Table(
     Column("number", Integer, primary_key=True),
     Column("content", LargeBinary, nullable=False),
 )
-"""Samples of metrics in the order of the log, see `trainer.history.chunks`."""
+"""Samples of metrics, see `trainer.history.chunks`: of the log by `number`, from 0 up; of the status from -1 down."""
 
 NOTIFICATIONS = Table(
     "notifications",
