@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.dashboard.conftest import UserClient, visiting
+from trainer.api.trainingruntime import TRAINING_RUNTIMES
+from trainer.explain.suspension import WORKLOADS
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import NODES, PODS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 GPU = "nvidia.com/gpu"
 
@@ -91,9 +96,18 @@ async def test_nodes_that_may_not_be_listed(client: UserClient) -> None:
         assert await visitor.json("/api/capacity") == (403, {"error": "nodes is forbidden"})
 
 
-async def test_pages_share_an_answer(client: UserClient) -> None:
+@pytest.mark.parametrize(
+    ("path", "resource"),
+    [
+        pytest.param("/api/capacity", NODES, id="capacity"),
+        pytest.param("/api/queues", WORKLOADS[0], id="queues"),
+        pytest.param("/api/runtimes", TRAINING_RUNTIMES, id="runtimes"),
+    ],
+)
+async def test_pages_share_an_answer(client: UserClient, path: str, resource: Resource) -> None:
     """All pages that ask within some seconds cost one count."""
+    client.serve(resource)
     async with visiting(client) as visitor:
         for _ in range(5):
-            await visitor.json("/api/capacity")
-    assert len([request for request in client.requests if request.resource == NODES]) == 1
+            await visitor.json(path)
+    assert len([request for request in client.requests if request.resource == resource]) == 1

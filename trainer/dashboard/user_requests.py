@@ -46,7 +46,7 @@ _LONGEST_SUBMISSION = 6 * LONGEST_YAML
 _EXPLAINED = 2
 """Explanations that are made at once; those of large TrainJobs take a processor for a while."""
 _SHARED_SECONDS = 10.0
-"""Seconds after which the pods and Workloads of all namespaces are counted again."""
+"""Seconds after which runtimes, pods and Workloads of all namespaces are read again."""
 
 _B = TypeVar("_B", bound=msgspec.Struct)
 
@@ -117,7 +117,7 @@ class UserRequests:
     async def _about_cluster(self, parts: list[str], client: Client, sight: Sight) -> web.Response | None:
         match parts:
             case ["runtimes"]:
-                return data(await runtimes(client, sight))
+                return data(await self._shared(client, "runtimes").get(partial(runtimes, client, sight)))
             case ["clusterruntimes", name, "yaml"] if NAME.fullmatch(name):
                 return await self._yaml(client, CLUSTER_TRAINING_RUNTIMES, ObjectKey("", name))
             case ["runtimes", where, name, "yaml"] if NAME.fullmatch(where) and NAME.fullmatch(name):

@@ -156,8 +156,10 @@ function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
         <div ref={place} aria-hidden="true" />
       </div>
       <p ref={readout} class="readout" aria-hidden="true" />
-      <ZoomBar name={name} onZoom={onZoom} />
-      <p ref={view} class="readout" aria-live="polite" />
+      <div class="under">
+        <ZoomBar name={name} onZoom={onZoom} />
+        <p ref={view} class="readout" aria-live="polite" />
+      </div>
     </figure>
   );
 }
