@@ -11,8 +11,11 @@ from hack.reference.schemas import Fields, rules_of_change
 from hack.reference.series import metrics
 from hack.reference.statuses import conditions, events
 from hack.reference.torchtune import torchtune
+from hack.reference.v1_fields import v1_fields
 from trainer.api import rules
 from trainer.api.crds import crds
+from trainer.api.kubeflow_v1.definitions import served_definitions
+from trainer.api.kubeflow_v1.kinds import JAXJob, PyTorchJob
 from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.configuration.configuration import Configuration
@@ -20,7 +23,7 @@ from trainer.configuration.feature_gates import KNOWN_GATES, STAGE_GATES
 from trainer.framework.plugin_api.devices import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from trainer.configuration.feature_gates import FeatureGate
     from trainer.framework.plugin_api.devices import DeviceKind
@@ -54,6 +57,30 @@ def training_runtime() -> str:
         _definition("ClusterTrainingRuntime"),
         "Both have the same fields. A TrainingRuntime is for the TrainJobs of its namespace, a ClusterTrainingRuntime "
         "for those of all. How to write one: [write-a-runtime.md](../write-a-runtime.md).",
+        fields.root(),
+        _contents(fields),
+        *fields.sections(),
+    )
+
+
+def pytorch_job() -> str:
+    """The page docs/reference/pytorchjob.md."""
+    return _served_job(PyTorchJob)
+
+
+def jax_job() -> str:
+    """The page docs/reference/jaxjob.md."""
+    return _served_job(JAXJob)
+
+
+def _served_job(model: type[PyTorchJob | JAXJob]) -> str:
+    fields = Fields(model)
+    return page(
+        model.__name__,
+        _definition(model.__name__, served_definitions()),
+        "Served where an administrator has [switched it on](../install.md#pytorchjobs-and-jaxjobs-of-v1): each becomes "
+        "a TrainJob. What becomes of each field: [v1-fields.md](v1-fields.md). What may change while it runs, and what "
+        "differs from the Training Operator: [migrate-from-v1.md](../migrate-from-v1.md#serve-the-v1-kinds).",
         fields.root(),
         _contents(fields),
         *fields.sections(),
@@ -99,6 +126,9 @@ def _gate_default(gate: FeatureGate) -> str:
 PAGES: Mapping[str, Callable[[], str]] = {
     "trainjob.md": train_job,
     "trainingruntime.md": training_runtime,
+    "pytorchjob.md": pytorch_job,
+    "jaxjob.md": jax_job,
+    "v1-fields.md": v1_fields,
     "conditions.md": conditions,
     "events.md": events,
     "labels.md": labels_and_annotations,
@@ -114,11 +144,12 @@ def _contents(fields: Fields) -> str:
     return f"Parts: {', '.join(map(link, fields.names()))}."
 
 
-def _definition(kind: str) -> str:
-    spec: Object = next(crd["spec"] for crd in crds() if crd["spec"]["names"]["kind"] == kind)
+def _definition(kind: str, definitions: Iterable[Object] | None = None) -> str:
+    found = crds() if definitions is None else definitions
+    spec: Object = next(crd["spec"] for crd in found if crd["spec"]["names"]["kind"] == kind)
     [version] = spec["versions"]
     where = "in a namespace" if spec["scope"] == "Namespaced" else "for the whole cluster"
-    names = [spec["names"]["plural"], *spec["names"]["shortNames"]]
+    names = [spec["names"]["plural"], *spec["names"].get("shortNames", ())]
     said = f"{code(spec['group'] + '/' + version['name'])} {kind}, {where}. Names: {', '.join(map(code, names))}."
     columns = [column["name"] for column in version.get("additionalPrinterColumns", [])]
     return f"{said} Columns: {', '.join(columns)}." if columns else said

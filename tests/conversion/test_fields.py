@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hack.reference.v1_fields import RUN_POLICY, SPECS
 from tests.golden.kubeflow_v1.manifests import manifests
 from trainer.api.kubeflow_v1.kinds import KINDS
 from trainer.api.kubeflow_v1.reading import kind_of
@@ -31,52 +32,6 @@ PLAIN = {
     "kubeflow.org/v2beta1/MPIJob": "mpi-v2beta1-workers",
 }
 """A job of each kind, whose fields are changed one by one."""
-METRIC = JOBS["torch-elastic-metrics"]["spec"]["elasticPolicy"]["metrics"][0]
-RUN_POLICY = {
-    "cleanPodPolicy": "All",
-    "ttlSecondsAfterFinished": 1,
-    "activeDeadlineSeconds": 1,
-    "backoffLimit": 1,
-    "schedulingPolicy.minAvailable": 1,
-    "schedulingPolicy.queue": "team",
-    "schedulingPolicy.minResources": {"cpu": 1},
-    "schedulingPolicy.priorityClass": "high",
-    "schedulingPolicy.scheduleTimeoutSeconds": 1,
-    "suspend": True,
-    "managedBy": "kueue.x-k8s.io/multikueue",
-}
-ELASTIC = {
-    "minReplicas": 1,
-    "maxReplicas": 5,
-    "rdzvBackend": "etcd",
-    "rdzvPort": 1,
-    "rdzvHost": "host",
-    "rdzvId": "id",
-    "rdzvConf": [{"key": "a", "value": "b"}],
-    "standalone": True,
-    "nProcPerNode": 3,
-    "maxRestarts": 7,
-    "metrics": [METRIC],
-}
-SPECS: dict[str, dict[str, Any]] = {
-    "kubeflow.org/v1/PyTorchJob": {"nprocPerNode": "2"}
-    | {f"elasticPolicy.{name}": each for name, each in ELASTIC.items()},
-    "kubeflow.org/v1/JAXJob": {},
-    "kubeflow.org/v1/TFJob": {"successPolicy": "AllWorkers", "enableDynamicWorker": True},
-    "kubeflow.org/v1/XGBoostJob": {},
-    "kubeflow.org/v1/PaddleJob": {
-        f"elasticPolicy.{name}": ELASTIC[name] for name in ("minReplicas", "maxReplicas", "maxRestarts", "metrics")
-    },
-    "kubeflow.org/v1/MPIJob": {"slotsPerWorker": 3, "cleanPodPolicy": "All", "mainContainer": "logger"},
-    "kubeflow.org/v2beta1/MPIJob": {
-        "slotsPerWorker": 3,
-        "runLauncherAsWorker": True,
-        "sshAuthMountPath": "/keys",
-        "launcherCreationPolicy": "AtStartup",
-        "mpiImplementation": "Intel",
-    },
-}
-"""Values of the fields of each kind, but those of roles, that differ from what is assumed without them."""
 
 
 def fields(model: type[ApiModel], path: str = "") -> Iterator[str]:
@@ -121,7 +76,7 @@ def converted(job: Object) -> Conversion:
 
 def cases() -> Iterator[Any]:
     for name, own in SPECS.items():
-        for path, value in (own | {f"runPolicy.{each}": value for each, value in RUN_POLICY.items()}).items():
+        for path, value in ({**own} | {f"runPolicy.{each}": value for each, value in RUN_POLICY.items()}).items():
             yield pytest.param(name, path, value, id=f"{PLAIN[name].partition('-')[0]}-{name.split('/')[1]}-{path}")
 
 

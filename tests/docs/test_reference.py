@@ -33,7 +33,10 @@ def test_every_word_is_explained(enum: type[State]) -> None:
     assert [member.name for member in found if not member.docstring] == []
 
 
-@pytest.mark.parametrize("name", ["trainjob.md", "trainingruntime.md", "configuration.md", "metrics.md", "cli.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["trainjob.md", "trainingruntime.md", "pytorchjob.md", "v1-fields.md", "configuration.md", "metrics.md", "cli.md"],
+)
 def test_every_row_says_something(name: str) -> None:
     """A field, an option or a metric is nothing to look up without a word about it."""
     rows = [line for line in (REFERENCE / name).read_text().splitlines() if line.startswith("| `")]

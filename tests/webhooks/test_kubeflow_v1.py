@@ -117,7 +117,7 @@ def test_what_v1alpha1_cannot_say_is_a_warning(pipeline: Pipeline) -> None:
     review = review_job(elastic_job(), None, PYTORCH, pipeline, "v1alpha1")
     assert review.errors == ()
     assert [warning.field for warning in review.warnings] == ["spec.elasticPolicy"]
-    for job in (pytorch_job(), jax_job()):
+    for job in (pytorch_job(), jax_job(), jax_job(ttlSecondsAfterFinished=1, cleanPodPolicy="All")):
         assert review_job(job, None, kind_of(job), pipeline, "v1alpha1") == Review()
 
 

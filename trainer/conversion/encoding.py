@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from trainer.conversion.convert import Conversion
 
 _FIELDS: Final[Mapping[str, str]] = {
+    "spec.ttlSecondsAfterFinished": "spec.runPolicy.ttlSecondsAfterFinished",
     "spec.mlPolicy.torch.elasticPolicy": "spec.elasticPolicy",
     "spec.trainer.numProcPerNode": "spec.nprocPerNode",
 }
-"""Fields of PyTorchJobs, by those of the runtime or TrainJob that they have become."""
+"""Fields of jobs, by those of the runtime or TrainJob that they have become."""
 
 
 def encoded(conversion: Conversion, version: Version) -> Conversion:

@@ -167,7 +167,7 @@ def _own_rules(job: Job) -> Iterator[FieldError]:
 def _is_observed(field: str, obj: Object) -> bool:
     """Whether the controller of the job does what a TrainJob cannot; an elastic one ends all pods with the first."""
     if field != "spec.runPolicy.cleanPodPolicy":
-        return False
+        return field == "spec.runPolicy.ttlSecondsAfterFinished"
     policy = mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy")
     return policy == "All" or not mapping_at(obj, "spec", "elasticPolicy")
 
