@@ -10,11 +10,13 @@ from tests.dashboard.conftest import UserClient, visiting
 from trainer.dashboard.queues import SHOWN
 from trainer.explain.suspension import WORKLOADS
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 WORKLOAD = WORKLOADS[0]
+LOCAL_QUEUE = Resource(WORKLOAD.group, WORKLOAD.version, "localqueues", "LocalQueue")
 
 
 def workload(name: str, *conditions: tuple[str, str], created: str = "2026-01-01T00:00:00Z", **spec: Any) -> Object:
@@ -81,6 +83,39 @@ async def test_nothing_to_show(client: UserClient, served: bool, problems: list[
     async with visiting(client) as visitor:
         _, answer = await visitor.json("/api/queues")
     assert answer == {"isServed": served, "problems": problems, "notes": [], "queues": [], "workloads": [], "more": 0}
+
+
+def local_queue(name: str, **status: Any) -> Object:
+    """A queue of a namespace."""
+    return {
+        "apiVersion": LOCAL_QUEUE.api_version,
+        "kind": LOCAL_QUEUE.kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "status": status,
+    }
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "queues"),
+    [
+        pytest.param(None, [("empty", 0, 0), ("team", 0, 1)], id="all"),
+        pytest.param(WORKLOAD, [("empty", 0, 0), ("team", 4, 7)], id="no-workloads"),
+        pytest.param(LOCAL_QUEUE, [("team", 0, 1)], id="no-local-queues"),
+    ],
+)
+async def test_local_queues(client: UserClient, forbidden: Resource | None, queues: list[tuple[str, int, int]]) -> None:
+    """Queues without Workloads are shown, and where Workloads may not be listed what the queues say they hold."""
+    for resource in (WORKLOAD, LOCAL_QUEUE):
+        client.serve(resource)
+    client.add(workload("waits"))
+    client.add(local_queue("team", admittedWorkloads=4, pendingWorkloads=7))
+    client.add(local_queue("empty", admittedWorkloads="many"))
+    if forbidden is not None:
+        client.faults.fail(ForbiddenError(403, "no"), verb="list", resource=forbidden, times=None)
+    async with visiting(client) as visitor:
+        _, answer = await visitor.json("/api/queues")
+    assert [(each["name"], each["admitted"], each["waiting"]) for each in answer["queues"]] == queues
+    assert bool(answer["problems"]) is (forbidden == WORKLOAD)
 
 
 async def test_many(client: UserClient) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trainer.dashboard.visible import Visible, visible
 from trainer.explain.suspension import WORKLOADS
@@ -22,6 +22,7 @@ from trainer.kube.objects import (
     owner_references_of,
     uid_of,
 )
+from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
     from trainer.dashboard.visible import Sight
@@ -33,8 +34,22 @@ SHOWN: Final = 500
 _LONGEST_MESSAGE = 300
 
 
+class _Queue(NamedTuple):
+    """The identity of a LocalQueue."""
+
+    namespace: str
+    name: str
+
+
+class _Held(NamedTuple):
+    """How many Workloads a queue holds."""
+
+    admitted: int
+    waiting: int
+
+
 async def queues(client: Client, sight: Sight) -> Object:
-    """The queues of the namespaces that a user sees: how many Workloads they hold, and those that wait.
+    """The LocalQueues of the namespaces that a user sees: how many Workloads they hold, and those that wait.
 
     Waiting ones are in Kueue's usual order within a queue: by priority, then by age. Without Kueue there are none, and
     `isServed` is false.
@@ -44,24 +59,38 @@ async def queues(client: Client, sight: Sight) -> Object:
     """
     for resource in WORKLOADS:
         with suppress(NotFoundError):
-            return _answer(await visible(client, resource, sight))
-    return _answer(Visible(), is_served=False)
+            workloads = await visible(client, resource, sight)
+            return _answer(workloads, await _local_queues(client, resource.version, sight))
+    return _answer(Visible(), {}, is_served=False)
 
 
-def _answer(found: Visible, *, is_served: bool = True) -> Object:
+async def _local_queues(client: Client, version: str, sight: Sight) -> dict[_Queue, _Held]:
+    """The LocalQueues that a user may list, with what they say of themselves; others are known by their Workloads."""
+    try:
+        found = await visible(client, Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue"), sight)
+    except NotFoundError:
+        return {}
+    return {
+        _Queue(namespace_of(each), name_of(each)): _Held(
+            _number(mapping_at(each, "status").get("admittedWorkloads")),
+            _number(mapping_at(each, "status").get("pendingWorkloads")),
+        )
+        for each in found.objects
+    }
+
+
+def _answer(found: Visible, local: dict[_Queue, _Held], *, is_served: bool = True) -> Object:
     present = [each for each in found.objects if not is_condition_true(each, "Finished")]
     waiting = [each for each in present if not is_condition_true(each, "Admitted")]
-    admitted = Counter((namespace_of(each), _queue(each)) for each in present if is_condition_true(each, "Admitted"))
-    pending = Counter((namespace_of(each), _queue(each)) for each in waiting)
-    names = sorted(admitted.keys() | pending.keys())
+    admitted = Counter(map(_queue_of, (each for each in present if is_condition_true(each, "Admitted"))))
+    pending = Counter(map(_queue_of, waiting))
+    held = local | {queue: _Held(admitted[queue], pending[queue]) for queue in admitted.keys() | pending.keys()}
     waiting.sort(key=lambda each: (namespace_of(each), _queue(each), -_priority(each), _created(each)))
     return {
         "isServed": is_served,
         "problems": found.problems,
         "notes": found.notes,
-        "queues": [
-            {"namespace": key[0], "name": key[1], "admitted": admitted[key], "waiting": pending[key]} for key in names
-        ],
+        "queues": [queue._asdict() | counts._asdict() for queue, counts in sorted(held.items())],
         "workloads": [_workload(each) for each in waiting[:SHOWN]],
         "more": max(len(waiting) - SHOWN, 0),
     }
@@ -105,13 +134,20 @@ def _devices(workload: Object) -> int:
     return count
 
 
+def _queue_of(workload: Object) -> _Queue:
+    return _Queue(namespace_of(workload), _queue(workload))
+
+
 def _queue(workload: Object) -> str:
     return str(mapping_at(workload, "spec").get("queueName") or "")
 
 
 def _priority(workload: Object) -> int:
-    priority = mapping_at(workload, "spec").get("priority")
-    return priority if isinstance(priority, int) else 0
+    return _number(mapping_at(workload, "spec").get("priority"))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _created(workload: Object) -> str:

@@ -91,7 +91,7 @@ function QueueSection() {
       <h2>Queues of Kueue</h2>
       <Problems of={[problem, ...(value?.problems ?? [])]} />
       <Notes of={value?.notes ?? []} />
-      {value && value.queues.length === 0 && value.problems.length === 0 && <p class="nothing">No Workload is in a queue.</p>}
+      {value && value.queues.length === 0 && value.problems.length === 0 && <p class="nothing">There are no queues, and no Workloads.</p>}
       {value && value.queues.length > 0 && (
         <dl class="facts">
           {value.queues.map(({ namespace, name, waiting, admitted }) => (
