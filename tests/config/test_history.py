@@ -15,11 +15,12 @@ from tests.config.pod_security import violations
 from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
-from tests.history.conftest import Cluster, FailingDatabase, jobset, node_pod, recorded_cluster, train_job
+from tests.history.conftest import Cluster, FailingDatabase, gang, node_pod, recorded_cluster, train_job
 from trainer.cli.app import app
 from trainer.cli.history_database import VARIABLE, database_of
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.testing import ManualClock, StreamingLists
+from trainer.plugins import coscheduling, volcano
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +143,7 @@ async def requests_of_a_training(directory: Path, streaming: StreamingLists) -> 
     clock = ManualClock()
     database = await run_sync(FailingDatabase, f"sqlite:///{directory}/history.db")
     await run_sync(database.migrate)
-    cluster = recorded_cluster(clock, database)
+    cluster = recorded_cluster(clock, database, coscheduling.POD_GROUPS, volcano.POD_GROUPS)
     cluster.client.faults.streaming_lists = streaming
     await _train(cluster)
     await run_sync(database.close)
@@ -157,7 +158,9 @@ async def _train(cluster: Cluster) -> None:
     job = train_job("demo")
     async with cluster.recorder():
         cluster.client.add(job)
-        cluster.client.add(jobset(job))
+        own, rest = gang(job)
+        for obj in (*rest, own):
+            cluster.client.add(obj)
         pod = cluster.client.add(node_pod(job))
         log = cluster.client.log(name_of(pod), "default", "node")
         log.write(b"hello\n")

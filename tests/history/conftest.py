@@ -21,7 +21,9 @@ from trainer.history.errors import HistoryError
 from trainer.history.queries import History
 from trainer.history.recorder import Recorder
 from trainer.history.retention import RetentionOptions
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.testing import FakeClient, ManualClock
+from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 _T = TypeVar("_T")
+RESOURCES = (TRAIN_JOBS, JOBSETS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 
 
@@ -176,9 +180,9 @@ def cluster(clock: ManualClock, database: FailingDatabase) -> Cluster:
     return recorded_cluster(clock, database)
 
 
-def recorded_cluster(clock: ManualClock, database: FailingDatabase) -> Cluster:
-    """A cluster with a runtime."""
-    client = FakeClient(clock=clock, resources=[TRAIN_JOBS, JOBSETS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES])
+def recorded_cluster(clock: ManualClock, database: FailingDatabase, *kinds: Resource) -> Cluster:
+    """A cluster with a runtime, which serves some more kinds."""
+    client = FakeClient(clock=clock, resources=[*RESOURCES, *kinds])
     client.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "cluster-uid"}})
     runtime = {"apiVersion": CLUSTER_TRAINING_RUNTIMES.api_version, "kind": CLUSTER_TRAINING_RUNTIMES.kind}
     client.add(runtime | {"metadata": {"name": "plain", "uid": "r", "generation": 3}, "spec": {"a": 1}})
@@ -201,11 +205,46 @@ def train_job(name: str, *, uid: str = "", namespace: str = "default", **spec: A
     }
 
 
+def owned(job: Object, resource: Resource, name: str, **parts: Any) -> Object:
+    """An object that a TrainJob controls."""
+    metadata = {"name": name, "namespace": job["metadata"]["namespace"], "uid": f"uid-of-{name}"}
+    metadata["ownerReferences"] = [owner_of(job)]
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata} | parts
+
+
+def owner_of(job: Object) -> Object:
+    """The reference to a TrainJob that controls something."""
+    names = {"name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+    return {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True} | names
+
+
+def gang(job: Object) -> tuple[Object, list[Object]]:
+    """A JobSet whose pods are in gangs and mount ConfigMaps, and what else is rendered for the TrainJob."""
+    name = job["metadata"]["name"]
+    volumes = [
+        {"name": "hosts", "configMap": {"name": f"{name}-mpi-hostfile"}},
+        {"name": "both", "projected": {"sources": [{"configMap": {"name": "of-the-tenant"}}]}},
+        {"name": "key", "secret": {"secretName": f"{name}-key"}},
+    ]
+    template = {
+        "metadata": {
+            "labels": {coscheduling.POD_GROUP_LABEL: name},
+            "annotations": {volcano.GROUP_NAME_ANNOTATION: name},
+        },
+        "spec": {"containers": [{"name": "node", "image": "example.com/train:1"}], "volumes": volumes},
+    }
+    replicated = {"name": "node", "template": {"spec": {"template": template}}}
+    return jobset(job, replicatedJobs=[replicated]), [
+        owned(job, CONFIG_MAPS, f"{name}-mpi-hostfile", data={"hostfile": "node-0 slots=1", "password": "hunter2"}),
+        owned(job, coscheduling.POD_GROUPS, name, spec={"minMember": 2}),
+        owned(job, HORIZONTAL_POD_AUTOSCALERS, name, spec={"maxReplicas": 3}),
+    ]
+
+
 def jobset(job: Object, **spec: Any) -> Object:
     """The JobSet of a TrainJob."""
     metadata = job["metadata"]
-    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True}
-    owner |= {"name": metadata["name"], "uid": metadata["uid"]}
+    owner = owner_of(job)
     containers = [{"name": "node", "image": "example.com/train:1"}]
     replicated = {"name": "node", "template": {"spec": {"template": {"spec": {"containers": containers}}}}}
     return {

@@ -10,21 +10,26 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from structlog.testing import capture_logs
 
-from tests.history.conftest import TAG, Cluster, FailingDatabase, node_pod, recorded_cluster
+from tests.history.conftest import TAG, Cluster, FailingDatabase, gang, node_pod, recorded_cluster, train_job
 from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError, TakenOverError
 from trainer.history.records import mark_deleted
-from trainer.kube.errors import ForbiddenError
-from trainer.kube.resource import PODS
+from trainer.kube.errors import ForbiddenError, KubeError, TransportError
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
+from trainer.plugins import coscheduling
 from trainer.progress.samples import MetricId
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.history.queries import History
+    from trainer.kube.objects import Object
     from trainer.kube.testing import FakeLog, ManualClock
 
+RESOURCE_OF = {
+    resource.kind: resource for resource in (CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, JOBSETS, coscheduling.POD_GROUPS)
+}
 LOSS = MetricId(is_eval=False, name="loss")
 
 
@@ -69,6 +74,85 @@ async def test_life(cluster: Cluster) -> None:
     rendered = await cluster.ask(lambda history: history.document(record.uid, "jobset"))
     assert rendered is not None
     assert rendered["spec"]["replicatedJobs"][0]["name"] == "node"
+
+
+def kinds_of(objects: list[Object]) -> list[str]:
+    return [obj["kind"] for obj in objects]
+
+
+async def test_rendered_objects(clock: ManualClock, database: FailingDatabase) -> None:
+    """What the TrainJob controls is kept without secrets, what others have is not, and it stays when it is gone."""
+    cluster = recorded_cluster(clock, database, coscheduling.POD_GROUPS)
+    job = train_job("demo")
+    own, rest = gang(job)
+    tenant = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "of-the-tenant", "namespace": "default"}}
+    for obj in (job, *rest, tenant, own):
+        cluster.client.add(obj)
+
+    def found(history: History) -> list[Object]:
+        return history.objects("uid-of-demo")
+
+    expected = ["TrainJob", "ClusterTrainingRuntime", "JobSet", "ConfigMap", "HorizontalPodAutoscaler", "PodGroup"]
+    async with cluster.recorder():
+        await cluster.until(lambda history: kinds_of(found(history)) == expected)
+        requests = len(cluster.client.requests)
+        cluster.change("demo", state="Running")
+        await cluster.until(lambda history: history.trainings()[0].state == "Running")
+        assert len(cluster.client.requests) == requests, "nothing is asked for again"
+        large = {"data": {"hostfile": "x" * 100_000}}
+        cluster.client.add(rest[0] | large | {"metadata": rest[0]["metadata"] | {"generation": 2}})
+        cluster.client.add(own | {"metadata": own["metadata"] | {"generation": 2}})
+        await cluster.until(lambda history: "data" not in found(history)[3])
+        cluster.end("demo")
+        for obj in (*rest, own):
+            cluster.client.remove(RESOURCE_OF[obj["kind"]], obj["metadata"]["name"], "default")
+        await cluster.until(lambda history: history.trainings()[0].ended)
+    objects = await cluster.ask(found)
+    assert kinds_of(objects) == expected
+    assert objects[5]["spec"] == {"minMember": 2}
+    requests = len(cluster.client.requests_of("get"))
+    async with cluster.recorder():
+        for _ in range(20):
+            await clock.advance(0.5)
+    asked = [request.resource.kind for request in cluster.client.requests_of("get")[requests:]]
+    assert set(asked) <= {"Namespace"}
+
+
+async def test_secrets_in_rendered_objects(cluster: Cluster) -> None:
+    """What looks secret in a ConfigMap is not kept; a kind that the cluster does not serve is passed over."""
+    job = train_job("demo")
+    own, (config_map, *_) = gang(job)
+    for obj in (job, config_map, own):
+        cluster.client.add(obj)
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.document("uid-of-demo", "configmap/demo-mpi-hostfile"))
+    kept = await cluster.ask(lambda history: history.document("uid-of-demo", "configmap/demo-mpi-hostfile"))
+    assert kept is not None
+    assert kept["data"] == {"hostfile": "node-0 slots=1", "password": "[redacted]"}
+    assert "Secret" not in {request.resource.kind for request in cluster.client.requests}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_kept"),
+    [
+        pytest.param(ForbiddenError(403, "no"), False, id="forbidden"),
+        pytest.param(TransportError("x"), True, id="away"),
+    ],
+)
+async def test_rendered_objects_that_cannot_be_read(cluster: Cluster, error: KubeError, is_kept: bool) -> None:
+    """Without rights on a kind the rest is recorded; where the API server did not answer, it is asked again."""
+    job = train_job("demo")
+    own, (config_map, *_) = gang(job)
+    for obj in (job, config_map, own):
+        cluster.client.add(obj)
+    fault = cluster.client.faults.fail(error, times=None, verb="get", resource=CONFIG_MAPS)
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.document("uid-of-demo", "jobset"))
+        fault.end()
+        cluster.change("demo", state="Running")
+        await cluster.until(lambda history: history.trainings()[0].state == "Running")
+    kinds = kinds_of(await cluster.ask(lambda history: history.objects("uid-of-demo")))
+    assert ("ConfigMap" in kinds) is is_kept
 
 
 async def test_metrics_and_logs_across_restarts(cluster: Cluster) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 OBJECT_LIMIT = 512 * 1024
 """Bytes of JSON of one object; of a larger one its metadata and status are kept."""
+CONFIG_MAP_LIMIT = 64 * 1024
+"""The same for ConfigMaps, which may have anything in them."""
 _INFLATED_LIMIT = 64 * 1024 * 1024
 """Bytes; nothing that we write is larger, and a database may be anybody's."""
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -76,9 +78,10 @@ def without_secrets(obj: Object) -> Object:
     if "annotations" in metadata:
         metadata["annotations"] = {k: v for k, v in mapping_at(metadata, "annotations").items() if k != _LAST_APPLIED}
     kept = {**obj, "metadata": metadata}
+    limit = CONFIG_MAP_LIMIT if obj.get("kind") == "ConfigMap" else OBJECT_LIMIT
     for names in (kept.keys(), ("apiVersion", "kind", "metadata", "status"), ("apiVersion", "kind")):
         kept = {name: kept[name] for name in names if name in kept}
-        if len(msgspec.json.encode(kept)) <= OBJECT_LIMIT:
+        if len(msgspec.json.encode(kept)) <= limit:
             break
     cleaned: Object = _clean(kept, _DEPTH)
     return cleaned

@@ -29,6 +29,7 @@ PAGE = 100
 """Trainings in a page by default."""
 NAMESPACES = 5000
 """Namespaces of a cluster that are listed."""
+_FIRST = ("trainjob", "runtime", "jobset")
 _SHORTEST_UID = 6
 """Characters of a uid by which a training is found."""
 
@@ -217,12 +218,20 @@ class History:
         return several[0]
 
     def document(self, uid: str, kind: str) -> Object | None:
-        """An object of a training as it was last: `trainjob`, `jobset` or `runtime`."""
+        """An object of a training as it was last: `trainjob`, `jobset`, `runtime`, or such as `podgroup/NAME`."""
         table = schema.DOCUMENTS.c
         query = select(table.content).where(table.uid == uid, table.kind == kind)
         content = self._read(lambda connection: connection.scalar(query))
         found: Object | None = inflated(content) if content is not None else None
         return found
+
+    def objects(self, uid: str) -> list[Object]:
+        """All objects of a training as they were last: TrainJob, runtime, JobSet, and what else was rendered for it."""
+        table = schema.DOCUMENTS.c
+        query = select(table.kind, table.content).where(table.uid == uid)
+        found = dict(self._read(lambda connection: [(row.kind, row.content) for row in connection.execute(query)]))
+        kinds = [kind for kind in _FIRST if kind in found]
+        return [inflated(found[kind]) for kind in [*kinds, *sorted(found.keys() - {*kinds})]]
 
     def events(self, uid: str) -> list[RecordedEvent]:
         """The events of a training, the newest first."""

@@ -18,10 +18,12 @@ from anyio.to_thread import run_sync
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionType
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
 from trainer.history.cluster_identity import cluster_of
 from trainer.history.cluster_view import ChangeHandler, ClusterView
+from trainer.history.companions import Companions
 from trainer.history.log_tails import LogTails, ended_logs
 from trainer.history.metric_writer import MetricWriter
 from trainer.history.notifications import Notifier, occasion_of, text_about
@@ -42,7 +44,7 @@ from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
 from trainer.kube.objects import ObjectKey, mapping_at, uid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -64,8 +66,9 @@ _AT_ONCE = 100
 """TrainJobs in one transaction."""
 _READERS = 8
 """Logs of which the last lines are read at once."""
-_CREATORS = 10
-"""Requests at once for who has made a TrainJob."""
+_ASKING = 10
+"""Requests at once for who has made a TrainJob, and for what is rendered for it."""
+_ENDS = frozenset({ConditionType.FAILED, ConditionType.COMPLETE})
 _LAST_SECONDS = 10.0
 """Time for the last write, when the recorder is ended."""
 
@@ -85,6 +88,10 @@ class _Entry:
     what happened before the cluster was recorded, nobody is notified."""
     deleted: float | None = None
     written: Mapping[str, str] = field(default_factory=dict)
+    companions: Sequence[Object] = ()
+    """What was rendered beside the JobSet, until it is written."""
+    rendered: str = ""
+    """The JobSet for which they were asked for."""
 
 
 class Recorder:
@@ -122,6 +129,7 @@ class Recorder:
         self._metrics = MetricWriter(client, self._persistence, self._clock)
         self._retention = retention
         self._tails = LogTails(client, database, self._persistence, self._clock)
+        self._companions = Companions(client)
         self._entries: dict[str, _Entry] = {}
         self._uids: dict[ObjectKey, set[str]] = {}
         """By name; several where one was deleted, whose pods are not gone, and another has its name."""
@@ -133,7 +141,7 @@ class Recorder:
         """Trainings that are being written, or were when the writer was cancelled."""
         self._with_pods: set[str] = set()
         """Trainings whose pods have changed."""
-        self._asking = anyio.Semaphore(_CREATORS)
+        self._asking = anyio.Semaphore(_ASKING)
         self._events: dict[tuple[str, str], dict[str, Any]] = {}
         self._unsaved_events: dict[tuple[str, str], dict[str, Any]] = {}
         self._logs: dict[tuple[str, str, str], EndedLog] = {}
@@ -274,6 +282,8 @@ class Recorder:
             for entry in entries:
                 if entry.creator is None:
                     tasks.start_soon(self._find_creator, entry)
+                if entry.jobset is not None:
+                    tasks.start_soon(self._find_companions, entry, entry.jobset)
         trainings = [
             Training(
                 entry.job,
@@ -282,6 +292,7 @@ class Recorder:
                 entry.creator or "",
                 entry.deleted,
                 entry.written,
+                entry.companions,
                 self._notification(entry),
             )
             for entry in entries
@@ -291,6 +302,7 @@ class Recorder:
             for training, versions in zip(some, written, strict=True):
                 entry = self._entries[training.job.uid]
                 entry.is_recorded, entry.state, entry.written = True, state_word(training.job), versions
+                entry.companions = ()
 
     def _notification(self, entry: _Entry) -> tuple[str, str] | None:
         """Occasion and text, where the TrainJob has come into a state of which somebody wants to know."""
@@ -315,6 +327,21 @@ class Recorder:
             else:
                 creator = creator_of(job) if uid_of(job) == entry.job.uid else ""
         entry.creator = creator
+
+    async def _find_companions(self, entry: _Entry, jobset: CachedObject) -> None:
+        """Ask again where the JobSet has changed; of what had ended before, the database has them."""
+        rendered = f"{jobset.uid} {mapping_at(jobset.get('metadata')).get('generation')}"
+        if entry.rendered == rendered or entry.deleted is not None:
+            return
+        is_known = entry.is_recorded and not entry.rendered and entry.state in _ENDS
+        if not is_known:
+            async with self._asking:
+                try:
+                    entry.companions = await self._companions.of(entry.job, jobset.decode())
+                except KubeError as error:
+                    log.info("could not ask what is rendered", trainjob=str(entry.job.key), error=str(error))
+                    return
+        entry.rendered = rendered
 
     async def _write_events(self) -> None:
         waiting = {key: row for key, row in self._events.items() if not self._is_recorded(key[0])}

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from trainer.api.trainjob_status import ConditionType
 from trainer.history import schema
 from trainer.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
+from trainer.history.companions import document_kind
 from trainer.history.content import compressed, without_secrets
 from trainer.history.training import row_of
 from trainer.kube.objects import mapping_at
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select, Table
 
     from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
     from trainer.progress.curves import Curve
     from trainer.progress.samples import MetricId
 
@@ -52,6 +54,8 @@ class Training:
     deleted: float | None
     written: Mapping[str, str] = field(default_factory=dict)
     """What was last written of each document, to write it only when it has changed."""
+    companions: Sequence[Object] = ()
+    """What else is rendered for it, where that was asked for."""
     notification: tuple[str, str] | None = None
     """Occasion and text of what is to be sent."""
 
@@ -117,6 +121,7 @@ def save_trainings(
         row = row_of(job, jobset=jobset, runtime=runtime)
         rows.append(row | {"cluster": cluster, "creator": training.creator, "deleted": training.deleted, "size": 0})
         objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
+        objects |= {document_kind(each): each for each in training.companions}
         versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
         for kind, version in versions.items():
             if version != training.written.get(kind) and row["uid"] not in forgotten:
@@ -139,7 +144,7 @@ def _version_of(kind: str, obj: Mapping[str, Any], state: str) -> str:
     """What changes with the parts of an object that are worth a write: progress alone is not, until the end."""
     metadata = mapping_at(obj, "metadata")
     if kind != "trainjob":
-        return f"{metadata.get('uid')} {metadata.get('generation')}"
+        return f"{metadata.get('uid')} {metadata.get('generation') or metadata.get('resourceVersion')}"
     status = mapping_at(obj, "status")
     kept = {name: value for name, value in status.items() if state in _ENDS or name != "trainerStatus"}
     parts = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp")}

@@ -71,7 +71,7 @@ DOCUMENTS = Table(
     Column("kind", Text, primary_key=True),
     Column("content", LargeBinary, nullable=False),
 )
-"""Objects as compressed JSON without secrets: the TrainJob, its JobSet and its runtime."""
+"""Objects as compressed JSON without secrets: the TrainJob, its runtime, its JobSet and what else was rendered."""
 
 EVENTS = Table(
     "events",

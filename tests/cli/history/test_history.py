@@ -10,10 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from sqlalchemy import update
 from typer.testing import CliRunner
 
-from tests.history.conftest import jobset, train_job
+from tests.history.conftest import jobset, owned, train_job
 from trainer.cli.app import app
 from trainer.history.content import compressed
 from trainer.history.database import Database
@@ -29,6 +30,7 @@ from trainer.history.records import (
 )
 from trainer.history.schema import LOG_TAILS, TRAININGS
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.plugins import coscheduling
 from trainer.progress.curves import Curves
 from trainer.progress.samples import MetricId
 
@@ -49,7 +51,8 @@ def training(name: str, uid: str, rate: str, image: str, kind: str) -> Training:
     progress = {"trainMetrics": {"loss": "0.5"}}
     job["status"] = {"startTime": "2026-01-01T00:01:00Z", "conditions": [condition], "trainerStatus": progress}
     objects = [CachedObject.of(each) for each in (job, jobset(job))]
-    return Training(objects[0], objects[1], None, "kubectl-create", DELETED)
+    rendered = [owned(job, coscheduling.POD_GROUPS, name, spec={"minMember": 2})]
+    return Training(objects[0], objects[1], None, "kubectl-create", DELETED, companions=rendered)
 
 
 def fill(connection: Connection) -> None:
@@ -150,6 +153,14 @@ def test_times(recorded: None, zone: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert "is gone since 2026-01-01 01:00 UTC" in metrics
 
 
+def test_objects(recorded: None) -> None:
+    """All that was rendered is printed as YAML that is read again, and no control character of others."""
+    result = run("history", "objects", "team/demo")
+    assert result.exit_code == 0
+    assert [obj["kind"] for obj in yaml.safe_load_all(result.stdout)] == ["TrainJob", "JobSet", "PodGroup"]
+    assert "\x1b" not in result.stdout
+
+
 def test_forgotten(recorded: None, tmp_path: Path) -> None:
     """Of a training whose details were forgotten the row is shown, and when they went."""
     database = Database(f"sqlite:///{tmp_path}/trainer/history.db")
@@ -160,6 +171,9 @@ def test_forgotten(recorded: None, tmp_path: Path) -> None:
     details = run("get", "demo", "--history").stdout
     assert "Forgotten     all but this, 2026-01-01 01:00 UTC\n" in details
     assert "BackOff" not in details
+    nothing = run("history", "objects", "demo")
+    assert (nothing.exit_code, nothing.stdout) == (1, "")
+    assert "has no objects of TrainJob team/demo any more" in nothing.stderr
 
 
 def test_metrics(recorded: None) -> None:

@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from trainer.cli.console import note, output
+from trainer.cli.errors import CommandError
 from trainer.cli.history.export import export
 from trainer.cli.history.record import record
 from trainer.cli.history_database import DatabaseUrl, open_history
 from trainer.cli.jobs.past import past_details, past_object, past_table
 from trainer.cli.logs.logs import parse_duration
 from trainer.kube.clock import SystemClock
+from trainer.kubernetes_yaml import dump, join
 
 history = typer.Typer(
     add_completion=False,
@@ -78,6 +80,21 @@ def show(
     opened = open_history(database)
     for line in past_details(opened, opened.training(training)):
         output().print(line)
+
+
+@history.command("objects")
+def objects(
+    training: Annotated[str, typer.Argument(help="NAME, NAMESPACE/NAME, or the beginning of a uid.")],
+    *,
+    database: DatabaseUrl = None,
+) -> None:
+    """Print the objects of a training as YAML: TrainJob, runtime, and what was rendered, without secrets."""
+    opened = open_history(database)
+    record = opened.training(training)
+    found = opened.objects(record.uid)
+    if not found:
+        raise CommandError(f"the history has no objects of TrainJob {record.namespace}/{record.name} any more")
+    output().file.write(join(dump(each) for each in found))
 
 
 history.command("record")(record)
