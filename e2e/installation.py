@@ -95,9 +95,9 @@ def roles(kubectl: Kubectl) -> list[dict[str, Any]]:
     ]
 
 
-def v1_roles(kubectl: Kubectl) -> list[dict[str, Any]]:
-    """What the manager may do besides where it serves jobs of kubeflow.org/v1."""
-    return [obj for obj in _rendered(kubectl, "v1") if obj["kind"].startswith("ClusterRole")]
+def v1_roles(kubectl: Kubectl, directory: str = "v1") -> list[dict[str, Any]]:
+    """What the manager may do besides where it serves jobs of kubeflow.org/v1; `directory` is below config."""
+    return [obj for obj in _rendered(kubectl, directory) if obj["kind"].startswith("ClusterRole")]
 
 
 def released_roles(kubectl: Kubectl) -> list[dict[str, Any]]:

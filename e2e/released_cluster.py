@@ -5,10 +5,22 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import yaml
+
 from e2e import audit
 from e2e.cluster import Cluster
 from e2e.identity import write_credentials
-from e2e.installation import HOST, WEBHOOKS, free_ports, released_roles, shipped_configuration, wait_for_trust, webhooks
+from e2e.installation import (
+    CONFIG,
+    HOST,
+    WEBHOOKS,
+    free_ports,
+    released_roles,
+    shipped_configuration,
+    v1_roles,
+    wait_for_trust,
+    webhooks,
+)
 from e2e.kubectl import BIN
 from e2e.manager import Manager, manager
 from e2e.processes import Process
@@ -21,6 +33,7 @@ if TYPE_CHECKING:
 ACCOUNT, NAMESPACE = "kubeflow-trainer-controller-manager", "kubeflow-system"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 _DIRECTORY = "v1alpha1/manager"
+_V1_DIRECTORY = "v1alpha1/v1"
 
 
 @contextmanager
@@ -55,13 +68,23 @@ def released_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
         dev_cluster.stop()
 
 
-def install(cluster: Cluster) -> None:
-    """The manager with its account, roles, webhooks and configuration; the definitions stay."""
+def install(cluster: Cluster, *, serves_v1: bool = False) -> None:
+    """The manager with its account, roles, webhooks and configuration; the definitions stay.
+
+    Args:
+        cluster: without a manager.
+        serves_v1: whether it serves PyTorchJobs and JAXJobs (config/v1alpha1/v1). Default: no.
+    """
     create = cluster.belongings.create
     create(cluster, *released_roles(cluster))
+    if serves_v1:
+        create(cluster, *yaml.load_all((CONFIG / "v1/crd/kubeflow.org.yaml").read_text(), yaml.CSafeLoader))
+        create(cluster, *v1_roles(cluster, _V1_DIRECTORY))
+        cluster.configuration["controllers"] = {"v1": {"enabled": True}}
     write_credentials(cluster, cluster.manager_kubeconfig, ACCOUNT, NAMESPACE)
     cluster.manager = manager(cluster, cluster.manager_kubeconfig.parent)
-    create(cluster, *webhooks(cluster, f"https://{HOST}:{cluster.configuration['webhook']['port']}", _DIRECTORY))
+    for room in (_DIRECTORY, *([_V1_DIRECTORY] if serves_v1 else [])):
+        create(cluster, *webhooks(cluster, f"https://{HOST}:{cluster.configuration['webhook']['port']}", room))
     cluster.manager.start(ready="started manager")
     wait_for_trust(cluster)
 

@@ -62,8 +62,8 @@ class V1Alpha1Client(Client):
     """Translates requests about TrainJobs and runtimes; all others pass unchanged.
 
     What it answers has the shape of the model and the apiVersion v1alpha1, so that owner references and events name
-    the objects as the cluster knows them. Specs are read only: of a TrainJob it writes status, metadata, `suspend` and
-    other fields that both versions have.
+    the objects as the cluster knows them. It encodes status alone: a spec that is written must have fields that both
+    versions have, such as `suspend`, or be encoded already (`trainer.api.v1alpha1.encode`).
 
     Args:
         client: of the cluster.

@@ -1,4 +1,4 @@
-"""Encodes TrainJobs and training runtimes of v2alpha1 for v1alpha1, for users who move them; the manager never does.
+"""Encodes TrainJobs and training runtimes of v2alpha1 for v1alpha1: those that users move, and those of v1 jobs.
 
 What v1alpha1 leaves to its author is written out: labels of steps, the container `node`, the order of MPI Jobs.
 """
