@@ -63,6 +63,12 @@ def test_manifests_are_in_it(installation: Installation) -> None:
     assert int(found) > 5
 
 
+def test_history_is_in_it(installation: Installation) -> None:
+    """What config/history runs finds its databases."""
+    modules = "trainer.history.recorder, alembic.command, psycopg_binary"
+    assert installation.python(f"import {modules}, psycopg; print(psycopg.pq.__impl__)").strip() == "binary"
+
+
 def test_byte_code(installation: Installation) -> None:
     """There is some for every module, without times in it, so that a read-only image starts as fast as any."""
     modules = list((installation.root / "opt/trainer").glob("lib/python3.*/site-packages/trainer/**/*.py"))

@@ -15,6 +15,7 @@ from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError, TakenOverError
+from trainer.history.log_tails import BYTES
 from trainer.history.records import mark_deleted
 from trainer.kube.errors import ForbiddenError, KubeError, TransportError
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
@@ -456,6 +457,49 @@ async def test_log_that_cannot_be_read(cluster: Cluster) -> None:
             cluster.client.add(node_pod(job, ended=True, annotations={"a": "b"}))
             tails = await cluster.until(lambda history: history.log_tails("uid-of-demo"))
     assert tails[0].lines[0].endswith(" step 1")
+
+
+async def test_log_that_stalls(cluster: Cluster) -> None:
+    """A log of which nothing comes holds up no other one, is given up, and is read when something changes."""
+    job = cluster.submit()
+    logs = []
+    for index in range(2):
+        pod = cluster.client.add(node_pod(job, index, ended=True))
+        logs.append(cluster.client.log(pod["metadata"]["name"], "default", "node"))
+        report(logs[-1], index + 1)
+        logs[-1].end()
+    hold = cluster.client.faults.hold(verb="log", name="demo-node-0-1-abcde")
+
+    def nodes(history: History) -> list[str]:
+        return [tail.node for tail in history.log_tails("uid-of-demo")]
+
+    with capture_logs() as events:
+        async with cluster.recorder():
+            await cluster.until(lambda history: nodes(history) == ["node-0"])
+            for _ in range(30):
+                await cluster.clock.advance(3)
+            given_up = [event for event in events if event["event"] == "could not read log"]
+            assert [(event["pod"], event["error"]) for event in given_up] == [
+                ("demo-node-0-1-abcde", "it took too long")
+            ]
+            assert hold.waiting == 0
+            hold.release()
+            cluster.client.add(node_pod(job, 1, ended=True, annotations={"a": "b"}))
+            await cluster.until(lambda history: nodes(history) == ["node-0", "node-1"])
+
+
+async def test_log_with_long_lines(cluster: Cluster) -> None:
+    """Of a log with very long lines some KiB are kept, in lines of bounded length."""
+    job = cluster.submit()
+    pod = cluster.client.add(node_pod(job, ended=True))
+    log = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    for number in range(200):
+        log.write(f"{number} {'x' * 100_000} end of {number}\n".encode())
+    log.end()
+    async with cluster.recorder():
+        (tail,) = await cluster.until(lambda history: history.log_tails("uid-of-demo"))
+    assert 0 < sum(map(len, tail.lines)) <= BYTES
+    assert max(map(len, tail.lines)) <= 4096
 
 
 async def test_names_of_metrics(cluster: Cluster) -> None:
