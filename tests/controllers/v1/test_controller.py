@@ -90,6 +90,50 @@ async def test_labels_of_pods(cluster: Cluster) -> None:
         assert seats == [("master", "0", "master"), ("worker", "0", None), ("worker", "1", None)]
 
 
+TRIAL = {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "name": "job", "uid": "t", "controller": True}
+
+
+def of_trial(job: Object) -> Object:
+    """The job as Katib makes it."""
+    return job | {"metadata": job["metadata"] | {"ownerReferences": [TRIAL]}}
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        pytest.param(pytorch_job(), {"node": (None, None, None)}, id="equal-pods"),
+        pytest.param(jax_job(), {"node": ("worker", None, None)}, id="workers"),
+        pytest.param(elastic_job(1), {"node": ("worker", None, None)}, id="one-worker-and-perhaps-more"),
+        pytest.param(pytorch_job(0), {"node": ("master", "0", "master")}, id="one-pod"),
+        pytest.param(jax_job(1), {"node": ("worker", "0", "master")}, id="one-worker"),
+        pytest.param(
+            of_trial(pytorch_job()),
+            {"master": ("master", "0", "master"), "worker": ("worker", None, None)},
+            id="a-trial-of-Katib",
+        ),
+        pytest.param(
+            of_trial(pytorch_job(1)),
+            {"master": ("master", "0", "master"), "worker": ("worker", "0", None)},
+            id="a-trial-with-one-worker",
+        ),
+        pytest.param(of_trial(pytorch_job(0)), {"node": ("master", "0", "master")}, id="a-trial-of-one-pod"),
+        pytest.param(of_trial(jax_job()), {"node": ("worker", None, None)}, id="a-trial-without-a-master"),
+    ],
+)
+async def test_labels_of_templates(cluster: Cluster, job: Object, expected: dict[str, tuple[str | None, ...]]) -> None:
+    """Pods have from their beginning what all pods of a Job have; Katib finds its Master by that."""
+    async with cluster.managed():
+        await cluster.put(job)
+        jobs = cluster.only(JOBSETS)["spec"]["replicatedJobs"]
+        names = ("replica-type", "replica-index", "job-role")
+        found = {each["name"]: labels_of(each["template"]["spec"]["template"]) for each in jobs}
+        assert {
+            name: tuple(labels.get(f"training.kubeflow.org/{each}") for each in names) for name, labels in found.items()
+        } == expected
+        (resource,) = (each for each in (PYTORCH_JOBS, JAX_JOBS) if each.kind == job["kind"])
+        assert cluster.only(resource)["spec"] == job["spec"]
+
+
 async def test_labels_without_a_master(cluster: Cluster) -> None:
     """The first worker leads, whose log the SDK reads."""
     async with cluster.managed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,12 +11,12 @@ from trainer.api.kubeflow_v1.policies import RunPolicy
 from trainer.api.kubeflow_v1.reading import normalised
 from trainer.api.v1alpha1.client import decoded
 from trainer.controllers.v1.autoscaler import autoscaler_of
-from trainer.controllers.v1.labels import labels_of_job, selector_of
-from trainer.controllers.v1.roles import Seating
+from trainer.controllers.v1.labels import JOB_ROLE, MASTER, labels_of_job, labels_of_seat, selector_of
+from trainer.controllers.v1.roles import Seat, Seating
 from trainer.conversion import convert
 from trainer.conversion.draft import NODE
 from trainer.conversion.encoding import encoded
-from trainer.kube.objects import controller_reference, mapping_at, name_of
+from trainer.kube.objects import controller_reference, mapping_at, metadata_of, name_of
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import Job, JobKind
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _QUEUEING: Final = "kueue.x-k8s.io/"
 """Labels and annotations of the job alone: Kueue counts it, and not its TrainJob as well."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_TRIAL: Final = "kubeflow.org/v1beta1", "Trial"
+"""What owns the jobs of Katib."""
 _KEPT_BY_THE_JOB: Final = ("suspend", "managedBy", "ttlSecondsAfterFinished")
 """Fields of TrainJobs that follow from the run policy, which is observed for the job itself."""
 
@@ -75,7 +78,7 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         InvalidObjectError: the job is wrong; the message has a line for each field.
     """
     job = read_leniently(obj, kind)
-    conversion = convert(obj, kind, version=version)
+    conversion = convert(_with_leader(obj, job, kind), kind, version=version)
     train_job, runtime = conversion.train_job, conversion.runtime
     assert runtime is not None, "it is written for the job where no others are given"
     for each in (train_job, runtime):
@@ -87,8 +90,11 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
     # The autoscaler is that of the job, and scales it.
     mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy").pop("metrics", None)
     seats = _seats(job, kind, runtime)
+    seating = Seating(seats)
     for replicated in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
-        _label(replicated, kind, name_of(obj), seats[replicated["name"]])
+        labels = _labels(seats[replicated["name"]], kind, name_of(obj), seating, is_elastic=_is_elastic(job))
+        metadata = replicated["template"]["spec"]["template"].setdefault("metadata", {})
+        metadata["labels"] = (metadata.get("labels") or {}) | labels
     written = encoded(replace(conversion, train_job=train_job, runtime=runtime, findings=()), version)
     assert written.runtime is not None
     stored = decoded(written.runtime)
@@ -98,15 +104,34 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         written.train_job,
         stored["spec"],
         autoscaler_of(obj, job, kind) if is_elastic or version == "v2alpha1" else None,
-        Seating(seats),
+        seating,
         written.findings,
     )
 
 
+def _with_leader(obj: Object, job: Job, kind: JobKind) -> Object:
+    """A job of Katib with a Master that has its label from the beginning, so that it is a Job of its own.
+
+    Katib adds its collector to pods of a trial that have the label `training.kubeflow.org/job-role: master` when they
+    are created.
+    """
+    owners = metadata_of(obj).get("ownerReferences") or []
+    is_trial = any((each.get("apiVersion"), each.get("kind")) == _TRIAL for each in owners)
+    if not is_trial or _is_elastic(job) or not {"Master", "Worker"} <= kind.replica_specs(job).keys():
+        return obj
+    result = copy.deepcopy(normalised(obj, kind))
+    metadata = result["spec"][kind.replicas_field]["Master"]["template"].setdefault("metadata", {})
+    metadata["labels"] = (metadata.get("labels") or {}) | {JOB_ROLE: MASTER}
+    return result
+
+
+def _is_elastic(job: Job) -> bool:
+    return isinstance(job, PyTorchJob) and job.spec.elastic_policy is not None
+
+
 def _ends_all(job: Job) -> bool:
     """Whether pods that still run when the job has succeeded are deleted, for which there is a success policy."""
-    is_elastic = isinstance(job, PyTorchJob) and job.spec.elastic_policy is not None
-    return is_elastic or (job.spec.run_policy or RunPolicy()).clean_pod_policy == "Running"
+    return _is_elastic(job) or (job.spec.run_policy or RunPolicy()).clean_pod_policy == "Running"
 
 
 def _let_workers_end(runtime: Object) -> None:
@@ -127,11 +152,16 @@ def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[st
     return {role.lower(): ((role, size),) for role, size in roles}
 
 
-def _label(replicated: Object, kind: JobKind, name: str, roles: tuple[tuple[str, int], ...]) -> None:
-    """Give pods from their beginning the labels that all pods of a replicated Job have."""
-    labels = labels_of_job(kind, name) if len(roles) > 1 else selector_of(kind, name, roles[0][0])
-    metadata = replicated["template"]["spec"]["template"].setdefault("metadata", {})
-    metadata["labels"] = (metadata.get("labels") or {}) | labels
+def _labels(
+    roles: tuple[tuple[str, int], ...], kind: JobKind, name: str, seating: Seating, *, is_elastic: bool
+) -> dict[str, str]:
+    """What pods of a replicated Job are labelled with from their beginning: that which all of them have."""
+    (role, size), *others = roles
+    if others:
+        return labels_of_job(kind, name)
+    if size > 1 or is_elastic:
+        return selector_of(kind, name, role)
+    return labels_of_seat(kind, name, Seat(role, 0), has_master=seating.has("Master"))
 
 
 def _own_metadata(metadata: Object, owner: Object) -> Object:

@@ -19,6 +19,9 @@ REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 JOB_ROLE: Final = "training.kubeflow.org/job-role"
 """On the Master of a served v1 job, or on the first worker where there is none: `master`. The SDK reads its log."""
 
+MASTER: Final = "master"
+"""The value of `JOB_ROLE`."""
+
 
 def operator_of(kind: JobKind) -> str:
     """The value of `OPERATOR_NAME` for a kind."""
@@ -39,4 +42,4 @@ def labels_of_seat(kind: JobKind, name: str, seat: Seat, *, has_master: bool) ->
     """All labels of one pod."""
     leads = seat.role == "Master" or (not has_master and seat.number == 0)
     labels = selector_of(kind, name, seat.role) | {REPLICA_INDEX: str(seat.number)}
-    return labels | ({JOB_ROLE: "master"} if leads else {})
+    return labels | ({JOB_ROLE: MASTER} if leads else {})
