@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.dashboard.conftest import node_pod, train_job
-from trainer.dashboard.nodes import EVENTS_SHOWN, events_of, nodes_of
+from trainer.dashboard.nodes import EVENTS_SHOWN, NodeRows, events_of
+from trainer.kube.cache.cached_object import CachedObject
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
 
 def event(name: str, **fields: Any) -> dict[str, Any]:
@@ -45,21 +50,56 @@ def test_times() -> None:
     assert len(events_of(train_job(), [event("demo")] * 500, {"demo"})) == EVENTS_SHOWN
 
 
-def test_nodes() -> None:
+async def nodes_of(pods: list[Object]) -> list[Object]:
+    """The nodes of a TrainJob with these pods."""
+    found: list[Object] = json.loads(bytes(await NodeRows().of("demo", list(map(CachedObject.of, pods)))))
+    return found
+
+
+async def test_nodes() -> None:
     """Nodes are in their order, each with what it requests and why it does not run."""
     waiting = [{"name": "node", "restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
     pods = [node_pod("demo", 10), node_pod("demo", 2, phase="Pending", containerStatuses=waiting)]
     beside = {"name": "sidecar", "resources": {"requests": {"cpu": "500m"}}}
     pods[1]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 8}, "requests": {"cpu": "2"}}
     pods[1]["spec"]["containers"].append(beside)
-    first, second = nodes_of(pods)
+    first, second = await nodes_of(pods)
     assert (first["node"], first["reason"], first["restarts"]) == ("node-2", "ImagePullBackOff", 2)
     assert first["requests"] == {"nvidia.com/gpu": "8", "cpu": "2500m"}
     assert (second["node"], second["phase"], second["logs"]) == ("node-10", "Running", ["node"])
 
 
-def test_unschedulable() -> None:
+async def test_unschedulable() -> None:
     """A pod that no node takes says so."""
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    (node,) = nodes_of([node_pod("demo", phase="Pending", containerStatuses=[], conditions=[condition])])
+    (node,) = await nodes_of([node_pod("demo", phase="Pending", containerStatuses=[], conditions=[condition])])
     assert (node["reason"], node["logs"]) == ("Unschedulable", [])
+
+
+def versioned(pod: Object, version: int) -> CachedObject:
+    """A pod in a cache."""
+    return CachedObject.of(pod | {"metadata": pod["metadata"] | {"resourceVersion": str(version)}})
+
+
+async def test_pods_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages show thousands of pods, each version of a pod is read once, and what has gone is forgotten."""
+    decode = CachedObject.decode
+    read: list[str] = []
+
+    def counted(pod: CachedObject) -> Object:
+        read.append(pod.key.name)
+        return decode(pod)
+
+    monkeypatch.setattr(CachedObject, "decode", counted)
+    rows = NodeRows()
+    pods = [versioned(node_pod("demo", index), 1) for index in range(2000)]
+    shown = [await rows.of("demo", pods) for _ in range(50)]
+    assert len(read) == len(pods)
+    assert len({bytes(each) for each in shown}) == 1
+    assert len(json.loads(bytes(shown[0]))) == len(pods)
+    pods[7] = versioned(node_pod("demo", 7, phase="Failed"), 2)
+    assert json.loads(bytes(await rows.of("demo", pods)))[7]["phase"] == "Failed"
+    assert read[len(pods) :] == ["demo-node-0-7-abcde"]
+    assert bytes(await rows.of("demo", [])) == b"[]"
+    await rows.of("demo", pods[:1])
+    assert len(read) == len(pods) + 2

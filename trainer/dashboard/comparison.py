@@ -12,7 +12,7 @@ from trainer.dashboard.board import PAUSE
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.event_stream import Changes, event_stream
 from trainer.dashboard.job_page import CHECK, Listener
-from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET, jobset_names
+from trainer.dashboard.neighbourhoods import jobset_names
 from trainer.dashboard.rows import row_of
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, uid_of
@@ -86,7 +86,7 @@ class Comparisons:
             if not await viewer.may("get", TRAIN_JOBS, key):
                 return
             if side.feed is not None:
-                side.feed.see(near.pods.lister.by_index(PODS_OF_JOBSET, key.name))
+                side.feed.see(near.candidates_of(key))
             await side.send(present, may_read=await viewer.may("get", PODS, logs, subresource="log"))
             await self._clock.sleep(PAUSE)
             async with move_on_after(self._clock, CHECK):

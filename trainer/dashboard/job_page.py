@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,8 +13,8 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.dashboard.board import PAUSE
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.event_stream import Changes, event_stream
-from trainer.dashboard.neighbourhoods import PODS_OF_JOBSET, jobset_names
-from trainer.dashboard.nodes import events_of, nodes_of
+from trainer.dashboard.neighbourhoods import jobset_names
+from trainer.dashboard.nodes import events_of
 from trainer.dashboard.rows import page_of
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
+
+_NOTHING: Final = msgspec.Raw(b"[]")
 
 
 class Listener:
@@ -142,10 +144,10 @@ class JobPages:
             page = _Page(stream, feed)
             while (present := self._present(key, uid_of(job))) is not None and await viewer.may("get", TRAIN_JOBS, key):
                 sight = await _Sight.of(viewer, key.namespace)
-                pods = near.pods.lister.by_index(PODS_OF_JOBSET, key.name)
+                nodes = await near.nodes_of(key.name) if sight.pods else _NOTHING
                 if feed is not None:
-                    feed.see(pods)
-                await page.send(present, pods, self._events(present, key, near), _problems(near), sight)
+                    feed.see(near.candidates_of(key))
+                await page.send(present, nodes, self._events(present, key, near), _problems(near), sight)
                 await self._clock.sleep(PAUSE)
                 async with move_on_after(self._clock, CHECK):
                     await changes.wait()
@@ -170,7 +172,7 @@ class _Page:
         self._sent: dict[str, bytes] = {}
 
     async def send(
-        self, job: Object, pods: list[Object], events: list[Object], problems: list[str], sight: _Sight
+        self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], sight: _Sight
     ) -> None:
         """Send what has changed."""
         problems = [*problems, *sight.problems(namespace_of(job))]
@@ -178,7 +180,7 @@ class _Page:
             problems.append(f"metrics cannot be read: {self._feed.problem}")
         parts = {
             "job": page_of(job),
-            "nodes": nodes_of(pods if sight.pods else ()),
+            "nodes": nodes,
             "events": events if sight.events else [],
             "problems": problems,
         }

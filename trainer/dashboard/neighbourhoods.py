@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.dashboard.nodes import NodeRows
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
+from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of
 from trainer.workloads.related_events import INVOLVED, involved_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator, Sequence
+
+    import msgspec
 
     from trainer.kube.cache.cache import Cache
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
+    from trainer.kube.objects import Object, ObjectKey
 
 PODS_OF_JOBSET = "dashboard-jobset"
 """Index of pods by the name of their JobSet, which is that of the TrainJob."""
@@ -36,6 +41,17 @@ class Neighbourhood:
     pods: Informer
     """Those of JobSets."""
     events: Informer
+    nodes: NodeRows
+
+    def nodes_of(self, job: str) -> Awaitable[msgspec.Raw]:
+        """The nodes of a TrainJob, as JSON."""
+        lister = self.pods.lister
+        found = map(lister.peek, lister.keys_by_index(PODS_OF_JOBSET, job))
+        return self.nodes.of(job, [pod for pod in found if pod is not None])
+
+    def candidates_of(self, key: ObjectKey) -> Sequence[Object]:
+        """The pods of a TrainJob of which one has its metrics: few, where it has thousands."""
+        return self.pods.lister.by_index(CANDIDATES, candidates_of(key))
 
 
 class Neighbourhoods:
@@ -51,8 +67,10 @@ class Neighbourhoods:
         """That of a namespace, while the body runs."""
         pods, events = Selection(namespace, label_selector=JOBSET_NAME), Selection(namespace)
         if namespace not in self._open:
-            opened = Neighbourhood(self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events))
+            informers = self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events)
+            opened = Neighbourhood(*informers, NodeRows())
             opened.pods.add_index(PODS_OF_JOBSET, jobset_names)
+            opened.pods.add_index(CANDIDATES, candidates)
             opened.events.add_index(INVOLVED, involved_names)
             self._open[namespace] = opened
         self._pages[namespace] += 1

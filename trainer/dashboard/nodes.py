@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from trainer.api.jobset_pods import place_of, recency_of
 from trainer.kube.objects import is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
+from trainer.kube.pager import in_slices
 from trainer.progress.containers import node_name, started_containers
 from trainer.workloads.containers import container_statuses
 from trainer.workloads.pod_requests import pod_requests
 from trainer.workloads.related_events import owner_among
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
-    from trainer.kube.objects import Object
+    from trainer.api.jobset_pods import Place
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object, ObjectKey
 
 EVENTS_SHOWN = 200
 """Of the newest."""
+_NO_NODES: Final = msgspec.Raw(b"[]")
 _SECOND = len("2026-01-01T00:00:00")
 
 
-def nodes_of(pods: Iterable[Object]) -> list[Object]:
-    """The pods by node, the present one of each node before those that it replaces."""
-    newest_first = sorted(pods, key=recency_of, reverse=True)
-    return [_node(pod) for pod in sorted(newest_first, key=place_of)]
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A pod as pages get it."""
+
+    version: str
+    place: Place
+    recency: tuple[object, ...]
+    encoded: bytes
+
+    @classmethod
+    def of(cls, cached: CachedObject) -> _Row:
+        pod = cached.decode()
+        return cls(cached.resource_version, place_of(pod), recency_of(pod), msgspec.json.encode(_node(pod)))
+
+
+class _Nodes(NamedTuple):
+    """Those of one TrainJob."""
+
+    rows: dict[ObjectKey, _Row]
+    encoded: msgspec.Raw
+
+
+class NodeRows:
+    """The nodes of TrainJobs; each version of a pod is read once, however many pages show it."""
+
+    def __init__(self) -> None:
+        self._by_job: dict[str, _Nodes] = {}
+
+    async def of(self, job: str, pods: Sequence[CachedObject]) -> msgspec.Raw:
+        """The pods of a TrainJob by node, the present one of each node before those that it replaces, as JSON.
+
+        Other tasks get turns while thousands of them are read.
+        """
+        before = self._by_job.get(job, _Nodes({}, _NO_NODES))
+        rows: dict[ObjectKey, _Row] = {}
+        async for pod in in_slices(pods):
+            row = before.rows.get(pod.key)
+            rows[pod.key] = row if row is not None and row.version == pod.resource_version else _Row.of(pod)
+        if rows != before.rows:
+            newest_first = sorted(rows.values(), key=lambda row: row.recency, reverse=True)
+            in_order = sorted(newest_first, key=lambda row: row.place)
+            before = _Nodes(rows, msgspec.Raw(b"[" + b",".join(row.encoded for row in in_order) + b"]"))
+        if rows:
+            self._by_job[job] = before
+        else:
+            self._by_job.pop(job, None)
+        return before.encoded
 
 
 def _node(pod: Object) -> Object:
