@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from hack.chart.overlay import objects_of
 from hack.chart.template_text import Expressions
+from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
 
 OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/v1", "v2alpha1": "v1"}
+_OF_PEOPLE: Final = "kubeflow-training-"
+"""The beginning of the names of roles for people."""
 
 
 def v1_jobs() -> str:
@@ -23,5 +26,8 @@ def _of_version(version: Version) -> str:
     objects = [obj for obj in objects_of(OVERLAYS[version], expressions) if obj["kind"] != "CustomResourceDefinition"]
     for webhook in (webhook for obj in objects for webhook in obj.get("webhooks", ())):
         webhook["failurePolicy"] = expressions.value("{{ .Values.webhook.failurePolicy }}")
+    of_people = [obj for obj in objects if name_of(obj).startswith(_OF_PEOPLE)]
+    text = expressions.text(*(obj for obj in objects if obj not in of_people))
     condition = f'and .Values.controllers.v1.enabled (eq .Values.apiVersion "{version}")'
-    return f"{{{{- if {condition} }}}}\n{expressions.text(*objects)}{{{{- end }}}}\n"
+    roles = f"{{{{- if .Values.controllers.v1.roles }}}}\n---\n{expressions.text(*of_people)}{{{{- end }}}}\n"
+    return f"{{{{- if {condition} }}}}\n{text}{roles}{{{{- end }}}}\n"

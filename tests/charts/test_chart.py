@@ -77,18 +77,19 @@ def test_it_is_what_kustomize_applies(version: Version) -> None:
 @needs_helm
 @both_versions
 def test_v1_jobs(version: Version) -> None:
-    """It is what kustomize applies, where it is wanted, and the manager serves them; the CRDs may be left out."""
+    """It is what kustomize applies, where it is wanted, and the manager serves them; some of it may be left out."""
     nothing, wanted, alone = rendered(
         {"apiVersion": version},
         {"apiVersion": version, "controllers": {"v1": {"enabled": True}}},
-        {"apiVersion": version, "controllers": {"v1": {"enabled": True, "crds": False}}},
+        {"apiVersion": version, "controllers": {"v1": {"enabled": True, "crds": False, "roles": False}}},
     )
     before, after = comparable(nothing), comparable(wanted)
     (key,) = (key for key, obj in after.items() if "leaderElection" in obj.get("data", {}))
     assert after[key]["data"].pop("controllers") == {"v1": {"enabled": True}}
     assert after == before | comparable(kustomized.rendered(v1_jobs.OVERLAYS[version]))
-    definitions = {name_of(obj) for obj in wanted if obj not in alone}
-    assert definitions == {"jaxjobs.kubeflow.org", "pytorchjobs.kubeflow.org"}
+    left_out = {name_of(obj) for obj in wanted if obj not in alone}
+    roles = {f"kubeflow-training-{name}" for name in ("admin", "edit", "view")}
+    assert left_out == {"jaxjobs.kubeflow.org", "pytorchjobs.kubeflow.org"} | roles
 
 
 @needs_helm

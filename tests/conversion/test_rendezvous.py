@@ -1,0 +1,101 @@
+"""Where the agents of an elastic PyTorchJob meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.api.kubeflow_v1.kinds import KINDS
+from trainer.conversion import convert
+
+if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
+    from trainer.kube.objects import Object
+
+FIRST = "$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME)"
+
+
+def variables(policy: Object, version: Version = "v2alpha1", **metadata: str) -> Object:
+    """Variables of the rendezvous in the runtime and the TrainJob of a job with such a policy."""
+    container = {"name": "pytorch", "image": "image", "ports": [{"name": "pytorchjob-port", "containerPort": 4242}]}
+    worker = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
+    spec = {"elasticPolicy": policy, "pytorchReplicaSpecs": {"Worker": worker}}
+    own = metadata or {"name": "job"}
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": own, "spec": spec}
+    conversion = convert(job, KINDS["kubeflow.org/v1", "PyTorchJob"], version=version)
+    assert conversion.runtime is not None
+    (replicated,) = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    (pods,) = replicated["template"]["spec"]["template"]["spec"]["containers"]
+    found = [*pods.get("env", ()), *conversion.train_job["spec"]["trainer"].get("env", ())]
+    return {each["name"]: each.get("value") for each in found if each["name"].startswith("PET_RDZV_")}
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        pytest.param({}, {}, id="as-the-plugin-has-it"),
+        pytest.param({"rdzvBackend": "c10d"}, {}, id="its-backend"),
+        pytest.param({"rdzvPort": 29400}, {}, id="its-port"),
+        pytest.param({"rdzvHost": "job-worker-0"}, {}, id="the-first-worker"),
+        pytest.param({"rdzvPort": 1234}, {"PET_RDZV_ENDPOINT": f"{FIRST}:1234"}, id="port"),
+        pytest.param(
+            {"rdzvHost": "job-worker-1", "rdzvPort": 1234}, {"PET_RDZV_ENDPOINT": f"{FIRST}:1234"}, id="another-worker"
+        ),
+        pytest.param({"rdzvHost": "job-worker-0.team-a.svc.cluster.local"}, {}, id="the-first-worker-in-full"),
+        pytest.param({"rdzvHost": "other-worker-0"}, {"PET_RDZV_ENDPOINT": "other-worker-0:4242"}, id="another-job"),
+        pytest.param(
+            {"rdzvHost": "job-worker-0.example.com"},
+            {"PET_RDZV_ENDPOINT": "job-worker-0.example.com:4242"},
+            id="elsewhere-of-that-name",
+        ),
+        pytest.param(
+            {"rdzvHost": "etcd", "rdzvPort": 2379, "rdzvBackend": "etcd-v2", "rdzvId": "mine"},
+            {"PET_RDZV_ENDPOINT": "etcd:2379", "PET_RDZV_BACKEND": "etcd-v2", "PET_RDZV_ID": "mine"},
+            id="etcd",
+        ),
+        pytest.param(
+            {"rdzvConf": [{"key": "timeout", "value": "9"}]}, {"PET_RDZV_CONF": "is_host=true,timeout=9"}, id="settings"
+        ),
+        pytest.param(
+            {"rdzvHost": "store", "rdzvPort": 1, "rdzvConf": [{"key": "timeout", "value": "9"}]},
+            {"PET_RDZV_ENDPOINT": "store:1", "PET_RDZV_CONF": "timeout=9"},
+            id="settings-elsewhere",
+        ),
+        pytest.param({"standalone": True, "rdzvId": "mine"}, {"PET_RDZV_ID": "mine"}, id="not-alone"),
+    ],
+)
+def test_variables(policy: Any, expected: Object) -> None:
+    """What differs from the plugin is said; a pod of the job, by its former name, is the first node."""
+    assert variables(policy) == expected
+
+
+def test_a_name_that_the_server_chooses() -> None:
+    """The author of such a job cannot have named its pods."""
+    policy = {"rdzvHost": "job-worker-0"}
+    assert variables(policy, generateName="job-") == {"PET_RDZV_ENDPOINT": "job-worker-0:4242"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        pytest.param({}, {}, id="nothing"),
+        pytest.param(
+            {"rdzvBackend": "c10d"},
+            {
+                "PET_RDZV_BACKEND": "c10d",
+                "PET_RDZV_ENDPOINT": f"{FIRST}:29500",
+                "PET_RDZV_CONF": "is_host=true",
+            },
+            id="backend",
+        ),
+        pytest.param(
+            {"rdzvHost": "store", "rdzvPort": 1},
+            {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "store:1"},
+            id="elsewhere",
+        ),
+    ],
+)
+def test_variables_of_v1alpha1(policy: Any, expected: Object) -> None:
+    """Its plugin knows no rendezvous, so that all of it is said as soon as the job says any of it."""
+    assert variables(policy, "v1alpha1") == expected
