@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 RELEASE = "kubeflow-trainer"
 MANAGER = "kubeflow-trainer-controller-manager"
 DEFINITIONS = ("clustertrainingruntimes", "trainingruntimes", "trainjobs")
+V1_DEFINITIONS = ("jaxjobs.kubeflow.org", "pytorchjobs.kubeflow.org")
 SELECTOR = {
     "app.kubernetes.io/name": "kubeflow-trainer",
     "app.kubernetes.io/instance": RELEASE,
@@ -74,8 +75,12 @@ def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Pat
 
     write_as_the_manager(kubectl)
     runtimes = {"jaxDistributed": {"enabled": True}}
-    helm(kubectl, "upgrade", RELEASE, **UNREACHABLE, manager={"replicas": 1}, runtimes=runtimes)
+    v1_jobs = {"v1": {"enabled": True}}
+    helm(kubectl, "upgrade", RELEASE, **UNREACHABLE, manager={"replicas": 1}, runtimes=runtimes, controllers=v1_jobs)
 
+    assert stored_release(kubectl, 3) < LARGEST_SECRET
+    assert set(V1_DEFINITIONS) <= names(kubectl, "customresourcedefinition")
+    assert found(kubectl, "validatingwebhookconfiguration", "validator.kubeflow-v1.trainer.kubeflow.org")
     assert found(kubectl, "deployment", MANAGER)["spec"]["replicas"] == 1
     assert found(kubectl, "secret", "kubeflow-trainer-webhook-cert")["data"]["tls.crt"]
     configuration = found(kubectl, "validatingwebhookconfiguration", "validator.trainer.kubeflow.org")
@@ -85,6 +90,7 @@ def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Pat
 
     until(lambda: kubectl.get("deployment", MANAGER) is None, "the Deployment is gone")
     assert {f"{name}.trainer.kubeflow.org" for name in DEFINITIONS} <= names(kubectl, "customresourcedefinition")
+    assert set(V1_DEFINITIONS) <= names(kubectl, "customresourcedefinition")
     assert names(kubectl, "clustertrainingruntime") == {"jax-distributed", "torch-distributed"}
     for kind in ("clusterrole", "clusterrolebinding", "validatingwebhookconfiguration", "mutatingwebhookconfiguration"):
         assert {name for name in names(kubectl, kind) if "trainer" in name} == set()
