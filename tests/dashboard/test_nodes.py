@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.dashboard.conftest import node_pod, train_job
-from trainer.dashboard.nodes import EVENTS_SHOWN, NodeRows, events_of
+from trainer.dashboard.nodes import EVENTS_SHOWN, EventRows, NodeRows
 from trainer.kube.cache.cached_object import CachedObject
 
 if TYPE_CHECKING:
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 def event(name: str, **fields: Any) -> dict[str, Any]:
     shape = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.1", "namespace": "default"}}
     return shape | {"involvedObject": {"kind": "Pod", "name": name}, "lastTimestamp": "2026-01-01T00:00:05Z"} | fields
+
+
+async def events_of(job: Object, events: list[Object], names: set[str]) -> list[Object]:
+    """The events that are shown of a TrainJob."""
+    named = [each | {"metadata": each["metadata"] | {"name": str(number)}} for number, each in enumerate(events)]
+    return await EventRows().of(job, list(map(CachedObject.of, named)), names)
 
 
 @pytest.mark.parametrize(
@@ -30,13 +36,13 @@ def event(name: str, **fields: Any) -> dict[str, Any]:
         pytest.param("demo-3-node-0", True, id="no-such-train-job"),
     ],
 )
-def test_owner(involved: str, is_shown: bool) -> None:
+async def test_owner(involved: str, is_shown: bool) -> None:
     """An event belongs to the TrainJob whose name fits best."""
-    shown = events_of(train_job(), [event(involved)], {"demo", "demo-2"})
+    shown = await events_of(train_job(), [event(involved)], {"demo", "demo-2"})
     assert bool(shown) is is_shown
 
 
-def test_times() -> None:
+async def test_times() -> None:
     """Events of an earlier TrainJob of the same name are left out, and the newest come first, whatever their API."""
     events = [
         event("demo", lastTimestamp="2025-12-31T23:59:59Z"),
@@ -44,10 +50,10 @@ def test_times() -> None:
         event("demo", lastTimestamp=None, series={"lastObservedTime": "2026-01-01T00:00:09.5Z"}, reason="c"),
         event("demo", lastTimestamp="2026-01-01T00:00:00Z", reason="a"),
     ]
-    shown = events_of(train_job(), events, {"demo"})
+    shown = await events_of(train_job(), events, {"demo"})
     assert shown[0]["reason"] == "c"
     assert sorted(each["reason"] for each in shown) == ["a", "b", "c"]
-    assert len(events_of(train_job(), [event("demo")] * 500, {"demo"})) == EVENTS_SHOWN
+    assert len(await events_of(train_job(), [event("demo")] * 500, {"demo"})) == EVENTS_SHOWN
 
 
 async def nodes_of(pods: list[Object]) -> list[Object]:
@@ -103,3 +109,25 @@ async def test_pods_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bytes(await rows.of("demo", [])) == b"[]"
     await rows.of("demo", pods[:1])
     assert len(read) == len(pods) + 2
+
+
+async def test_events_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages show thousands of events, each is read once, and belongs to whom its name fits best now."""
+    decode = CachedObject.decode
+    read: list[str] = []
+
+    def counted(obj: CachedObject) -> Object:
+        read.append(obj.key.name)
+        return decode(obj)
+
+    monkeypatch.setattr(CachedObject, "decode", counted)
+    rows = EventRows()
+    events = [
+        CachedObject.of(each | {"metadata": each["metadata"] | {"name": str(number), "resourceVersion": "1"}})
+        for number in range(2000)
+        for each in [event(f"demo-2-node-{number}")]
+    ]
+    for _ in range(50):
+        assert len(await rows.of(train_job(), events, {"demo"})) == EVENTS_SHOWN
+    assert await rows.of(train_job(), events, {"demo", "demo-2"}) == []
+    assert len(read) == len(events)

@@ -14,12 +14,11 @@ from trainer.dashboard.board import PAUSE
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.event_stream import Changes, event_stream
 from trainer.dashboard.neighbourhoods import jobset_names
-from trainer.dashboard.nodes import events_of
 from trainer.dashboard.rows import page_of
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
 from trainer.kube.resource import EVENTS, PODS
-from trainer.workloads.related_events import INVOLVED, involved_names
+from trainer.workloads.related_events import involved_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +146,8 @@ class JobPages:
                 nodes = await near.nodes_of(key.name) if sight.pods else _NOTHING
                 if feed is not None:
                     feed.see(near.candidates_of(key))
-                await page.send(present, nodes, self._events(present, key, near), _problems(near), sight)
+                events = await self._events(present, near) if sight.events else []
+                await page.send(present, nodes, events, _problems(near), sight)
                 await self._clock.sleep(PAUSE)
                 async with move_on_after(self._clock, CHECK):
                     await changes.wait()
@@ -157,9 +157,9 @@ class JobPages:
         job = self._jobs.lister.get(key)
         return job if job is not None and uid_of(job) == uid else None
 
-    def _events(self, job: Object, key: ObjectKey, near: Neighbourhood) -> list[Object]:
-        names = {other.name for other in self._jobs.lister.keys(key.namespace)}
-        return events_of(job, near.events.lister.by_index(INVOLVED, key.name), names)
+    async def _events(self, job: Object, near: Neighbourhood) -> list[Object]:
+        names = {other.name for other in self._jobs.lister.keys(namespace_of(job))}
+        return await near.events_of(job, names)
 
 
 class _Page:
@@ -181,7 +181,7 @@ class _Page:
         parts = {
             "job": page_of(job),
             "nodes": nodes,
-            "events": events if sight.events else [],
+            "events": events,
             "problems": problems,
         }
         for name, content in parts.items():

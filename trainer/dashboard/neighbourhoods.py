@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.dashboard.nodes import NodeRows
+from trainer.dashboard.nodes import EventRows, NodeRows
+from trainer.kube.objects import name_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of
 from trainer.workloads.related_events import INVOLVED, involved_names
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import msgspec
 
@@ -41,17 +42,25 @@ class Neighbourhood:
     pods: Informer
     """Those of JobSets."""
     events: Informer
-    nodes: NodeRows
+    nodes: NodeRows = field(default_factory=NodeRows)
+    event_rows: EventRows = field(default_factory=EventRows)
 
-    def nodes_of(self, job: str) -> Awaitable[msgspec.Raw]:
+    async def nodes_of(self, job: str) -> msgspec.Raw:
         """The nodes of a TrainJob, as JSON."""
-        lister = self.pods.lister
-        found = map(lister.peek, lister.keys_by_index(PODS_OF_JOBSET, job))
-        return self.nodes.of(job, [pod for pod in found if pod is not None])
+        return await self.nodes.of(job, _under(self.pods, PODS_OF_JOBSET, job))
+
+    async def events_of(self, job: Object, names: Collection[str]) -> list[Object]:
+        """The events about a TrainJob, see `EventRows`."""
+        return await self.event_rows.of(job, _under(self.events, INVOLVED, name_of(job)), names)
 
     def candidates_of(self, key: ObjectKey) -> Sequence[Object]:
         """The pods of a TrainJob of which one has its metrics: few, where it has thousands."""
         return self.pods.lister.by_index(CANDIDATES, candidates_of(key))
+
+
+def _under(informer: Informer, index: str, value: str) -> list[CachedObject]:
+    found = map(informer.lister.peek, informer.lister.keys_by_index(index, value))
+    return [obj for obj in found if obj is not None]
 
 
 class Neighbourhoods:
@@ -67,8 +76,7 @@ class Neighbourhoods:
         """That of a namespace, while the body runs."""
         pods, events = Selection(namespace, label_selector=JOBSET_NAME), Selection(namespace)
         if namespace not in self._open:
-            informers = self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events)
-            opened = Neighbourhood(*informers, NodeRows())
+            opened = Neighbourhood(self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events))
             opened.pods.add_index(PODS_OF_JOBSET, jobset_names)
             opened.pods.add_index(CANDIDATES, candidates)
             opened.events.add_index(INVOLVED, involved_names)

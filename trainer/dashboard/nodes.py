@@ -2,79 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from trainer.api.jobset_pods import place_of, recency_of
+from trainer.dashboard.versions import Versions
 from trainer.kube.objects import is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
-from trainer.kube.pager import in_slices
 from trainer.progress.containers import node_name, started_containers
 from trainer.workloads.containers import container_statuses
 from trainer.workloads.pod_requests import pod_requests
 from trainer.workloads.related_events import owner_among
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from trainer.api.jobset_pods import Place
     from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
 
 EVENTS_SHOWN = 200
 """Of the newest."""
-_NO_NODES: Final = msgspec.Raw(b"[]")
 _SECOND = len("2026-01-01T00:00:00")
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A pod as pages get it."""
+class _Row(NamedTuple):
+    """A pod as pages get it, with its place among the others."""
 
-    version: str
     place: Place
     recency: tuple[object, ...]
     encoded: bytes
 
     @classmethod
-    def of(cls, cached: CachedObject) -> _Row:
-        pod = cached.decode()
-        return cls(cached.resource_version, place_of(pod), recency_of(pod), msgspec.json.encode(_node(pod)))
-
-
-class _Nodes(NamedTuple):
-    """Those of one TrainJob."""
-
-    rows: dict[ObjectKey, _Row]
-    encoded: msgspec.Raw
+    def of(cls, pod: Object) -> _Row:
+        return cls(place_of(pod), recency_of(pod), msgspec.json.encode(_node(pod)))
 
 
 class NodeRows:
-    """The nodes of TrainJobs; each version of a pod is read once, however many pages show it."""
+    """The nodes of TrainJobs."""
 
     def __init__(self) -> None:
-        self._by_job: dict[str, _Nodes] = {}
+        self._versions = Versions(_Row.of)
+        self._sorted: dict[str, tuple[list[_Row], msgspec.Raw]] = {}
 
     async def of(self, job: str, pods: Sequence[CachedObject]) -> msgspec.Raw:
-        """The pods of a TrainJob by node, the present one of each node before those that it replaces, as JSON.
-
-        Other tasks get turns while thousands of them are read.
-        """
-        before = self._by_job.get(job, _Nodes({}, _NO_NODES))
-        rows: dict[ObjectKey, _Row] = {}
-        async for pod in in_slices(pods):
-            row = before.rows.get(pod.key)
-            rows[pod.key] = row if row is not None and row.version == pod.resource_version else _Row.of(pod)
-        if rows != before.rows:
-            newest_first = sorted(rows.values(), key=lambda row: row.recency, reverse=True)
+        """The pods of a TrainJob by node, the present one of each node before those that it replaces, as JSON."""
+        rows = await self._versions.of(job, pods)
+        before, encoded = self._sorted.pop(job, ([], msgspec.Raw(b"[]")))
+        if rows != before:
+            newest_first = sorted(rows, key=lambda row: row.recency, reverse=True)
             in_order = sorted(newest_first, key=lambda row: row.place)
-            before = _Nodes(rows, msgspec.Raw(b"[" + b",".join(row.encoded for row in in_order) + b"]"))
+            encoded = msgspec.Raw(b"[" + b",".join(row.encoded for row in in_order) + b"]")
         if rows:
-            self._by_job[job] = before
-        else:
-            self._by_job.pop(job, None)
-        return before.encoded
+            self._sorted[job] = rows, encoded
+        return encoded
 
 
 def _node(pod: Object) -> Object:
@@ -114,20 +95,41 @@ def _reason(pod: Object) -> str:
     return str(mapping_at(pod, "status").get("reason") or "")
 
 
-def events_of(job: Object, candidates: Iterable[Object], names: Collection[str]) -> list[Object]:
-    """The events about a TrainJob and all that was made for it, the newest first.
+class EventRows:
+    """The events about TrainJobs."""
 
-    JobSet, Jobs and pods have its name with a suffix; so may another TrainJob, whose name then fits better.
+    def __init__(self) -> None:
+        self._versions = Versions(_EventRow.of)
 
-    Args:
-        job: the TrainJob.
-        candidates: the events that `INVOLVED` has under its name.
-        names: those of all TrainJobs in its namespace.
-    """
-    created = str(metadata_of(job).get("creationTimestamp") or "")[:_SECOND]
-    own = [_event(event) for event in candidates if owner_among(event, names) == name_of(job)]
-    current = sorted((event for event in own if event["last"][:_SECOND] >= created), key=lambda event: event["last"])
-    return current[: -EVENTS_SHOWN - 1 : -1]
+    async def of(self, job: Object, candidates: Sequence[CachedObject], names: Collection[str]) -> list[Object]:
+        """The events about a TrainJob and all that was made for it, the newest first.
+
+        JobSet, Jobs and pods have its name with a suffix; so may another TrainJob, whose name then fits better.
+
+        Args:
+            job: the TrainJob.
+            candidates: the events that `INVOLVED` has under its name.
+            names: those of all TrainJobs in its namespace.
+        """
+        name, created = name_of(job), str(metadata_of(job).get("creationTimestamp") or "")[:_SECOND]
+        rows = await self._versions.of(name, candidates)
+        own = [row.shown for row in rows if owner_among(row.about, names) == name]
+        current = sorted(
+            (event for event in own if event["last"][:_SECOND] >= created), key=lambda event: event["last"]
+        )
+        return current[: -EVENTS_SHOWN - 1 : -1]
+
+
+class _EventRow(NamedTuple):
+    """An event as pages get it, and what names its object."""
+
+    about: Object
+    shown: Object
+
+    @classmethod
+    def of(cls, event: Object) -> _EventRow:
+        about = {"name": mapping_at(event, "involvedObject").get("name")}
+        return cls({"involvedObject": about}, _event(event))
 
 
 def _event(event: Object) -> Object:
