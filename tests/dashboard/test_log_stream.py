@@ -72,7 +72,7 @@ async def following(reader: Reader, clock: ManualClock) -> AsyncIterator[FakeLog
     log.write(b"first\n")
     cache = Cache(client, clock=clock)
     streams = LogStreams(Neighbourhoods(cache), clock)
-    request: Any = make_mocked_request("GET", "/", writer=reader)  # type: ignore[arg-type]
+    request: Any = make_mocked_request("GET", "/", writer=reader)
 
     async def stream() -> None:
         await streams.stream(request, "default", (LogSource(POD, "node"),), Owner(client))
