@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -65,9 +66,16 @@ def test_trial(
 
 
 def test_failure(cluster: Cluster) -> None:
-    """Katib sees that a trial has failed, and why."""
+    """Katib sees that a trial has failed, and why; who deletes the trial deletes all of it."""
     own = Katib(cluster)
     own.start(pytorch_job("failing", ["sh", "-c", "exit 3"]))
     end, reason, message = until(lambda: own.end("pytorchjob", "failing"), "the trial has ended")
     assert (end, reason) == ("Failed", "PyTorchJobFailed")
     assert "exited with code 3" in message
+    cluster.kubectl("delete", "trial", "failing")
+    for kind in ("pytorchjob", "trainjob", "jobset"):
+        until(partial(_is_gone, cluster, kind), f"the {kind} is gone")
+
+
+def _is_gone(cluster: Cluster, kind: str) -> bool:
+    return cluster.get(kind, "failing") is None

@@ -14,13 +14,18 @@ _NEEDED_VERBS = frozenset({"delete", "list", "watch"})
 
 
 async def served_resources(client: RawClient) -> list[Resource]:
-    """The resources, in their preferred versions, whose objects can be listed, watched and deleted."""
+    """The resources whose objects can be listed, watched and deleted, each in one version.
+
+    That is the preferred one of its group, or another one where that does not have it.
+    """
     groups = (await client.request("GET", "/apis")).get("groups") or []
-    versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]
-    found: list[Resource] = []
-    for version in versions:
-        found += await _resources_of(client, version)
-    return found
+    found = {(resource.group, resource.plural): resource for resource in await _resources_of(client, "v1")}
+    for group in groups:
+        others = (version["groupVersion"] for version in group["versions"])
+        for version in dict.fromkeys((group["preferredVersion"]["groupVersion"], *others)):
+            for resource in await _resources_of(client, version):
+                found.setdefault((resource.group, resource.plural), resource)
+    return list(found.values())
 
 
 async def _resources_of(client: RawClient, group_version: str) -> list[Resource]:

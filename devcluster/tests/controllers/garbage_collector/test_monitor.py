@@ -36,7 +36,8 @@ class Discovery:
             raise TransportError("connection refused")
         if path == "/apis":
             versions = {resource.api_version for resource in self.resources if resource.group}
-            return {"groups": [{"preferredVersion": {"groupVersion": version}} for version in sorted(versions)]}
+            documents = [{"groupVersion": version} for version in sorted(versions)]
+            return {"groups": [{"preferredVersion": each, "versions": [each]} for each in documents]}
         version = path.removeprefix("/apis/").removeprefix("/api/")
         found = [resource for resource in self.resources if resource.api_version == version]
         if not found:
