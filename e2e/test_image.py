@@ -65,8 +65,8 @@ def test_manifests_are_in_it(installation: Installation) -> None:
 
 def test_history_is_in_it(installation: Installation) -> None:
     """What config/history runs finds its databases."""
-    modules = "trainer.history.recorder, alembic.command, psycopg_binary"
-    assert installation.python(f"import {modules}, psycopg; print(psycopg.pq.__impl__)").strip() == "binary"
+    modules = "trainer.history.recorder, alembic.command, psycopg"
+    assert installation.python(f"import {modules}; print(psycopg.pq.__impl__)").strip() == "binary"
 
 
 def test_byte_code(installation: Installation) -> None:

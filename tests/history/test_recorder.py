@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from tests.history.conftest import TAG, Cluster, FailingDatabase, gang, node_pod, recorded_cluster, train_job
 from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.history import metric_writer
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError, TakenOverError
 from trainer.history.log_tails import BYTES
@@ -386,6 +387,29 @@ async def test_ended_while_the_database_is_away(cluster: Cluster) -> None:
     assert await cluster.ask(steps_of) == [1, 2]
     states = {record.name: record.state for record in await cluster.ask(lambda history: history.trainings())}
     assert states == {"demo": "Running", "other": "Submitted"}
+
+
+async def test_many_samples_while_the_database_is_away(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits of all trainings together is bounded: each loses every second sample, and never the last."""
+    monkeypatch.setattr(metric_writer, "WAITING_LIMIT", 100)
+    names = ("one", "two", "three")
+    logs = {}
+    for name in names:
+        pod = cluster.client.add(node_pod(cluster.submit(name)))
+        logs[name] = cluster.client.log(pod["metadata"]["name"], "default", "node")
+        report(logs[name], 0)
+    async with cluster.recorder():
+        for name in names:
+            await cluster.until(lambda history, name=name: steps_of(history, f"uid-of-{name}") == [0])
+        cluster.database.is_away = True
+        for step in range(1, 101):
+            for log in logs.values():
+                report(log, step)
+            await cluster.clock.advance(1.1)
+        cluster.database.is_away = False
+    found = [await cluster.ask(lambda history, name=name: steps_of(history, f"uid-of-{name}")) for name in names]
+    assert 50 < sum(map(len, found)) <= 100 + len(names)
+    assert {steps[-1] for steps in found} == {100}
 
 
 async def test_events_while_the_database_is_away(cluster: Cluster) -> None:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _LONGEST_NAME = 256
-_RUNS = 16
-"""Runs that wait to be written; a training that restarts more often between two writes loses the oldest."""
 
 
 class MetricRecorder(PrimaryLogReader):
@@ -54,7 +52,6 @@ class MetricRecorder(PrimaryLogReader):
         self._progress = progress
         self._on_news = on_news
         self._curves = Curves(total_limit=BUFFER_LIMIT)
-        self._ended_runs: list[tuple[int, Mapping[MetricId, Curve]]] = []
         self._position = Position()
         self._logged: set[MetricId] = set()
         """Metrics that the log of this run has."""
@@ -68,8 +65,13 @@ class MetricRecorder(PrimaryLogReader):
 
     @property
     def waiting(self) -> int:
-        """Samples of the present run that are to be written."""
-        return self._curves.total
+        """Samples that are to be written."""
+        return self._curves.total + self._posted.total
+
+    def thin_out(self) -> None:
+        """Drop every second sample that waits."""
+        self._curves.thin_out()
+        self._posted.thin_out()
 
     def see_status(self, progress: Mapping[str, Any]) -> None:
         """Take the metrics of a status that its log has not: those that were posted to the status server.
@@ -109,9 +111,7 @@ class MetricRecorder(PrimaryLogReader):
         if (progress.pod, progress.container) == (container.pod_uid, container.container):
             self._position = _position_of(progress.position)
             return self._position
-        if self._curves.total:
-            self._ended_runs = [*self._ended_runs, (progress.run, self._curves.drain())][-_RUNS:]
-        self._curves.restart()
+        self._curves.restart()  # of runs the last one is kept
         self._logged.clear()
         if progress.run:
             self._posted.drain()
@@ -140,9 +140,7 @@ class MetricRecorder(PrimaryLogReader):
 
     def drain(self) -> NewSamples:
         """Hand over what is to be written."""
-        runs, self._ended_runs = self._ended_runs, []
-        if self._curves.total:
-            runs.append((self._progress.run, self._curves.drain()))
+        runs = [(self._progress.run, self._curves.drain())] if self._curves.total else []
         chunks = self._progress.chunks + len(runs)
         self._progress = replace(self._progress, chunks=chunks, position=self._position.text)
         posted: Mapping[MetricId, Curve] = {}

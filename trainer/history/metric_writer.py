@@ -32,6 +32,8 @@ PACE = 1.0
 """Seconds between two reads of a log."""
 STREAMS = 2000
 """Logs that are followed at once; further trainings wait for their turn."""
+WAITING_LIMIT = 2_000_000
+"""Samples of all trainings that wait to be written, in 48 MB; beyond them every second one of each is dropped."""
 _AT_ONCE = 200
 """Trainings in one transaction."""
 
@@ -43,6 +45,8 @@ class _Feed:
     scope: anyio.CancelScope
     is_over: bool = False
     """Whether the training has ended, or is gone."""
+    waiting: int = 0
+    """Samples that were counted."""
 
 
 class MetricWriter:
@@ -59,6 +63,8 @@ class MetricWriter:
         """Those with something to write."""
         self._unsaved: list[NewSamples] = []
         """What is being written, or was when the writer was cancelled."""
+        self._samples = 0
+        """Those of all feeds that wait."""
         self._turn = anyio.Lock()
         self._urgent = anyio.Event()
         self._slots = anyio.Semaphore(STREAMS)
@@ -110,8 +116,23 @@ class MetricWriter:
     def _note(self, uid: str) -> None:
         self._news.add(uid)
         feed = self._feeds.get(uid)
-        if feed is not None and feed.recorder.waiting >= URGENT:
+        if feed is None:
+            return
+        waiting = feed.recorder.waiting
+        self._samples += waiting - feed.waiting
+        feed.waiting = waiting
+        if waiting >= URGENT:
             self._urgent.set()
+        if self._samples > WAITING_LIMIT:
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """While the database is away, all trainings together take bounded memory."""
+        self._samples = 0
+        for feed in self._feeds.values():
+            feed.recorder.thin_out()
+            feed.waiting = feed.recorder.waiting
+            self._samples += feed.waiting
 
     async def write(self) -> None:
         """Write what there is, and end what has nothing more to come."""
@@ -120,8 +141,14 @@ class MetricWriter:
             self._collect()
             while self._waiting:
                 some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
-                self._unsaved = [recorder.drain() for recorder in some]
+                self._unsaved = [self._drain(recorder) for recorder in some]
                 await self._save()
+
+    def _drain(self, recorder: MetricRecorder) -> NewSamples:
+        if (feed := self._feeds.get(recorder.uid)) is not None:
+            self._samples -= feed.waiting
+            feed.waiting = 0
+        return recorder.drain()
 
     async def _save(self) -> None:
         await self._persistence.write_all(save_samples, self._unsaved)
@@ -138,6 +165,7 @@ class MetricWriter:
     def _finish(self, uid: str, feed: _Feed) -> None:
         feed.scope.cancel()
         del self._feeds[uid]
+        self._samples -= feed.waiting
         self._news.discard(uid)
         self._done.add(uid)
         feed.recorder.finish()

@@ -81,8 +81,7 @@ class Curves:
         curve.append(time, step, value)
         self.total += 1
         if self.total > self._total_limit:
-            for each in self.by_metric.values():
-                self._thin_out(each)
+            self.thin_out()
 
     def extend(self, later: Mapping[MetricId, Curve]) -> None:
         """Add all samples of other curves."""
@@ -96,6 +95,11 @@ class Curves:
                 continue
             for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True):
                 self.add(metric, time, step, value)
+
+    def thin_out(self) -> None:
+        """Drop every second sample of each metric, and keep the last."""
+        for curve in self.by_metric.values():
+            self._thin_out(curve)
 
     def drain(self) -> dict[MetricId, Curve]:
         """Hand over all samples, and go on without them."""

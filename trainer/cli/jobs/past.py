@@ -139,7 +139,7 @@ def past_object(record: TrainingRecord) -> dict[str, Any]:
     """A training as JSON, with times as texts."""
     times = {
         name: None if (value := getattr(record, name)) is None else datetime.fromtimestamp(value, UTC).isoformat()
-        for name in ("created", "started", "ended", "deleted")
+        for name in ("created", "started", "ended", "deleted", "forgotten")
     }
     texts = (
         "uid",
