@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { age, amount, duration, short } from "./format";
+import { age, amount, duration, minute, moment, short, zone } from "./format";
 
 test.each([
   [0, "0s"],
@@ -41,4 +41,14 @@ test.each([
   ["memory", null, ""],
 ])("%s of %s", (resource, value, text) => {
   expect(amount(resource, value)).toBe(text);
+});
+
+test.each([null, undefined, "", "nonsense"])("a time that is not known is empty: %s", (time) => {
+  expect([moment(time), minute(time)]).toEqual(["", ""]);
+});
+
+test("a time says of which zone it is", () => {
+  const zoned = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts(0);
+  expect(moment("1970-01-01T00:00:00Z")).toContain(zoned.find(({ type }) => type === "timeZoneName")!.value);
+  expect(zone()).not.toBe("");
 });

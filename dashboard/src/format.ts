@@ -25,9 +25,34 @@ export function age(since: string | null | undefined, now: number): string {
   return Number.isNaN(moment) ? "" : duration((now - moment) / 1000);
 }
 
-/** A date and time of the reader's zone. */
+const EXACT: Intl.DateTimeFormatOptions = {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+};
+
+/** A date and time of the reader's zone, which it names. */
 export function moment(time: string | null | undefined): string {
-  return time ? new Date(time).toLocaleString() : "";
+  return formatted(time, EXACT);
+}
+
+/** A date and time of the reader's zone to the minute, for where `zone` says which one that is. */
+export function minute(time: string | null | undefined): string {
+  return formatted(time, { dateStyle: "medium", timeStyle: "short" });
+}
+
+function formatted(time: string | null | undefined, options: Intl.DateTimeFormatOptions): string {
+  const date = new Date(time ?? NaN);
+  return Number.isNaN(date.getTime()) ? "" : date.toLocaleString(undefined, options);
+}
+
+/** The reader's zone, such as `Europe/Berlin`. */
+export function zone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 /** A number with four significant digits: `0.2347`, `1e-5`, `12500`. */

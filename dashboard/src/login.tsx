@@ -12,6 +12,7 @@ export interface Cluster {
   login: "address" | "token" | "proxy";
   /** Whether all TrainJobs are shown, and not only those of some namespaces. */
   isWhole: boolean;
+  hasHistory: boolean;
 }
 
 export interface Session {

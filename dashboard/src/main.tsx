@@ -4,11 +4,14 @@ import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ClusterPage } from "./cluster/page";
 import { ComparePage } from "./compare/page";
+import { HistoryPage } from "./history/list";
+import { PastPage } from "./history/page";
+import { HasHistory } from "./history/store";
 import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { LogIn, Who, useSession } from "./login";
 import { Problem } from "./parts";
-import { type Route, href, jobPath, onLink, parse, runtimePath, useLocation } from "./route";
+import { type Route, href, jobPath, onLink, parse, pastId, pastPath, runtimePath, useLocation } from "./route";
 import { RuntimeList } from "./runtimes/list";
 import { RuntimePage } from "./runtimes/page";
 import { NewPage } from "./submit/page";
@@ -27,7 +30,7 @@ function App() {
           Trainer
         </a>
         <nav class="views" aria-label="Views">
-          {VIEWS.map(([address, title, views]) => (
+          {VIEWS.filter(([address]) => address !== "/history" || cluster?.hasHistory).map(([address, title, views]) => (
             <a
               key={address}
               href={href(address)}
@@ -52,13 +55,18 @@ function App() {
           <Problem>{problem}</Problem>
         </main>
       )}
-      {cluster && <View of={route} query={query} />}
+      {cluster && (
+        <HasHistory.Provider value={cluster.hasHistory}>
+          <View of={route} query={query} />
+        </HasHistory.Provider>
+      )}
     </>
   );
 }
 
 const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
   ["/", "TrainJobs", ["list", "job", "compare", "new"]],
+  ["/history", "History", ["history", "past"]],
   ["/runtimes", "Runtimes", ["runtimes", "runtime"]],
   ["/cluster", "Cluster", ["cluster"]],
 ];
@@ -73,6 +81,10 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
       return <ComparePage query={query} />;
     case "new":
       return <NewPage key={`${of.namespace}/${of.name}`} {...of} />;
+    case "history":
+      return <HistoryPage query={query} />;
+    case "past":
+      return <PastPage key={pastId(of)} {...of} />;
     case "cluster":
       return <ClusterPage />;
     case "runtimes":
@@ -85,6 +97,7 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
 /** The page of a route, of which its tabs are parts. */
 function pageOf(route: Route): string {
   if (route.view === "job") return jobPath(route.namespace, route.name);
+  if (route.view === "past") return pastPath(route);
   return route.view === "runtime" ? runtimePath(route) : route.view;
 }
 

@@ -89,6 +89,42 @@ export interface Job extends Row {
   steps: Step[];
 }
 
+/** A training of the history. */
+export interface Past {
+  uid: string;
+  namespace: string;
+  name: string;
+  /** The last one; of a training that was deleted before its end, that before the deletion. */
+  state: string;
+  reason: string;
+  message: string;
+  runtime: string;
+  runtimeKind: string;
+  /** Such as `generation 3`. */
+  runtimeVersion: string;
+  image: string;
+  nodes: number | null;
+  progress: number | null;
+  owner: string;
+  created: string | null;
+  started: string | null;
+  ended: string | null;
+  /** When it was gone from the cluster; null while it is there. */
+  deleted: string | null;
+  /** How long it ran. */
+  seconds: number | null;
+  metric: { name: string; isEval: boolean; value: string } | null;
+}
+
+/** A page of the history. */
+export interface PastList {
+  trainings: Past[];
+  /** What to ask for the next page with; "" if this is the last one. */
+  next: string;
+  /** Those that the history has trainings of, and that the user may see. */
+  namespaces: string[];
+}
+
 export interface Node {
   uid: string;
   name: string;

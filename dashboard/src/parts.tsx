@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { Row } from "./model";
 import { duration } from "./format";
 import { useAnswer } from "./polling";
-import { href, onLink } from "./route";
+import { href, onLink, runtimePath } from "./route";
 
 /** Name the page in the title of its tab. */
 export function useTitle(title: string): void {
@@ -36,10 +36,25 @@ const TONES: Record<string, string> = {
   Suspended: "rest",
 };
 
-/** The state in a word; colour only underlines it. */
+/** A state in a word; colour only underlines it. */
+export function Tone({ of, title }: { of: string; title?: string }) {
+  return (
+    <span class={`state ${TONES[of] ?? "rest"}`} title={title}>
+      {of}
+    </span>
+  );
+}
+
 export function State({ of }: { of: Row }) {
-  const word = of.isDeleted ? "Deleting" : of.state;
-  return <span class={`state ${TONES[word] ?? "rest"}`}>{word}</span>;
+  return <Tone of={of.isDeleted ? "Deleting" : of.state} />;
+}
+
+export function RuntimeLink({ of: { runtime, runtimeKind, namespace } }: { of: { runtime: string; runtimeKind: string; namespace: string } }) {
+  return (
+    <a href={href(runtimePath({ kind: runtimeKind, namespace, name: runtime }))} onClick={onLink}>
+      {runtime}
+    </a>
+  );
 }
 
 export function Progress({ of }: { of: Row }) {

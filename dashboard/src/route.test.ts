@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CLUSTER_WIDE } from "./model";
-import { comparePath, jobPath, parse, runtimePath } from "./route";
+import { comparePath, jobPath, parse, pastPath, runtimePath } from "./route";
 
 test.each([
   ["/", { view: "list" }],
@@ -14,6 +14,11 @@ test.each([
   ["/new/a/b", { view: "new", namespace: "a", name: "b" }],
   ["/new", { view: "list" }],
   ["/compare", { view: "compare" }],
+  ["/history", { view: "history" }],
+  ["/history/a/b", { view: "history" }],
+  ["/history/a/b/u", { view: "past", namespace: "a", name: "b", uid: "u", tab: "overview" }],
+  ["/history/a/b/u/logs", { view: "past", namespace: "a", name: "b", uid: "u", tab: "logs" }],
+  ["/history/a/b/u/yaml", { view: "past", namespace: "a", name: "b", uid: "u", tab: "overview" }],
   ["/runtimes", { view: "runtimes" }],
   ["/runtimes/a", { view: "runtimes" }],
   ["/runtimes/a/b", { view: "runtime", kind: "TrainingRuntime", namespace: "a", name: "b" }],
@@ -26,6 +31,11 @@ test("a path comes back as what it was made of", () => {
   expect(parse(jobPath("team-a", "demo", "yaml"))).toEqual({ view: "job", namespace: "team-a", name: "demo", tab: "yaml" });
 });
 
+test("the path of a training of the history comes back, too", () => {
+  const id = { namespace: "a", name: "b?c", uid: "u" };
+  expect(parse(pastPath(id, "objects"))).toEqual({ view: "past", ...id, tab: "objects" });
+});
+
 test.each([
   { kind: CLUSTER_WIDE, namespace: "", name: "torch" },
   { kind: "TrainingRuntime", namespace: "team-a", name: "a?b" },
@@ -36,4 +46,5 @@ test.each([
 test("the path of a comparison names its TrainJobs", () => {
   expect(comparePath([{ namespace: "a", name: "b" }, { namespace: "c", name: "d&e" }])).toBe("/compare?job=a%2Fb&job=c%2Fd%26e");
   expect(comparePath([])).toBe("/compare");
+  expect(comparePath([{ namespace: "a", name: "b" }], [{ namespace: "c", name: "d", uid: "u" }])).toBe("/compare?job=a%2Fb&past=c%2Fd%2Fu");
 });

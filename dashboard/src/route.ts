@@ -6,19 +6,27 @@ import { CLUSTER_WIDE } from "./model";
 
 export type Tab = "overview" | "logs" | "yaml" | "objects";
 
+export type PastTab = Exclude<Tab, "yaml">;
+
 const TABS: readonly string[] = ["logs", "yaml", "objects"];
+const PAST_TABS: readonly string[] = ["logs", "objects"];
 
 export type Route =
   | { view: "list" }
   | { view: "runtimes" }
   | { view: "cluster" }
+  | { view: "history" }
+  | { view: "past"; namespace: string; name: string; uid: string; tab: PastTab }
   | { view: "compare" }
   | { view: "new"; namespace: string; name: string }
   | { view: "runtime"; kind: string; namespace: string; name: string }
   | { view: "job"; namespace: string; name: string; tab: Tab };
 
 export function parse(path: string): Route {
-  const [first, namespace, name, tab] = path.split("/").slice(1).map(decoded);
+  const [first, namespace, name, tab, pastTab] = path.split("/").slice(1).map(decoded);
+  if (first === "history" && namespace && name && tab)
+    return { view: "past", namespace, name, uid: tab, tab: pastTab && PAST_TABS.includes(pastTab) ? (pastTab as PastTab) : "overview" };
+  if (first === "history") return { view: "history" };
   if (first === "clusterruntimes" && namespace) return { view: "runtime", kind: CLUSTER_WIDE, namespace: "", name: namespace };
   if (first === "runtimes" && namespace && name) return { view: "runtime", kind: "TrainingRuntime", namespace, name };
   if (first === "new" && namespace && name) return { view: "new", namespace, name };
@@ -42,6 +50,23 @@ export function jobPath(namespace: string, name: string, tab: Tab = "overview"):
   return tab === "overview" ? base : `${base}/${tab}`;
 }
 
+/** A training that has ended or is gone: several may have had its name. */
+export interface PastId {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+/** How a training is named in addresses. */
+export function pastId({ namespace, name, uid }: PastId): string {
+  return [namespace, name, uid].map(encodeURIComponent).join("/");
+}
+
+export function pastPath(id: PastId, tab: PastTab = "overview"): string {
+  const base = `/history/${pastId(id)}`;
+  return tab === "overview" ? base : `${base}/${tab}`;
+}
+
 export function runtimePath({ kind, namespace, name }: { kind: string; namespace: string; name: string }): string {
   if (kind === CLUSTER_WIDE) return `/clusterruntimes/${encodeURIComponent(name)}`;
   return `/runtimes/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
@@ -52,10 +77,11 @@ export function clonePath({ namespace, name }: { namespace: string; name: string
   return `/new/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** The path of a comparison of TrainJobs. */
-export function comparePath(jobs: readonly { namespace: string; name: string }[]): string {
+/** The path of a comparison of TrainJobs, and of trainings of the history. */
+export function comparePath(jobs: readonly { namespace: string; name: string }[], past: readonly PastId[] = []): string {
   const query = new URLSearchParams(jobs.map(({ namespace, name }) => ["job", `${namespace}/${name}`]));
-  return jobs.length > 0 ? `/compare?${query}` : "/compare";
+  for (const each of past) query.append("past", pastId(each));
+  return query.size > 0 ? `/compare?${query}` : "/compare";
 }
 
 /** The address of a view, with the token, for `href`. */

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from playwright.sync_api import Page
 
+    from trainer.dashboard.past_trainings import PastTrainings
     from trainer.kube.client import ObjectRequest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
@@ -56,11 +57,13 @@ class Cluster(FakeClient):
 
 
 @contextmanager
-def serving(client: FakeClient) -> Iterator[tuple[Callable[[str], str], BlockingPortal]]:
+def serving(
+    client: FakeClient, past: PastTrainings | None = None
+) -> Iterator[tuple[Callable[[str], str], BlockingPortal]]:
     """A dashboard of a simulated cluster: makes addresses of its views."""
     options = DashboardOptions(namespace="vision", cluster="https://gpus.example.com")
     gate = LoopbackGate(client)
-    dashboard = Dashboard(client, V2ALPHA1, options, gate=gate)
+    dashboard = Dashboard(client, V2ALPHA1, options, gate=gate, past=past)
     listening = threading.Event()
 
     async def started() -> None:

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Comparison, NOTHING, compared, received } from "./store";
+import { type Comparison, NOTHING, compared, comparedPast, received } from "./store";
 
 const BOTH: Comparison = { sides: [NOTHING, NOTHING], problem: "" };
 const loss = { kind: "train", name: "loss", times: [1], steps: [1], values: [2] };
@@ -23,4 +23,12 @@ test.each([
   [Array.from({ length: 9 }, (_, index) => `job=a/${index}`).join("&"), ["a/0", "a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7"]],
 ])("?%s", (query, jobs) => {
   expect(compared(new URLSearchParams(query))).toEqual(jobs);
+});
+
+test.each([
+  ["past=a/b/u&past=a/b/v&past=a/b/u", ["a/b/u", "a/b/v"]],
+  ["past=a/b&past=a/b/c/d&past=a//u", []],
+  [`${Array.from({ length: 7 }, (_, index) => `job=a/${index}`).join("&")}&past=a/b/u&past=a/b/v`, ["a/b/u"]],
+])("?%s of the history", (query, past) => {
+  expect(comparedPast(new URLSearchParams(query))).toEqual(past);
 });

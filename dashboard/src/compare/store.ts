@@ -37,6 +37,12 @@ function changed(side: Side, name: string, data: unknown): Side {
   return name === "gone" ? { ...side, isGone: true } : side;
 }
 
+/** Trainings of the history as `NAMESPACE/NAME/UID`, without repetitions, and not more than can be compared with the TrainJobs. */
+export function comparedPast(query: URLSearchParams): string[] {
+  const wanted = query.getAll("past").filter((past) => /^[^/]+\/[^/]+\/[^/]+$/.test(past));
+  return [...new Set(wanted)].slice(0, COMPARED - compared(query).length);
+}
+
 /** TrainJobs as `NAMESPACE/NAME`, without repetitions, and not more than can be compared. */
 export function compared(query: URLSearchParams): string[] {
   const wanted = query.getAll("job").filter((job) => /^[^/]+\/[^/]+$/.test(job));

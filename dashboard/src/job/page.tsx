@@ -1,18 +1,20 @@
 // The page of one TrainJob.
 
-import { useMemo } from "preact/hooks";
+import { useContext } from "preact/hooks";
 import { trainJobPath } from "../api";
-import { Charts } from "../charts/charts";
-import { useChartOptions } from "../charts/use_options";
 import { useNow } from "../clock";
-import { age, duration, short } from "../format";
+import { age, duration } from "../format";
+import { EarlierRuns } from "../history/earlier";
+import { write } from "../history/filters";
+import { HasHistory } from "../history/store";
 import type { Job, Node } from "../model";
-import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, State, Yaml, useTitle } from "../parts";
-import { type Tab, comparePath, href, jobPath, onLink, runtimePath, useLocation } from "../route";
+import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, RuntimeLink, State, Yaml, useTitle } from "../parts";
+import { type Tab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
 import { Actions } from "./actions";
 import { BuiltObjects } from "./objects";
 import { ExplanationView, useExplanation } from "./explanation";
 import { Logs } from "./logs";
+import { LastValues, MetricCharts } from "./metrics";
 import { type Page, usePage } from "./store";
 import { Events, Timeline } from "./timeline";
 
@@ -38,9 +40,26 @@ export function JobPage({ namespace, name, tab }: { namespace: string; name: str
         {job && !page.isGone && <Actions job={job} />}
       </header>
       {page.problem && <Problem>{page.problem}</Problem>}
-      {page.isGone && <Problem>{job ? "This TrainJob was deleted. What is shown was its last state." : "There is no such TrainJob."}</Problem>}
+      {page.isGone && <Gone namespace={namespace} name={name} job={job} />}
       {job ? <Body page={page} job={job} tab={tab} /> : !page.isGone && !page.problem && <p role="status">Loading ...</p>}
     </main>
+  );
+}
+
+/** Why nothing changes any more, and where it may be found. */
+function Gone({ namespace, name, job }: { namespace: string; name: string; job: Job | null }) {
+  const path = job ? pastPath(job) : write({ text: name, namespace, state: "", onlyDeleted: false });
+  return (
+    <>
+      <Problem>{job ? "This TrainJob was deleted. What is shown was its last state." : "There is no such TrainJob."}</Problem>
+      {useContext(HasHistory) && (
+        <p>
+          <a href={href(path)} onClick={onLink}>
+            {job ? "What the history has kept of it" : `Look for ${name} in the history`}
+          </a>
+        </p>
+      )}
+    </>
   );
 }
 
@@ -100,14 +119,6 @@ function JobFacts({ job }: { job: Job }) {
   return <Facts of={facts} />;
 }
 
-function RuntimeLink({ of: { runtime, runtimeKind, namespace } }: { of: Job }) {
-  return (
-    <a href={href(runtimePath({ kind: runtimeKind, namespace, name: runtime }))} onClick={onLink}>
-      {runtime}
-    </a>
-  );
-}
-
 function fraction(done: number | undefined, total: number | undefined): string {
   if (done === undefined) return "";
   return total === undefined ? String(done) : `${done} of ${total}`;
@@ -118,13 +129,14 @@ function Overview({ page, job }: { page: Page; job: Job }) {
     <>
       <section>
         <h2>Metrics</h2>
-        {page.curves.size > 0 ? <Metrics page={page} /> : <LastValues job={job} />}
+        {page.curves.size > 0 ? <MetricCharts curves={page.curves} /> : <LastValues of={job.trainerStatus} none={<NoMetrics />} />}
         <p>
           <a href={href(comparePath([job]))} onClick={onLink}>
             Compare with other TrainJobs
           </a>
         </p>
       </section>
+      <EarlierRuns of={job} />
       <section>
         <h2>Nodes</h2>
         <Nodes nodes={page.nodes} />
@@ -143,40 +155,12 @@ function Overview({ page, job }: { page: Page; job: Job }) {
   );
 }
 
-function Metrics({ page: { curves } }: { page: Page }) {
-  const setting = useChartOptions();
-  const lines = useMemo(
-    () => Array.from(curves, ([id, points]) => ({ id, label: "", points, tone: points.kind === "eval" ? 1 : 0 })),
-    [curves],
-  );
-  return <Charts lines={lines} {...setting} />;
-}
-
-/** What is left when the pod with the log is gone. */
-function LastValues({ job }: { job: Job }) {
-  const status = job.trainerStatus;
-  const values = [
-    ...Object.entries(status?.trainMetrics ?? {}).map(([name, value]) => [name, "", value] as const),
-    ...Object.entries(status?.evalMetrics ?? {}).map(([name, value]) => [name, "evaluation", value] as const),
-  ];
-  if (values.length === 0)
-    return (
-      <p class="nothing">
-        No metrics yet. A training reports them with <code>trainer.progress.report</code>, and they are shown as long as
-        its first pod exists.
-      </p>
-    );
+function NoMetrics() {
   return (
-    <dl class="facts">
-      {values.map(([name, kind, value]) => (
-        <div key={`${kind}/${name}`}>
-          <dt>
-            {name} {kind && <span class="tag">{kind}</span>}
-          </dt>
-          <dd>{short(Number(value)) || value}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      No metrics yet. A training reports them with <code>trainer.progress.report</code>, and they are shown as long as its
+      first pod exists.
+    </>
   );
 }
 

@@ -62,9 +62,9 @@ export function Timeline({ job }: { job: Job }) {
   );
 }
 
-export function Events({ events }: { events: KubeEvent[] }) {
+export function Events({ events, none = "No events: clusters keep them for an hour or so." }: { events: KubeEvent[]; none?: string }) {
   const now = useNow();
-  if (events.length === 0) return <p class="nothing">No events: clusters keep them for an hour or so.</p>;
+  if (events.length === 0) return <p class="nothing">{none}</p>;
   return (
     <ul class="events">
       {events.map((event) => (

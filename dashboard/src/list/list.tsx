@@ -1,6 +1,6 @@
 // The list of TrainJobs.
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { COMPARED } from "../compare/store";
 import type { Row } from "../model";
 import { Problem, useTitle } from "../parts";
@@ -8,6 +8,7 @@ import { comparePath, go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 import { type Filters, read, select, values, write } from "./filters";
+import { SearchField } from "./keys";
 import { useListing } from "./store";
 import { type Setting, Table } from "./table";
 
@@ -44,28 +45,9 @@ export function List({ query }: { query: URLSearchParams }) {
 }
 
 function FilterBar({ rows, filters, set }: Setting & { rows: ReadonlyMap<string, Row> }) {
-  const search = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      if (event.key !== "/" || event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
-      event.preventDefault();
-      search.current?.focus();
-    };
-    window.addEventListener("keydown", listen);
-    return () => window.removeEventListener("keydown", listen);
-  }, []);
   return (
     <search class="filters">
-      <label>
-        <span>Search (press /)</span>
-        <input
-          ref={search}
-          type="search"
-          value={filters.text}
-          onInput={(event) => set({ text: event.currentTarget.value })}
-          onKeyDown={(event) => event.key === "Escape" && (set({ text: "" }), event.currentTarget.blur())}
-        />
-      </label>
+      <SearchField text={filters.text} onText={(text) => set({ text })} />
       {(["namespace", "state", "runtime"] as const).map((key) => (
         <label key={key}>
           <span>{key[0]!.toUpperCase() + key.slice(1)}</span>

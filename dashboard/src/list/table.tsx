@@ -7,6 +7,7 @@ import type { Listed } from "../model";
 import { Progress, Remaining, State } from "../parts";
 import { href, jobPath, onLink } from "../route";
 import { type Filters, type SortKey, id } from "./filters";
+import { move } from "./keys";
 import { Sparkline } from "./sparkline";
 import { useRowHeight, useWindow } from "./virtual";
 
@@ -120,19 +121,4 @@ function Line({ row, index, height }: { row: Listed; index: number; height: numb
       </div>
     </div>
   );
-}
-
-/** Arrow keys go from TrainJob to TrainJob; the next one is always in the document. */
-function move(event: KeyboardEvent, height: number): void {
-  const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-  const row = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
-  if (!step || !row) return;
-  event.preventDefault();
-  const next = row.parentElement?.querySelector<HTMLElement>(`[data-index="${Number(row.dataset.index) + step}"]`);
-  if (!next) return;
-  next.querySelector("a")?.focus({ preventScroll: true });
-  const { top, bottom } = next.getBoundingClientRect();
-  const header = 2 * WIDE;
-  if (top < header) window.scrollBy(0, top - header);
-  if (bottom > window.innerHeight) window.scrollBy(0, bottom - window.innerHeight + height);
 }

@@ -1,0 +1,183 @@
+// The history: trainings that have ended or are gone, as a recorder has kept them.
+
+import { useContext, useEffect, useRef } from "preact/hooks";
+import { COMPARED } from "../compare/store";
+import { zone } from "../format";
+import { SearchField, move } from "../list/keys";
+import { useRowHeight, useWindow } from "../list/virtual";
+import type { Past } from "../model";
+import { Problem, useTitle } from "../parts";
+import { comparePath, go, href, onLink, pastPath } from "../route";
+import { type Filters, STATES, read, toQuery, write } from "./filters";
+import { Ending, LastValue, Time, endOf, took } from "./parts";
+import { HasHistory, type Listing, useHistory } from "./store";
+
+const COLUMNS: [name: string, title: string][] = [
+  ["name", "TrainJob"],
+  ["state", "State"],
+  ["ended", "Ended"],
+  ["took", "Took"],
+  ["metric", "Last value"],
+  ["runtime", "Runtime"],
+  ["nodes", "Nodes"],
+  ["owner", "Owner"],
+];
+const WIDE = 44;
+const NARROW = 92;
+/** Rows before the last one at which the next page is read. */
+const AHEAD = 40;
+
+export function HistoryPage({ query }: { query: URLSearchParams }) {
+  useTitle("History");
+  return (
+    <main>
+      <h1 class="unseen" tabIndex={-1}>
+        History
+      </h1>
+      {useContext(HasHistory) ? (
+        <History filters={read(query)} />
+      ) : (
+        <p class="nothing">
+          This dashboard has no history. Whoever runs it can give it the database of <code>trainer history record</code>.
+        </p>
+      )}
+    </main>
+  );
+}
+
+function History({ filters }: { filters: Filters }) {
+  const listing = useHistory(toQuery(filters));
+  const { trainings, isLoaded, problem, next } = listing;
+  return (
+    <>
+      {problem && <Problem>{problem}</Problem>}
+      <FilterBar filters={filters} namespaces={listing.namespaces} />
+      <p class="count" role="status">
+        {isLoaded ? `${trainings.length}${next ? " and more" : ""} trainings` : problem ? "" : "Loading ..."}
+      </p>
+      <p class="quiet">Times are those of {zone()}.</p>
+      {trainings.length > 1 && trainings.length <= COMPARED && !next && (
+        <p>
+          <a href={href(comparePath([], trainings))} onClick={onLink}>
+            Compare the metrics of these {trainings.length}
+          </a>
+        </p>
+      )}
+      {isLoaded && trainings.length === 0 ? <Nothing filters={filters} /> : <Table listing={listing} more={listing.more} />}
+    </>
+  );
+}
+
+function FilterBar({ filters, namespaces }: { filters: Filters; namespaces: readonly string[] }) {
+  const set = (changes: Partial<Filters>) => go(write({ ...filters, ...changes }), "replace");
+  const choices: [key: "namespace" | "state", title: string, values: readonly string[]][] = [
+    ["namespace", "Namespace", namespaces],
+    ["state", "State", STATES],
+  ];
+  return (
+    <search class="filters">
+      <SearchField text={filters.text} onText={(text) => set({ text })} />
+      {choices.map(([key, title, values]) => (
+        <label key={key}>
+          <span>{title}</span>
+          <select value={filters[key]} onChange={(event) => set({ [key]: event.currentTarget.value })}>
+            <option value="">all</option>
+            {[...new Set(filters[key] ? [...values, filters[key]] : values)].map((value) => (
+              <option key={value} value={value}>
+                {value}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+      <label class="check">
+        <input type="checkbox" checked={filters.onlyDeleted} onChange={(event) => set({ onlyDeleted: event.currentTarget.checked })} />
+        <span>Only deleted ones</span>
+      </label>
+    </search>
+  );
+}
+
+function Nothing({ filters }: { filters: Filters }) {
+  if (write(filters) === "/history")
+    return <p class="nothing">Nothing has ended since the history is recorded.</p>;
+  return (
+    <p class="nothing">
+      No training matches.{" "}
+      <a href={href("/history")} onClick={onLink}>
+        Show all
+      </a>
+    </p>
+  );
+}
+
+/** Only the rows on the screen are in the document. */
+function Table({ listing: { trainings, next }, more }: { listing: Listing; more(): void }) {
+  const body = useRef<HTMLDivElement>(null);
+  const height = useRowHeight(WIDE, NARROW);
+  const { first, last } = useWindow(body, height, trainings.length);
+  useEffect(() => {
+    if (last > trainings.length - AHEAD) more();
+  }, [last, trainings.length, next]);
+  return (
+    <div class="table past" role="table" aria-label="History" aria-rowcount={next ? -1 : trainings.length + 1}>
+      <div role="rowgroup" class="head">
+        <div role="row" class="row" aria-rowindex={1}>
+          {COLUMNS.map(([key, title]) => (
+            <div key={key} role="columnheader" class={key} aria-sort={key === "ended" ? "descending" : undefined}>
+              {title}
+            </div>
+          ))}
+        </div>
+      </div>
+      <div
+        role="rowgroup"
+        class="body"
+        ref={body}
+        style={{ height: `${trainings.length * height}px` }}
+        onKeyDown={(event) => move(event, height)}
+      >
+        {trainings.slice(first, last).map((past, index) => (
+          <Row key={past.uid} past={past} index={first + index} height={height} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Row({ past, index, height }: { past: Past; index: number; height: number }) {
+  return (
+    <div
+      role="row"
+      class="row"
+      aria-rowindex={index + 2}
+      data-index={index}
+      style={{ height: `${height}px`, transform: `translateY(${index * height}px)` }}
+    >
+      <div role="cell" class="name">
+        <a href={href(pastPath(past))} onClick={onLink}>
+          {past.name}
+        </a>{" "}
+        <span class="namespace">{past.namespace}</span>
+      </div>
+      <div role="cell" class="state" title={past.message}>
+        <Ending of={past} />
+        {past.message && <span class="unseen">{past.message}</span>}
+      </div>
+      <div role="cell" class="ended">
+        <Time of={endOf(past)} />
+      </div>
+      <div role="cell" class="took">{took(past)}</div>
+      <div role="cell" class="metric">
+        <LastValue of={past} />
+      </div>
+      <div role="cell" class="runtime" title={past.runtime}>
+        {past.runtime}
+      </div>
+      <div role="cell" class="nodes">{past.nodes ?? ""}</div>
+      <div role="cell" class="owner" title={past.owner}>
+        {past.owner}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,220 @@
+// The page of a training that has ended or is gone, with what was kept of it.
+
+import { useMemo } from "preact/hooks";
+import { type Line, add } from "../job/log_lines";
+import { LogView, type Source, useLogChoice } from "../job/log_view";
+import { LastValues, MetricCharts } from "../job/metrics";
+import { extend } from "../job/store";
+import { Events, Timeline } from "../job/timeline";
+import { moment } from "../format";
+import type { Job, KubeEvent, MetricNews, Past } from "../model";
+import { Back, Facts, Loading, Problems, RuntimeLink, useTitle } from "../parts";
+import { useAnswer } from "../polling";
+import { type PastId, type PastTab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
+import { EarlierRuns } from "./earlier";
+import { Ending, took } from "./parts";
+import { apiPath } from "./store";
+
+const TABS: [PastTab, string][] = [
+  ["overview", "Overview"],
+  ["logs", "Logs"],
+  ["objects", "Objects"],
+];
+
+interface Kept {
+  training: Past;
+  /** The TrainJob as it was last; null where it was not kept. */
+  job: Job | null;
+}
+
+export function PastPage({ tab, ...id }: PastId & { tab: PastTab }) {
+  const answer = useAnswer<Kept>(apiPath(id), id.uid);
+  const { value: kept, problem } = answer;
+  useTitle(`${id.name}: history`);
+  return (
+    <main>
+      <Back to="/history">History</Back>
+      <header class="title">
+        <h1 tabIndex={-1}>
+          {id.name} <span class="namespace">{id.namespace}</span>
+        </h1>
+        {kept && <Ending of={kept.training} />}
+      </header>
+      <Problems of={[problem]} />
+      <Loading of={answer} />
+      {kept && <Body kept={kept} tab={tab} />}
+    </main>
+  );
+}
+
+function Body({ kept: { training, job }, tab }: { kept: Kept; tab: PastTab }) {
+  const { query } = useLocation();
+  const search = query.size > 0 ? `?${query}` : "";
+  return (
+    <>
+      <Presence of={training} />
+      <PastFacts of={training} />
+      {training.message && <p class={`message ${training.state === "Failed" ? "bad" : ""}`}>{training.message}</p>}
+      <nav class="tabs" aria-label="Views of the training">
+        {TABS.map(([key, title]) => (
+          <a key={key} href={href(pastPath(training, key) + search)} onClick={onLink} aria-current={key === tab ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      {tab === "overview" && <Overview training={training} job={job} />}
+      {tab === "logs" && <PastLogs of={training} />}
+      {tab === "objects" && <PastObjects of={training} />}
+    </>
+  );
+}
+
+function Presence({ of }: { of: Past }) {
+  if (of.deleted)
+    return <p class="message">This TrainJob is gone since {moment(of.deleted)}. What is shown was kept by the history.</p>;
+  return (
+    <p class="message">
+      What is shown was kept by the history.{" "}
+      <a href={href(jobPath(of.namespace, of.name))} onClick={onLink}>
+        The TrainJob in the cluster
+      </a>
+    </p>
+  );
+}
+
+function PastFacts({ of }: { of: Past }) {
+  const runtime = of.runtime && (
+    <>
+      <RuntimeLink of={of} />
+      {of.runtimeVersion && `, ${of.runtimeVersion}`}
+    </>
+  );
+  return (
+    <Facts
+      of={[
+        ["Created", moment(of.created)],
+        ["Started", moment(of.started)],
+        ["Ended", moment(of.ended)],
+        ["Deleted", moment(of.deleted)],
+        ["Took", took(of)],
+        ["Progress", of.progress === null ? "" : `${of.progress} %`],
+        ["State before it was deleted", of.ended || !of.deleted ? "" : of.state],
+        ["Reason", of.reason],
+        ["Runtime", runtime],
+        ["Image", of.image],
+        ["Nodes", of.nodes ?? ""],
+        ["Owner", of.owner],
+      ]}
+    />
+  );
+}
+
+function Overview({ training, job }: { training: Past; job: Job | null }) {
+  const events = useAnswer<{ events: KubeEvent[] }>(`${apiPath(training)}/events`, training.uid);
+  return (
+    <>
+      <section>
+        <h2>Metrics</h2>
+        <PastMetrics of={training} job={job} />
+        <p>
+          <a href={href(comparePath([], [training]))} onClick={onLink}>
+            Compare with other TrainJobs
+          </a>
+        </p>
+      </section>
+      <EarlierRuns of={training} isPast />
+      <div class="columns">
+        <section>
+          <h2>Timeline</h2>
+          {job ? <Timeline job={job} /> : <p class="nothing">The TrainJob itself was not kept.</p>}
+        </section>
+        <section>
+          <h2>Events</h2>
+          <Problems of={[events.problem]} />
+          <Loading of={events} />
+          {events.value && <Events events={events.value.events} none="No events were kept." />}
+        </section>
+      </div>
+    </>
+  );
+}
+
+const NO_CURVES: MetricNews = { isReset: true, series: [] };
+
+function PastMetrics({ of, job }: { of: Past; job: Job | null }) {
+  const answer = useAnswer<MetricNews>(`${apiPath(of)}/metrics`, of.uid);
+  const curves = useMemo(() => extend(new Map(), answer.value ?? NO_CURVES), [answer.value]);
+  if (curves.size > 0) return <MetricCharts curves={curves} />;
+  return (
+    <>
+      <Problems of={[answer.problem]} />
+      <Loading of={answer} />
+      {(answer.value || answer.problem) && <LastValues of={job?.trainerStatus ?? null} none="No metrics were kept." />}
+    </>
+  );
+}
+
+interface Tail {
+  node: string;
+  container: string;
+  pod: string;
+  lines: [stamp: string, text: string][];
+}
+
+/** The last lines of all containers, in the order in which they were written. */
+export function linesOf(tails: readonly Tail[]): Line[] {
+  let lines: Line[] = [];
+  let count = 0;
+  tails.forEach((tail, source) => {
+    lines = add(lines, source, tail.lines, count);
+    count += tail.lines.length;
+  });
+  return lines;
+}
+
+/** Containers by node; the container is named where a node has several. */
+export function sourcesOf(tails: readonly Tail[]): Source[] {
+  return tails.map(({ node, container }) => ({
+    path: `${node}/${container}`,
+    label: tails.filter((other) => other.node === node).length > 1 ? `${node}/${container}` : node,
+  }));
+}
+
+function PastLogs({ of }: { of: Past }) {
+  const answer = useAnswer<{ logs: Tail[] }>(`${apiPath(of)}/logs`, of.uid);
+  const tails = answer.value?.logs ?? [];
+  const all = useMemo(() => sourcesOf(tails), [answer.value]);
+  const choice = useLogChoice(all);
+  const shown = choice.source ? [choice.source] : all;
+  const chosen = choice.source ? tails.filter((_, index) => all[index] === choice.source) : tails;
+  const lines = useMemo(() => linesOf(chosen), [answer.value, choice.source?.path]);
+  if (!answer.value)
+    return (
+      <>
+        <Problems of={[answer.problem]} />
+        <Loading of={answer} />
+      </>
+    );
+  if (all.length === 0) return <p class="nothing">No lines were kept: they are read when a container has ended.</p>;
+  const note = <p class="quiet">The last lines of each container, as they were when it ended.</p>;
+  return <LogView all={all} choice={choice} shown={shown} lines={lines} notes={note} />;
+}
+
+function PastObjects({ of }: { of: Past }) {
+  const answer = useAnswer<{ objects: { kind: string; yaml: string }[]; problems: string[] }>(`${apiPath(of)}/objects`, of.uid);
+  return (
+    <section aria-label="Objects">
+      <p class="quiet">As the cluster had them last, without values that may be secret; the runtime as it was at the beginning.</p>
+      <Problems of={[answer.problem, ...(answer.value?.problems ?? [])]} />
+      <Loading of={answer} />
+      {answer.value?.objects.map(({ kind, yaml }) => (
+        <section key={kind}>
+          <h2>{kind}</h2>
+          <pre class="yaml" tabIndex={0} aria-label={`YAML of the ${kind}`}>
+            {yaml}
+          </pre>
+        </section>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,45 @@
+// Keys of long lists: a slash goes to the search, and arrows go from row to row.
+
+import { useEffect, useRef } from "preact/hooks";
+
+const HEADER = 88;
+
+/** The search of a list; Escape empties it. */
+export function SearchField({ text, onText }: { text: string; onText(text: string): void }) {
+  const search = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
+      event.preventDefault();
+      search.current?.focus();
+    };
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, []);
+  return (
+    <label>
+      <span>Search (press /)</span>
+      <input
+        ref={search}
+        type="search"
+        value={text}
+        onInput={(event) => onText(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Escape" && (onText(""), event.currentTarget.blur())}
+      />
+    </label>
+  );
+}
+
+/** Arrow keys go from row to row; the next one is always in the document. */
+export function move(event: KeyboardEvent, height: number): void {
+  const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+  const row = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
+  if (!step || !row) return;
+  event.preventDefault();
+  const next = row.parentElement?.querySelector<HTMLElement>(`[data-index="${Number(row.dataset.index) + step}"]`);
+  if (!next) return;
+  next.querySelector("a")?.focus({ preventScroll: true });
+  const { top, bottom } = next.getBoundingClientRect();
+  if (top < HEADER) window.scrollBy(0, top - HEADER);
+  if (bottom > window.innerHeight) window.scrollBy(0, bottom - window.innerHeight + height);
+}
