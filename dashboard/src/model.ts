@@ -123,6 +123,8 @@ export interface PastList {
   next: string;
   /** Those that the history has trainings of, and that the user may see. */
   namespaces: string[];
+  /** Why there are none, where nothing is recorded. */
+  note: string;
 }
 
 export interface Node {

@@ -35,6 +35,10 @@ def _put_values(spec: Object, expressions: Expressions) -> None:
         pod[name] = expressions.json(f".Values.dashboard.{name}")
     pod["volumes"] = expressions.extended(pod["volumes"], ".Values.dashboard.volumes")
     (container,) = pod["containers"]
+    (database,) = container["env"]
+    secret = database["valueFrom"]["secretKeyRef"]
+    named = f'{{{{ .Values.history.databaseSecret | default "{secret["name"]}" }}}}'
+    secret["name"] = expressions.value(named)
     container["args"] = expressions.json(".Values.dashboard.args")
     container["resources"] = expressions.json(".Values.dashboard.resources")
     container["volumeMounts"] = expressions.extended(container["volumeMounts"], ".Values.dashboard.volumeMounts")

@@ -60,6 +60,16 @@ def test_pod(objects: list[Object]) -> None:
     assert set(container["resources"]["limits"]) == {"memory"}
 
 
+def test_history(objects: list[Object]) -> None:
+    """The database is that of the recorder with PostgreSQL, and without its Secret the pod starts all the same."""
+    (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    (recorder,) = only(rendered("history-postgresql"), "Deployment")["spec"]["template"]["spec"]["containers"]
+    (own,) = container["env"]
+    (its,) = [each for each in recorder["env"] if each["name"] == own["name"]]
+    secret = its["valueFrom"]["secretKeyRef"]
+    assert own["valueFrom"]["secretKeyRef"] == secret | {"optional": True}
+
+
 def test_ways_to_the_pod(objects: list[Object]) -> None:
     """Deployment, Service and policy select the pod and not the manager; only the page is reached from outside."""
     template = only(objects, "Deployment")["spec"]["template"]

@@ -265,21 +265,32 @@ async def test_damaged(client: UserClient, database: Database) -> None:
         assert (await visitor.json("/api/history/team/demo/two"))[0] == 200
 
 
-async def test_no_database_yet(client: UserClient, cluster: ClusterClient, clock: ManualClock, tmp_path: Path) -> None:
-    """Before anything was recorded the owner is told what writes a history, and others no name of a file."""
+async def test_no_database_yet(client: UserClient, tmp_path: Path) -> None:
+    """Before anything was recorded the page says what does that, and no file is made."""
     database = await run_sync(Database, f"sqlite:///{tmp_path}/none/history.db")
+    async with owning(client, database) as visitor:
+        status, content = await visitor.json("/api/history")
+        assert (status, content["trainings"]) == (200, [])
+        assert content["note"].startswith("Nothing is recorded yet: trainer history record does that")
+        assert (await visitor.json(ONE))[0] == 503
+        assert not (tmp_path / "none").exists()
+        await run_sync(database.migrate)
+        assert (await visitor.json("/api/history"))[1]["note"] == ""
+    await run_sync(database.close)
+
+
+async def test_no_answer(client: UserClient, cluster: ClusterClient, clock: ManualClock, tmp_path: Path) -> None:
+    """The owner is told what is wrong with the database, and others no name of it."""
+    (tmp_path / "history.db").write_text("no database" * 100)
+    database = await run_sync(Database, f"sqlite:///{tmp_path}/history.db")
     cluster.grant("list trainjobs")
     async with owning(client, database) as visitor:
         status, content = await visitor.json("/api/history")
-        assert status == 503
-        assert content["error"].endswith("none/history.db: `trainer history record` writes it")
-        await run_sync(database.migrate)
-        assert await listed(visitor) == []
-    await run_sync(database.close)
-    database = await run_sync(Database, f"sqlite:///{tmp_path}/nowhere/history.db")
+        assert (status, "history.db" in content["error"]) == (503, True)
     async with visiting_cluster(cluster, clock, database) as visitor:
         status, content = await visitor.json("/api/history")
         assert (status, "history.db" in content["error"]) == (503, False)
+    await run_sync(database.close)
 
 
 async def test_without_history(client: UserClient, database: Database) -> None:

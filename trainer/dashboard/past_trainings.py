@@ -63,6 +63,7 @@ PAGE: Final = 100
 _THREADS: Final = 4
 """Questions to the database at once, of all viewers."""
 _WORDS, _LONGEST_TEXT = 8, 256
+_NOTHING: Final = "Nothing is recorded yet: trainer history record does that, or trainer dashboard --record."
 _DAMAGED: Final = "what the history has of this training is damaged"
 
 
@@ -155,6 +156,8 @@ class PastTrainings:
         may_see_all = await may_list(viewer, "")
         if asked and not may_see_all and not await may_list(viewer, asked):
             return refusal(HTTPStatus.FORBIDDEN, f"you may not list TrainJobs in the namespace {asked}")
+        if not await anyio.to_thread.run_sync(self._has_database):
+            return data({"trainings": [], "next": "", "namespaces": [], "note": _NOTHING})
         cluster = await self._this_cluster()
         visible = await self._visible(cluster, viewer, may_see_all=may_see_all) if not shown else [shown]
         chosen = frozenset({asked}) if asked else None if may_see_all else frozenset(visible)
@@ -166,6 +169,7 @@ class PastTrainings:
                 "trainings": [past_row(record) for record in records[:PAGE]],
                 "next": f"{last.end!r}/{last.uid}" if last is not None else "",
                 "namespaces": visible,
+                "note": "",
             }
         )
 
@@ -233,6 +237,10 @@ class PastTrainings:
         if not self._cluster:
             self._cluster = await cluster_of(self._client, self._server)
         return self._cluster
+
+    def _has_database(self) -> bool:
+        """Whether there is one to ask; the file of SQLite is made by the first recorder."""
+        return self._database.file is None or self._database.file.is_file()
 
     async def _ask(self, question: Callable[[History], _T]) -> _T:
         """An answer of the database, which blocks."""

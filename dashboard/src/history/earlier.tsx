@@ -4,7 +4,7 @@ import { useContext } from "preact/hooks";
 import { COMPARED } from "../compare/store";
 import { zone } from "../format";
 import type { Past, PastList } from "../model";
-import { Grid, Problems } from "../parts";
+import { Grid } from "../parts";
 import { useAnswer } from "../polling";
 import { comparePath, href, onLink, pastPath } from "../route";
 import { Ending, LastValue, Time, endOf, took } from "./parts";
@@ -37,7 +37,7 @@ function Runs({ of, isPast }: { of: Run; isPast: boolean }) {
   return (
     <section>
       <h2>Earlier runs</h2>
-      <Problems of={[problem]} />
+      {problem && <p class="quiet">{problem}</p>}
       {runs.length > 0 && (
         <>
           <p>

@@ -63,7 +63,7 @@ function History({ filters }: { filters: Filters }) {
           </a>
         </p>
       )}
-      {isLoaded && trainings.length === 0 ? <Nothing filters={filters} /> : <Table listing={listing} more={listing.more} />}
+      {isLoaded && trainings.length === 0 ? <Nothing filters={filters} note={listing.note} /> : <Table listing={listing} more={listing.more} />}
     </>
   );
 }
@@ -98,9 +98,9 @@ function FilterBar({ filters, namespaces }: { filters: Filters; namespaces: read
   );
 }
 
-function Nothing({ filters }: { filters: Filters }) {
-  if (write(filters) === "/history")
-    return <p class="nothing">Nothing has ended since the history is recorded.</p>;
+function Nothing({ filters, note }: { filters: Filters; note: string }) {
+  if (note || write(filters) === "/history")
+    return <p class="nothing">{note || "Nothing has ended since the history is recorded."}</p>;
   return (
     <p class="nothing">
       No training matches.{" "}

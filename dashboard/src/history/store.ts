@@ -17,11 +17,13 @@ export interface Listing {
   namespaces: readonly string[];
   /** What to ask for the next page with; "" if there is none. */
   next: string;
+  /** Why there are none, where nothing is recorded. */
+  note: string;
   isLoaded: boolean;
   problem: string;
 }
 
-export const EMPTY: Listing = { trainings: [], namespaces: [], next: "", isLoaded: false, problem: "" };
+export const EMPTY: Listing = { trainings: [], namespaces: [], next: "", note: "", isLoaded: false, problem: "" };
 
 /** The path of the API for a training. */
 export function apiPath(id: PastId): string {
@@ -43,6 +45,7 @@ export function joined(before: Listing, page: PastList, isFirst: boolean): Listi
     trainings: isFirst ? added : before.trainings.concat(added),
     namespaces: page.namespaces,
     next: page.next,
+    note: page.note,
     isLoaded: true,
     problem: "",
   };
