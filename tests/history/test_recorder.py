@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -400,14 +401,14 @@ async def test_many_samples_while_the_database_is_away(cluster: Cluster, monkeyp
         report(logs[name], 0)
     async with cluster.recorder():
         for name in names:
-            await cluster.until(lambda history, name=name: steps_of(history, f"uid-of-{name}") == [0])
+            await cluster.until(partial(steps_of, uid=f"uid-of-{name}"))
         cluster.database.is_away = True
         for step in range(1, 101):
             for log in logs.values():
                 report(log, step)
             await cluster.clock.advance(1.1)
         cluster.database.is_away = False
-    found = [await cluster.ask(lambda history, name=name: steps_of(history, f"uid-of-{name}")) for name in names]
+    found = [await cluster.ask(partial(steps_of, uid=f"uid-of-{name}")) for name in names]
     assert 50 < sum(map(len, found)) <= 100 + len(names)
     assert {steps[-1] for steps in found} == {100}
 
