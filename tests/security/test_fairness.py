@@ -53,11 +53,12 @@ async def test_invented_runtimes(cluster: Cluster) -> None:
     for number in range(INVENTED):
         cluster.client.add(of("attacker", f"job-{number}", name=f"invented-{number}"))
     async with cluster.managed():
-        await submit_last(cluster, of("victim", "mine"))
+        mine = of("victim", "mine")
+        await submit_last(cluster, mine | {"spec": mine["spec"] | {"suspend": True}})
         for metric in ("trainer_trainjobs", "trainer_trainjobs_created_total"):
             assert series(cluster, metric) == {("attacker", "none"): INVENTED, ("victim", "blueprint"): 1}, metric
         events = [event for event in cluster.client.objects(EVENTS) if event["metadata"]["namespace"] == "victim"]
-        assert events
+        assert [event["reason"] for event in events] == ["Suspended"]
 
 
 @pytest.mark.parametrize("kind", ["runtimes", "frameworks"])
