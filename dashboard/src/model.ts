@@ -111,6 +111,8 @@ export interface Past {
   ended: string | null;
   /** When it was gone from the cluster; null while it is there. */
   deleted: string | null;
+  /** When all but this row was forgotten; null while it is kept. */
+  forgotten: string | null;
   /** How long it ran. */
   seconds: number | null;
   metric: { name: string; isEval: boolean; value: string } | null;

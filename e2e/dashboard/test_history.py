@@ -9,7 +9,7 @@ import pytest
 
 from e2e.dashboard.conftest import AXE, Dashboard, picture, start
 from e2e.dashboard.test_many import Cluster as SimulatedCluster
-from e2e.dashboard.test_many import serving, train_job
+from e2e.dashboard.test_many import gpu_runtime, serving, train_job
 from e2e.kubectl import BIN
 from e2e.processes import Process
 from e2e.progress_training import training
@@ -111,9 +111,9 @@ def test_story(page: Page, dashboard: Dashboard, archive: Cluster) -> None:
     page.reload()
     expect(page.get_by_role("log")).to_have_count(2)
     page.get_by_role("link", name="Objects").click()
-    expect(page.get_by_label("YAML of the TrainJob")).to_contain_text("runtimeRef:")
-    expect(page.get_by_label("YAML of the JobSet")).to_contain_text("replicatedJobs:")
-    expect(page.get_by_label("YAML of the ClusterTrainingRuntime")).to_contain_text("kind: ClusterTrainingRuntime")
+    expect(page.get_by_label("YAML of TrainJob resnet")).to_contain_text("runtimeRef:")
+    expect(page.get_by_label("YAML of JobSet resnet")).to_contain_text("replicatedJobs:")
+    expect(page.get_by_label("YAML of ClusterTrainingRuntime plain")).to_contain_text("kind: ClusterTrainingRuntime")
     assert page.locator("img, main script").count() == 0
 
     page.goto(dashboard.url("/jobs/archive/resnet"))
@@ -192,7 +192,7 @@ def fill(database: Database) -> None:
     conditions = [{"type": "Failed", "status": "True", "reason": "Failed", "message": HOSTILE}]
     conditions[0]["lastTransitionTime"] = "2026-01-15T00:00:00Z"
     job = train_job(COUNT - 1, state="Failed", conditions=conditions)
-    save_documents(database, uid, trainjob=job, runtime={"kind": "ClusterTrainingRuntime", "note": HOSTILE})
+    save_documents(database, uid, trainjob=job, runtime=gpu_runtime() | {"note": HOSTILE})
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.dashboard.past import (
     save_log,
     save_samples,
 )
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.cluster_gate import PERMITTED, ClusterGate
 from trainer.dashboard.past_trainings import PAGE as PAGE_SIZE
@@ -30,8 +30,11 @@ from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.history.database import Database
 from trainer.history.records import put
 from trainer.history.schema import DOCUMENTS
+from trainer.kube.access import DENIED
 from trainer.kube.errors import TransportError
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.testing import ManualClock
+from trainer.plugins import volcano
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.dashboard.conftest import Visitor
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 ONE = "/api/history/team/demo/one"
 
@@ -66,6 +71,11 @@ def cluster() -> ClusterClient:
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
+
+
+def kept(resource: Resource, name: str = "demo") -> Object:
+    """An object of a training."""
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
 
 
 @asynccontextmanager
@@ -186,9 +196,7 @@ async def test_one(client: UserClient, database: Database) -> None:
 
     def write() -> None:
         save(database, row | {"runtime_version": "generation 3", "message": "it is over"})
-        jobset = {"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": {"name": "demo"}}
-        runtime = {"apiVersion": CLUSTER_TRAINING_RUNTIMES.api_version, "kind": "ClusterTrainingRuntime"}
-        save_documents(database, "one", trainjob=job, jobset=jobset, runtime=runtime)
+        save_documents(database, "one", trainjob=job, jobset=kept(JOBSETS), runtime=kept(CLUSTER_TRAINING_RUNTIMES))
         save_samples(database, "one", [2.5, 2.25])
         save_log(database, "one", "node-1", "step 1", "step 2")
         save_log(database, "one", "node-0", "hello", "")
@@ -214,7 +222,7 @@ async def test_one(client: UserClient, database: Database) -> None:
         _, events = await visitor.json(f"{ONE}/events")
         assert [(event["reason"], event["message"]) for event in events["events"]] == [("Started", "pulled")]
         _, objects = await visitor.json(f"{ONE}/objects")
-        assert [each["kind"] for each in objects["objects"]] == ["TrainJob", "JobSet", "ClusterTrainingRuntime"]
+        assert [each["kind"] for each in objects["objects"]] == ["TrainJob", "ClusterTrainingRuntime", "JobSet"]
         assert objects["problems"] == []
         assert "runtimeRef:" in objects["objects"][0]["yaml"]
         for path in (f"{ONE}/none", f"{ONE}/logs/none", "/api/history/team", "/api/history/team/%2e%2e/one"):
@@ -403,17 +411,30 @@ async def test_rights_of_a_user(
 async def test_objects_of_a_user(cluster: ClusterClient, clock: ManualClock, database: Database) -> None:
     """Each object needs the right to get its kind where it was, and the page says which ones are missing."""
 
+    documents = {"trainjob": train_job(), "jobset": kept(JOBSETS), "runtime": kept(TRAINING_RUNTIMES)}
+    documents |= {"configmap/a": kept(CONFIG_MAPS, "a"), "configmap/b": kept(CONFIG_MAPS, "b")}
+    documents |= {"podgroup/demo": kept(volcano.POD_GROUPS), "secret/demo": {"apiVersion": "v1", "kind": "Secret"}}
+
     def write() -> None:
-        save(database, past_training("one", runtime_kind="TrainingRuntime"))
-        save_documents(database, "one", trainjob=train_job(), jobset={"kind": "JobSet"}, runtime={"kind": "R"})
+        save(database, past_training("one"))
+        save_documents(database, "one", **documents)
 
     await run_sync(write)
-    cluster.grant("get trainjobs", "get trainingruntimes", namespace="team")
-    cluster.grant("get jobsets", namespace="other-team")
+    cluster.grant("get trainjobs", "get trainingruntimes", "get podgroups", "get secrets", namespace="team")
+    cluster.grant("get jobsets", "get configmaps", namespace="other-team")
     async with visiting_cluster(cluster, clock, database) as visitor:
         _, content = await visitor.json(f"{ONE}/objects")
-    assert [each["kind"] for each in content["objects"]] == ["TrainJob", "TrainingRuntime"]
-    assert content["problems"] == ["you may not get jobsets in the namespace team"]
+        assert [each["kind"] for each in content["objects"]] == ["TrainJob", "TrainingRuntime", "PodGroup"]
+        assert content["problems"] == [
+            "you may not get jobsets in the namespace team",
+            "you may not get configmaps in the namespace team",
+            "objects of kind Secret are not shown",
+        ]
+        cluster.grant("get configmaps", namespace="team")
+        await clock.advance(DENIED + 1)
+        _, content = await visitor.json(f"{ONE}/objects")
+        names = [each["name"] for each in content["objects"] if each["kind"] == "ConfigMap"]
+        assert names == ["a", "b"]
 
 
 async def test_a_namespace_that_is_gone(cluster: ClusterClient, clock: ManualClock, database: Database) -> None:

@@ -29,6 +29,7 @@ def past_row(record: TrainingRecord) -> Object:
         "started": _time(record.started),
         "ended": _time(record.ended),
         "deleted": _time(record.deleted),
+        "forgotten": _time(record.forgotten),
         "seconds": record.seconds,
         "metric": metric and {"name": metric.name, "isEval": metric.is_eval, "value": metric.value},
     }

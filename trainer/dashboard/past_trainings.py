@@ -9,7 +9,7 @@ trainings of this cluster alone, and of those what they may read there today:
 | a training | `get` on TrainJobs |
 | its samples and last log lines | `get` on `pods/log` |
 | its events | `list` on events |
-| its JobSet and its runtime | `get` on them |
+| its runtime, its JobSet, and what else was rendered for it | `get` on each of them |
 
 In a namespace that is gone nobody has rights of its own, so that its trainings are for who may read those of all.
 """
@@ -36,9 +36,10 @@ from trainer.dashboard.viewer import Scope, before_records, may_list
 from trainer.history.cluster_identity import cluster_of
 from trainer.history.errors import HistoryError
 from trainer.history.queries import EndCursor, History, PastFilter
-from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import EVENTS, PODS
+from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kubernetes_yaml import dump
+from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -62,6 +63,20 @@ PAGE: Final = 100
 """Trainings of one answer."""
 _THREADS: Final = 4
 """Questions to the database at once, of all viewers."""
+_RESOURCES: Final = {
+    (resource.group, resource.kind): resource
+    for resource in (
+        TRAIN_JOBS,
+        CLUSTER_TRAINING_RUNTIMES,
+        TRAINING_RUNTIMES,
+        JOBSETS,
+        CONFIG_MAPS,
+        HORIZONTAL_POD_AUTOSCALERS,
+        coscheduling.POD_GROUPS,
+        volcano.POD_GROUPS,
+    )
+}
+"""Those whose objects are kept; what is of another kind is shown to nobody."""
 _WORDS, _LONGEST_TEXT = 8, 256
 _NOTHING: Final = "Nothing is recorded yet: trainer history record does that, or trainer dashboard --record."
 _DAMAGED: Final = "what the history has of this training is damaged"
@@ -217,21 +232,24 @@ class PastTrainings:
 
     async def _objects(self, record: TrainingRecord, viewer: Viewer) -> Object:
         """The YAML of the objects that were kept, and why some of them are not shown."""
-        is_of_cluster = record.runtime_kind == CLUSTER_TRAINING_RUNTIMES.kind
-        runtimes = CLUSTER_TRAINING_RUNTIMES if is_of_cluster else TRAINING_RUNTIMES
-        where = "" if is_of_cluster else record.namespace
-        kinds = (
-            ("trainjob", TRAIN_JOBS, ObjectKey(record.namespace, record.name)),
-            ("jobset", JOBSETS, ObjectKey(record.namespace, record.name)),
-            ("runtime", runtimes, ObjectKey(where, record.runtime)),
-        )
-        objects, problems = [], []
-        for kind, resource, key in kinds:
+        shown: list[Object] = []
+        problems: dict[str, None] = {}
+        for obj in await self._ask(partial(History.objects, uid=record.uid)):
+            kind = str(obj.get("kind"))
+            resource = _RESOURCES.get((str(obj.get("apiVersion")).rpartition("/")[0], kind))
+            if resource is None:
+                problems[f"objects of kind {kind} are not shown"] = None
+                continue
+            key = ObjectKey(record.namespace if resource.namespaced else "", name_of(obj))
             if (refused := await _missing_right(viewer, key, "get", resource, "")) is not None:
-                problems.append(refused)
-            elif (yaml := await self._ask(partial(_yaml, uid=record.uid, kind=kind))) is not None:
-                objects.append({"kind": resource.kind, "yaml": yaml})
-        return {"objects": objects, "problems": problems}
+                problems[refused] = None
+            else:
+                shown.append(obj)
+        yaml = await anyio.to_thread.run_sync(lambda: [dump(obj) for obj in shown], limiter=self._limiter)
+        objects = [
+            {"kind": obj["kind"], "name": name_of(obj), "yaml": text} for obj, text in zip(shown, yaml, strict=True)
+        ]
+        return {"objects": objects, "problems": list(problems)}
 
     async def _this_cluster(self) -> str:
         if not self._cluster:
@@ -274,11 +292,6 @@ async def _missing_right(viewer: Viewer, key: ObjectKey, verb: str, resource: Re
 def _encoded_curves(history: History, uid: str) -> msgspec.Raw:
     """Encoded in the thread, since they may have many samples."""
     return msgspec.Raw(msgspec.json.encode(past_curves(history.curves(uid))))
-
-
-def _yaml(history: History, uid: str, kind: str) -> str | None:
-    found = history.document(uid, kind)
-    return dump(found) if found is not None else None
 
 
 def _number(name: str, text: str) -> float:

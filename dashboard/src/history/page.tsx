@@ -70,14 +70,15 @@ function Body({ kept: { training, job }, tab }: { kept: Kept; tab: PastTab }) {
 }
 
 function Presence({ of }: { of: Past }) {
-  if (of.deleted)
-    return <p class="message">This TrainJob is gone since {moment(of.deleted)}. What is shown was kept by the history.</p>;
   return (
     <p class="message">
-      What is shown was kept by the history.{" "}
-      <a href={href(jobPath(of.namespace, of.name))} onClick={onLink}>
-        The TrainJob in the cluster
-      </a>
+      {of.deleted ? `This TrainJob is gone since ${moment(of.deleted)}.` : ""}{" "}
+      {of.forgotten ? `Its objects, events, logs and samples were forgotten on ${moment(of.forgotten)}.` : "What is shown was kept by the history."}{" "}
+      {!of.deleted && (
+        <a href={href(jobPath(of.namespace, of.name))} onClick={onLink}>
+          The TrainJob in the cluster
+        </a>
+      )}
     </p>
   );
 }
@@ -201,16 +202,19 @@ function PastLogs({ of }: { of: Past }) {
 }
 
 function PastObjects({ of }: { of: Past }) {
-  const answer = useAnswer<{ objects: { kind: string; yaml: string }[]; problems: string[] }>(`${apiPath(of)}/objects`, of.uid);
+  const answer = useAnswer<{ objects: { kind: string; name: string; yaml: string }[]; problems: string[] }>(`${apiPath(of)}/objects`, of.uid);
   return (
     <section aria-label="Objects">
       <p class="quiet">As the cluster had them last, without values that may be secret; the runtime as it was at the beginning.</p>
       <Problems of={[answer.problem, ...(answer.value?.problems ?? [])]} />
       <Loading of={answer} />
-      {answer.value?.objects.map(({ kind, yaml }) => (
-        <section key={kind}>
-          <h2>{kind}</h2>
-          <pre class="yaml" tabIndex={0} aria-label={`YAML of the ${kind}`}>
+      {answer.value?.objects.length === 0 && <p class="nothing">No objects are kept.</p>}
+      {answer.value?.objects.map(({ kind, name, yaml }) => (
+        <section key={`${kind}/${name}`}>
+          <h2>
+            {kind} <span class="namespace">{name}</span>
+          </h2>
+          <pre class="yaml" tabIndex={0} aria-label={`YAML of ${kind} ${name}`}>
             {yaml}
           </pre>
         </section>
