@@ -155,7 +155,6 @@ async def test_pages(client: UserClient, database: Database) -> None:
         pytest.param("?q=demo+gpu-image", ["two"], id="words"),
         pytest.param("?q=%25", [], id="wildcard"),
         pytest.param("?q=%27;+DROP+TABLE+trainings;+--", [], id="hostile"),
-        pytest.param("?q=%00", ["failed", "two", "one"], id="nul"),
         pytest.param(f"?name=demo&before={BEGIN + 5}", ["one"], id="earlier"),
     ],
 )
@@ -175,6 +174,8 @@ async def test_filters(client: UserClient, database: Database, query: str, uids:
     ("query", "problem"),
     [
         pytest.param(f"?q={'x' * 257}", "q must have at most 256 characters", id="long"),
+        pytest.param("?q=%00", "q must not have the character NUL", id="nul"),
+        pytest.param("?name=a%00", "name must not have the character NUL", id="nul-in-name"),
         pytest.param("?before=nan", "before must be seconds since 1970", id="not-a-number"),
         pytest.param("?before=soon", "before must be seconds since 1970", id="text"),
         pytest.param("?after=1", "after must be what the page before has as next", id="cursor"),
@@ -472,3 +473,15 @@ async def test_failure_of_reviews(cluster: ClusterClient, clock: ManualClock, da
         for path in ("/api/history", ONE, f"{ONE}/logs"):
             status, content = await visitor.json(path)
             assert status in {502, 503}, content
+
+
+async def test_failure_of_reviews_of_namespaces(cluster: ClusterClient, clock: ManualClock, database: Database) -> None:
+    """The list says so where the API server does not say of a single namespace whether a user may see it."""
+    await run_sync(save, database, past_training("one"))
+    cluster.grant("list trainjobs", namespace="team")
+    async with visiting_cluster(cluster, clock, database) as visitor:
+        assert await listed(visitor) == ["one"]
+        await run_sync(save, database, past_training("two", namespace="new"), past_training("three", namespace="newer"))
+        cluster.failure = TransportError("the API server is away")
+        status, content = await visitor.json("/api/history")
+    assert (status, "the API server is away" in content["error"]) == (502, True)

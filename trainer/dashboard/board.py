@@ -13,7 +13,6 @@ from trainer.dashboard.rows import row_of
 from trainer.dashboard.trends import Trends
 from trainer.dashboard.viewer import Scope
 from trainer.kube.clock import move_on_after
-from trainer.kube.errors import causes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,10 +96,7 @@ class Board:
         async with move_on_after(self._clock, _SYNC):
             await self._informer.wait_for_sync()
         scope, present = Scope(viewer), self._namespaces()
-        try:
-            await scope.renew(present)
-        except ExceptionGroup as group:  # of questions that were sent side by side
-            raise causes_of(group)[0] from None
+        await scope.renew(present)
         return sorted(filter(scope.has, present))
 
     async def _send_changes(self, stream: EventStream, page: _Page, scope: Scope) -> None:

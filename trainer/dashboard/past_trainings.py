@@ -105,8 +105,10 @@ class _Question:
         texts = {name: query.get(name, "") for name in ("namespace", "name", "state", "q", "before", "after")}
         if longest := next((name for name, text in texts.items() if len(text) > _LONGEST_TEXT), ""):
             raise _WrongQuestionError(f"{longest} must have at most {_LONGEST_TEXT} characters")
+        if wrong := next((name for name, text in texts.items() if "\0" in text), ""):
+            raise _WrongQuestionError(f"{wrong} must not have the character NUL")
         before = _number("before", texts["before"]) if texts["before"] else None
-        words = tuple(texts["q"].replace("\0", " ").split()[:_WORDS])
+        words = tuple(texts["q"].split()[:_WORDS])
         only_deleted = query.get("deleted") == "true"
         which = PastFilter("", None, texts["name"], texts["state"], words, only_deleted, before)
         return cls(texts["namespace"], which, _cursor(texts["after"]) if texts["after"] else None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.dashboard.actions import may
+from trainer.kube.errors import causes_of
 from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.resource import Resource
+
+
+_AT_ONCE: Final = 10
+"""Questions of one viewer that are sent side by side."""
 
 
 class Viewer(Protocol):
@@ -89,25 +94,30 @@ class Scope:
         """Ask about those that were not asked about yet.
 
         Raises:
-            ExceptionGroup: of `KubeError`: the API server does not say.
+            KubeError: the API server does not say.
         """
+        turns = anyio.CapacityLimiter(_AT_ONCE)
 
         async def ask(namespace: str) -> None:
-            is_allowed = await may_list(self._viewer, namespace)
+            async with turns:
+                is_allowed = await may_list(self._viewer, namespace)
             # `renew` may have had a newer answer meanwhile.
             self._allowed.setdefault(namespace, is_allowed)
 
         if self._has_all:
             return
-        async with anyio.create_task_group() as tasks:
-            for namespace in set(namespaces) - self._allowed.keys():
-                tasks.start_soon(ask, namespace)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for namespace in set(namespaces) - self._allowed.keys():
+                    tasks.start_soon(ask, namespace)
+        except ExceptionGroup as group:  # of questions that were sent side by side
+            raise causes_of(group)[0] from None
 
     async def renew(self, namespaces: Iterable[str]) -> set[str]:
         """Ask about all of them anew; returns those of which something else is true than before.
 
         Raises:
-            KubeError: the API server does not say; or a group of them.
+            KubeError: the API server does not say.
         """
         present, asked = Scope(self._viewer), set(namespaces)
         present._has_all = await may_list(self._viewer, "")
