@@ -24,6 +24,7 @@ from tests.dashboard.past import (
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.cluster_gate import PERMITTED, ClusterGate
+from trainer.dashboard.past_rows import LOGS
 from trainer.dashboard.past_trainings import PAGE as PAGE_SIZE
 from trainer.dashboard.past_trainings import PastTrainings
 from trainer.dashboard.server import Dashboard, DashboardOptions
@@ -231,6 +232,31 @@ async def test_one(client: UserClient, database: Database) -> None:
         assert (await visitor.json(ONE, "DELETE"))[0] == 404
 
 
+async def test_logs_of_many(client: UserClient, database: Database) -> None:
+    """An answer has the last lines of some containers, however many there were, or of the one that is asked for."""
+    nodes = [f"node-{number:03}" for number in range(3 * LOGS)]
+
+    def write() -> None:
+        save(database, past_training("one"))
+        for node in nodes:
+            save_log(database, "one", node, f"of {node}")
+        save_log(database, "one", "a-node", "fetched", container="initializer")
+
+    await run_sync(write)
+    async with owning(client, database) as visitor:
+        _, first = await visitor.json(f"{ONE}/logs")
+        assert [log["node"] for log in first["logs"]] == nodes[:LOGS]
+        assert first["containers"] == [*([node, "node"] for node in nodes), ["a-node", "initializer"]]
+        for source, expected in (
+            ("a-node/initializer", [["a-node", "initializer"]]),
+            (f"{nodes[-1]}/node", [[nodes[-1], "node"]]),
+            ("a-node/node", first["containers"][:LOGS]),
+        ):
+            _, answer = await visitor.json(f"{ONE}/logs?source={source}")
+            assert [[log["node"], log["container"]] for log in answer["logs"]] == expected
+            assert answer["containers"] == first["containers"]
+
+
 async def test_nothing_kept(client: UserClient, database: Database) -> None:
     """Of a training that left nothing but its row there is an empty page."""
     await run_sync(save, database, past_training("one", None, deleted=1e300, created=-1e300))
@@ -238,7 +264,7 @@ async def test_nothing_kept(client: UserClient, database: Database) -> None:
         _, page = await visitor.json(ONE)
         assert (page["job"], page["training"]["deleted"], page["training"]["created"]) == (None, None, None)
         assert (await visitor.json(f"{ONE}/metrics"))[1]["series"] == []
-        assert (await visitor.json(f"{ONE}/logs"))[1] == {"logs": []}
+        assert (await visitor.json(f"{ONE}/logs"))[1] == {"containers": [], "logs": []}
         assert (await visitor.json(f"{ONE}/events"))[1] == {"events": []}
         assert (await visitor.json(f"{ONE}/objects"))[1] == {"objects": [], "problems": []}
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trainer.history.content import compressed
 from trainer.history.errors import HistoryError
-from trainer.history.queries import Cursor, EndCursor, Filter, History, PastFilter
+from trainer.history.queries import Cursor, EndCursor, Filter, History, LoggedContainer, PastFilter
 from trainer.history.records import put
-from trainer.history.schema import TRAININGS
+from trainer.history.schema import LOG_TAILS, TRAININGS
 
 if TYPE_CHECKING:
     from trainer.history.database import Database
@@ -155,3 +156,16 @@ def test_uid(past: History) -> None:
     assert found is not None
     assert (found.namespace, found.end, found.seconds) == ("b", 4.5, None)
     assert past.of_uid("stop") is None
+
+
+def test_log_tails(history: History, database: Database) -> None:
+    """The last lines of some containers are read without those of others."""
+    places = [LoggedContainer("node-0", "fetch"), LoggedContainer("node-0", "node"), LoggedContainer("node-1", "node")]
+    uid = history.trainings()[0].uid
+    fixed = {"uid": uid, "pod": "p", "run": "1", "is_primary": False, "content": compressed([])}
+    rows = [fixed | each._asdict() | {"is_training": each.container == "node"} for each in places]
+    database.write(lambda connection: put(connection, LOG_TAILS, rows))
+    assert history.logged_containers(uid) == [places[1], places[2], places[0]]
+    for which in (places, places[1:], []):
+        assert [(tail.node, tail.container) for tail in history.log_tails(uid, which)] == which
+    assert len(history.log_tails(uid)) == len(places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from trainer.dashboard.curves import CurveReader
 from trainer.dashboard.rows import page_of
@@ -12,9 +12,13 @@ from trainer.progress.interest import MetricValue, by_interest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trainer.history.queries import LogTail, RecordedEvent, TrainingRecord
+    from trainer.history.queries import History, RecordedEvent, TrainingRecord
     from trainer.kube.objects import Object
     from trainer.progress.curves import Curves
+
+
+LOGS: Final = 16
+"""Containers whose last lines are shown side by side; a training may have thousands, of 64 KiB each."""
 
 
 def past_row(record: TrainingRecord) -> Object:
@@ -45,10 +49,19 @@ def past_curves(curves: Curves) -> Object:
     return CurveReader(curves).news() or {"isReset": True, "series": []}
 
 
-def past_logs(tails: Sequence[LogTail]) -> Object:
-    """The last lines of its containers; those that train come first."""
-    ordered = sorted(tails, key=lambda tail: (not tail.is_training, tail.node, tail.container))
+def past_logs(history: History, uid: str, source: str) -> Object:
+    """The containers with last lines, those that train first, and the lines of the one that is asked for, or of some.
+
+    Args:
+        history: where they are.
+        uid: of the training.
+        source: `NODE/CONTAINER`; for none of its containers the first ones are given.
+    """
+    containers = history.logged_containers(uid)
+    asked = [each for each in containers if source == "/".join(each)] or containers[:LOGS]
+    tails = {(tail.node, tail.container): tail for tail in history.log_tails(uid, asked)}
     return {
+        "containers": containers,
         "logs": [
             {
                 "node": tail.node,
@@ -56,8 +69,9 @@ def past_logs(tails: Sequence[LogTail]) -> Object:
                 "pod": tail.pod,
                 "lines": [line.partition(" ")[::2] for line in tail.lines],
             }
-            for tail in ordered
-        ]
+            for tail in map(tails.get, asked)
+            if tail is not None
+        ],
     }
 
 

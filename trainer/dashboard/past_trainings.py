@@ -156,7 +156,8 @@ class PastTrainings:
                 case [where, name, uid, *rest] if all(map(NAME.fullmatch, (where, name, uid))):
                     if namespace not in {"", where}:
                         return refusal(HTTPStatus.NOT_FOUND, f"only the namespace {namespace} is shown here")
-                    return await self._about_one(ObjectKey(where, name), uid, rest, viewer)
+                    source = request.query.get("source", "")
+                    return await self._about_one(ObjectKey(where, name), uid, rest, viewer, source)
         except _WrongQuestionError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error))
         except HistoryError as error:
@@ -199,7 +200,9 @@ class PastTrainings:
         await scope.ask(namespaces)
         return [namespace for namespace in namespaces if scope.has(namespace)]
 
-    async def _about_one(self, key: ObjectKey, uid: str, rest: list[str], viewer: Viewer) -> web.Response | None:
+    async def _about_one(
+        self, key: ObjectKey, uid: str, rest: list[str], viewer: Viewer, source: str
+    ) -> web.Response | None:
         if len(rest) > 1 or not set(rest) <= {"metrics", "logs", "events", "objects"}:
             return None
         rights = [("get", TRAIN_JOBS, "")]
@@ -214,18 +217,18 @@ class PastTrainings:
         if record is None or (record.cluster, record.namespace, record.name) != (cluster, *key):
             return refusal(HTTPStatus.NOT_FOUND, "the history has no such training")
         try:
-            return data(await self._part(record, rest, viewer))
+            return data(await self._part(record, rest, viewer, source))
         except ValueError:
             log.warning("could not read what history has of training", trainjob=str(key), uid=uid, exc_info=True)
             return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, _DAMAGED)
 
-    async def _part(self, record: TrainingRecord, rest: list[str], viewer: Viewer) -> object:
+    async def _part(self, record: TrainingRecord, rest: list[str], viewer: Viewer, source: str) -> object:
         uid = record.uid
         match rest:
             case ["metrics"]:
                 return await self._ask(partial(_encoded_curves, uid=uid))
             case ["logs"]:
-                return await self._ask(lambda history: past_logs(history.log_tails(uid)))
+                return await self._ask(partial(past_logs, uid=uid, source=source))
             case ["events"]:
                 return await self._ask(lambda history: past_events(history.events(uid)))
             case ["objects"]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, func, or_, select, tuple_
 
 from trainer.history import schema
 from trainer.history.chunks import curves_of, posted_curves_of
@@ -14,7 +14,7 @@ from trainer.history.content import inflated
 from trainer.history.errors import HistoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
     from sqlalchemy import ColumnElement, Connection, Select
@@ -124,6 +124,13 @@ class Cursor(NamedTuple):
 
     created: float
     uid: str
+
+
+class LoggedContainer(NamedTuple):
+    """A container with a log."""
+
+    node: str
+    container: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +247,20 @@ class History:
         query = select(*columns).where(table.uid == uid).order_by(table.last.desc(), table.event)
         return self._read(lambda connection: [RecordedEvent(*row) for row in connection.execute(query)])
 
-    def log_tails(self, uid: str) -> list[LogTail]:
-        """The last lines of the logs of a training, by node and container."""
+    def logged_containers(self, uid: str) -> list[LoggedContainer]:
+        """The containers of a training with last lines; those that train come first."""
+        table = schema.LOG_TAILS.c
+        query = select(table.node, table.container).where(table.uid == uid)
+        query = query.order_by(table.is_training.desc(), table.node, table.container)
+        return self._read(lambda connection: [LoggedContainer(*row) for row in connection.execute(query)])
+
+    def log_tails(self, uid: str, which: Collection[LoggedContainer] | None = None) -> list[LogTail]:
+        """The last lines of the logs of a training, or of some of its containers, by node and container."""
         table = schema.LOG_TAILS.c
         columns = [table[field.name] for field in fields(LogTail)[:-1]]
         query = select(*columns, table.content).where(table.uid == uid).order_by(table.node, table.container)
+        if which is not None:
+            query = query.where(tuple_(table.node, table.container).in_([*which]))
         rows = self._read(lambda connection: list(connection.execute(query)))
         return [LogTail(*_with_last(row, tuple(inflated(row[-1])))) for row in rows]
 

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { type Line, add } from "../job/log_lines";
-import { LogView, type Source, useLogChoice } from "../job/log_view";
+import { LogView, SOURCES, type Source, useLogChoice } from "../job/log_view";
 import { LastValues, MetricCharts } from "../job/metrics";
 import { extend } from "../job/store";
 import { Events, Timeline } from "../job/timeline";
@@ -155,15 +155,27 @@ function PastMetrics({ of, job }: { of: Past; job: Job | null }) {
   );
 }
 
-interface Tail {
+interface Container {
   node: string;
   container: string;
+}
+
+interface Tail extends Container {
   pod: string;
   lines: [stamp: string, text: string][];
 }
 
-/** The last lines of all containers, in the order in which they were written. */
-export function linesOf(tails: readonly Tail[]): Line[] {
+interface PastLog {
+  /** All that have lines, as [node, container]. */
+  containers: [node: string, container: string][];
+  /** The last lines of the one that was asked for, or of the first ones. */
+  logs: Tail[];
+}
+
+const pathOf = ({ node, container }: Container) => `${node}/${container}`;
+
+/** The last lines of containers, in the order in which they were written. */
+export function linesOf(tails: readonly Pick<Tail, "lines">[]): Line[] {
   let lines: Line[] = [];
   let count = 0;
   tails.forEach((tail, source) => {
@@ -174,21 +186,24 @@ export function linesOf(tails: readonly Tail[]): Line[] {
 }
 
 /** Containers by node; the container is named where a node has several. */
-export function sourcesOf(tails: readonly Tail[]): Source[] {
-  return tails.map(({ node, container }) => ({
-    path: `${node}/${container}`,
-    label: tails.filter((other) => other.node === node).length > 1 ? `${node}/${container}` : node,
-  }));
+export function sourcesOf(containers: readonly Container[]): Source[] {
+  const counts = new Map<string, number>();
+  for (const { node } of containers) counts.set(node, (counts.get(node) ?? 0) + 1);
+  return containers.map((each) => ({ path: pathOf(each), label: counts.get(each.node)! > 1 ? pathOf(each) : each.node }));
 }
 
 function PastLogs({ of }: { of: Past }) {
-  const answer = useAnswer<{ logs: Tail[] }>(`${apiPath(of)}/logs`, of.uid);
-  const tails = answer.value?.logs ?? [];
-  const all = useMemo(() => sourcesOf(tails), [answer.value]);
+  const source = useLocation().query.get("node");
+  const asked = source ? `?${new URLSearchParams({ source })}` : "";
+  const answer = useAnswer<PastLog>(`${apiPath(of)}/logs${asked}`, of.uid);
+  const { containers = [], logs = [] } = answer.value ?? {};
+  const all = useMemo(() => sourcesOf(containers.map(([node, container]) => ({ node, container }))), [answer.value]);
   const choice = useLogChoice(all);
-  const shown = choice.source ? [choice.source] : all;
-  const chosen = choice.source ? tails.filter((_, index) => all[index] === choice.source) : tails;
-  const lines = useMemo(() => linesOf(chosen), [answer.value, choice.source?.path]);
+  const shown = choice.source ? [choice.source] : all.slice(0, SOURCES);
+  const lines = useMemo(() => {
+    const known = new Map(logs.map((tail) => [pathOf(tail), tail]));
+    return linesOf(shown.map(({ path }) => known.get(path) ?? { lines: [] }));
+  }, [answer.value, choice.source?.path]);
   if (!answer.value)
     return (
       <>
@@ -197,8 +212,13 @@ function PastLogs({ of }: { of: Past }) {
       </>
     );
   if (all.length === 0) return <p class="nothing">No lines were kept: they are read when a container has ended.</p>;
-  const note = <p class="quiet">The last lines of each container, as they were when it ended.</p>;
-  return <LogView all={all} choice={choice} shown={shown} lines={lines} notes={note} />;
+  const notes = (
+    <>
+      <Problems of={[answer.problem]} />
+      <p class="quiet">The last lines of each container, as they were when it ended.</p>
+    </>
+  );
+  return <LogView all={all} choice={choice} shown={shown} lines={lines} notes={notes} />;
 }
 
 function PastObjects({ of }: { of: Past }) {

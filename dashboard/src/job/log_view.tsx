@@ -5,6 +5,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go, useLocation } from "../route";
 import { KEPT, type Line, bySource } from "./log_lines";
 
+/** Containers whose logs are shown together; the server gives no more. */
+export const SOURCES = 16;
 const SHOWN = 1000;
 
 /** A container with a log. */

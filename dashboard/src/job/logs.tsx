@@ -5,9 +5,7 @@ import { follow } from "../api";
 import type { Node } from "../model";
 import { Problem } from "../parts";
 import { type Line, add } from "./log_lines";
-import { LogView, type Source, useLogChoice } from "./log_view";
-
-const SOURCES = 16;
+import { LogView, SOURCES, type Source, useLogChoice } from "./log_view";
 
 /** The containers with logs; the present pod of each node before those that it has replaced. */
 export function sourcesOf(nodes: Node[]): Source[] {
