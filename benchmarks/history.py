@@ -22,7 +22,7 @@ from tests.postgresql import MISSING, postgresql_programs, postgresql_server
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
 from trainer.history.metric_recorder import MetricRecorder
-from trainer.history.queries import Cursor, Filter, History
+from trainer.history.queries import Cursor, EndCursor, Filter, History, PastFilter
 from trainer.history.records import MetricProgress, NewSamples, Training, put, save_samples, save_trainings
 from trainer.history.schema import METRIC_CHUNKS, TRAININGS
 from trainer.kube.cache.cached_object import CachedObject
@@ -132,6 +132,10 @@ def lists(name: str, history: History) -> Table:
         "of a name": partial(history.trainings, Filter(name="training-77")),
         "of a runtime, half a year back": partial(history.trainings, Filter(runtime="plain"), after=middle),
         "of a namespace that has none": partial(history.trainings, Filter(namespace="nobody")),
+        "that ended last": partial(history.past, PastFilter("c")),
+        "that ended half a year back": partial(
+            history.past, PastFilter("c"), after=EndCursor(middle.created, middle.uid)
+        ),
     }
     table = Table("a list of 100", "median", "worst of 50", title=f"{name}: lists", title_justify="left")
     for title, ask in cases.items():

@@ -323,7 +323,8 @@ def _past_page(
     if which.before is not None:
         query = query.where(table.created < which.before)
     if after is not None:
-        query = query.where(or_(end < after.end, and_(end == after.end, table.uid < after.uid)))
+        # The first part is one that an index serves.
+        query = query.where(end <= after.end, or_(end < after.end, table.uid < after.uid))
     # Whole rows of the page alone, and not of all that is sorted.
     rows = select(*_COLUMNS).where(table.uid.in_(query.order_by(*order).limit(limit).scalar_subquery()))
     return map(_record, connection.execute(rows.order_by(*order)))

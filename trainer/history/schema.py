@@ -14,9 +14,10 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The version of the tables, that of the newest migration."""
 
 METADATA = MetaData()
@@ -52,6 +53,7 @@ TRAININGS = Table(
     Index("trainings_by_namespace_and_state", "namespace", "state", "created", "uid"),
     Index("trainings_by_runtime", "runtime", "created", "uid"),
     Index("trainings_present", "cluster", "deleted"),
+    Index("trainings_by_end", text("coalesce(ended, deleted)"), "uid"),
 )
 """One row for each TrainJob, by its uid; times are seconds since 1970, and `size` counts the bytes of all its rows.
 
