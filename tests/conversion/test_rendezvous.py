@@ -70,6 +70,18 @@ def test_variables(policy: Any, expected: Object) -> None:
     assert variables(policy) == expected
 
 
+@pytest.mark.parametrize(
+    ("namespace", "expected"),
+    [
+        pytest.param("team-a", {}, id="its-own"),
+        pytest.param("team-b", {"PET_RDZV_ENDPOINT": "job-worker-0.team-a:4242"}, id="another"),
+    ],
+)
+def test_a_namespace(namespace: str, expected: Object) -> None:
+    """A job of the same name in another namespace is another job."""
+    assert variables({"rdzvHost": "job-worker-0.team-a"}, name="job", namespace=namespace) == expected
+
+
 def test_a_name_that_the_server_chooses() -> None:
     """The author of such a job cannot have named its pods."""
     policy = {"rdzvHost": "job-worker-0"}

@@ -28,6 +28,7 @@ def enforced(
     uid: str | None = "the-uid",
     job: Any = None,
     env: Any = (),
+    domain: str = "",
     **more: Any,
 ) -> RuntimeInfo:
     """RuntimeInfo after the plugin and the variables of the TrainJob."""
@@ -36,6 +37,7 @@ def enforced(
     container = {"name": "trainer", "env": list(env)}
     elastic = {"torch": {"elasticPolicy": POLICY if policy is None else policy}}
     info = extract(wanted, runtime(replicated_job("Node", container, job=job), policy=elastic, jobset=more))
+    info.pod_domain = domain
     Torch().enforce_ml_policy(info, wanted)
     apply_trainer_env(info, wanted)
     return info
@@ -107,12 +109,14 @@ def test_advice_may_be_overridden(name: str, arguments: Any) -> None:
     [
         pytest.param("etcd:2379", False, id="elsewhere"),
         pytest.param("$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME):1234", True, id="another-port"),
+        pytest.param("$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME)", True, id="no-port"),
     ],
 )
-def test_another_meeting_point(endpoint: str, is_host: bool) -> None:
+@pytest.mark.parametrize("domain", ["", ".default.svc.cluster.local"], ids=["short-names", "full-names"])
+def test_another_meeting_point(endpoint: str, is_host: bool, domain: str) -> None:
     """A runtime may have the nodes meet elsewhere; only where it is the first node every node keeps a store."""
     own = {"PET_RDZV_BACKEND": "etcd-v2", "PET_RDZV_ID": "mine", "PET_RDZV_ENDPOINT": endpoint}
-    found = env(enforced(env=[{"name": name, "value": value} for name, value in own.items()]))
+    found = env(enforced(env=[{"name": name, "value": value} for name, value in own.items()], domain=domain))
     assert own.items() <= found.items()
     assert ("is_host=true" in found["PET_RDZV_CONF"].split(",")) == is_host
     assert "join_timeout=1800" in found["PET_RDZV_CONF"].split(",")

@@ -83,12 +83,13 @@ def endpoint(source: Source, policy: ElasticPolicy, first: str, port: int | None
 
 def meets_inside(source: Source, policy: ElasticPolicy) -> bool:
     """Whether agents meet at a pod of the job."""
-    name = source.metadata.get("name")
+    name, namespace = source.metadata.get("name"), source.metadata.get("namespace")
     if policy.rdzv_host is None:
         return True
     if not name:
         return False
-    pod = rf"{re.escape(name)}-(master|worker)-[0-9]+(\.[a-z0-9-]+(\.svc(\..+)?)?)?"
+    own = re.escape(namespace) if namespace else "[a-z0-9-]+"
+    pod = rf"{re.escape(name)}-(master|worker)-[0-9]+(\.{own}(\.svc(\..+)?)?)?"
     return re.fullmatch(pod, policy.rdzv_host) is not None
 
 

@@ -108,7 +108,7 @@ def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolic
     """
     head = info.head_address()
     own = {each["name"]: each for each in info.main_container.env if each["name"] in MEETING_POINT}
-    is_at_head = "PET_RDZV_ENDPOINT" not in own or _host_of(own["PET_RDZV_ENDPOINT"], info) == head
+    is_at_head = "PET_RDZV_ENDPOINT" not in own or _is_head(own["PET_RDZV_ENDPOINT"], info)
     variables = {
         "PET_RDZV_BACKEND": "c10d",
         "PET_RDZV_ID": train_job.metadata.uid or train_job.metadata.name,
@@ -121,9 +121,11 @@ def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolic
     return [own.get(name, {"name": name, "value": value}) for name, value in variables.items()]
 
 
-def _host_of(endpoint: Object, info: RuntimeInfo) -> str:
-    """The host in a variable, which may say the name of the TrainJob as `trainer convert` writes it."""
-    return (endpoint.get("value") or "").replace("$(TRAINJOB_NAME)", info.job_name).rpartition(":")[0]
+def _is_head(endpoint: Object, info: RuntimeInfo) -> bool:
+    """Whether a variable names the first node: with or without its domain, and perhaps by the name of the TrainJob."""
+    host, _, _ = (endpoint.get("value") or "").replace("$(TRAINJOB_NAME)", info.job_name).partition(":")
+    head = info.head_address()
+    return host in {head, head.removesuffix(info.pod_domain)}
 
 
 def _nodes(train_job: TrainJob) -> int | None:
