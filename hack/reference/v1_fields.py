@@ -75,6 +75,7 @@ _ROLE: Final[Mapping[str, Any]] = {
     "replicas": 3,
     "restartPolicy": "ExitCode",
     "template.metadata.labels": {"team": "ml"},
+    "template.metadata.annotations": {"team": "ml"},
     "template.metadata.name": "pod",
     "template.spec.restartPolicy": "Always",
     "template.spec.hostname": "host",
