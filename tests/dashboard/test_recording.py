@@ -9,11 +9,13 @@ import pytest
 from anyio.to_thread import run_sync
 from structlog.testing import capture_logs
 
-from tests.dashboard.conftest import train_job
+from tests.dashboard.conftest import PAGE, UserClient, running, train_job
 from tests.dashboard.past import CLUSTER, KUBE_SYSTEM
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.kept_history import history_of
+from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.history.database import Database
 from trainer.history.queries import Filter, History
 from trainer.kube.testing import FakeClient, ManualClock
@@ -45,7 +47,7 @@ async def test_recording(
     """It makes the database, waits while another process records the cluster, and then records."""
     database = await run_sync(Database, f"sqlite:///{tmp_path}/state/history.db")
     _, recording = await run_sync(
-        lambda: history_of(database, client, "https://api.example.com", namespace, records=True, clock=clock)
+        lambda: history_of(database, client, "https://api.example.com", records=True, clock=clock)
     )
     assert recording is not None
     await run_sync(database.migrate)
@@ -53,7 +55,7 @@ async def test_recording(
     await run_sync(other.__enter__)
     with capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(recording.run)
+            tasks.start_soon(recording.run, namespace)
             while not logs:
                 await clock.advance(0.5)
             assert logs[0]["event"] == "not recording yet"
@@ -67,8 +69,25 @@ async def test_recording(
     await run_sync(database.close)
 
 
+async def test_own_namespace(clock: ManualClock, tmp_path: Path) -> None:
+    """Of a user who may not list all TrainJobs that namespace is recorded which is shown."""
+    jobs = train_job("ours", namespace="team"), train_job("theirs", namespace="other")
+    client = UserClient(KUBE_SYSTEM, *jobs)
+    client.denied.add("list trainjobs")
+    database = await run_sync(Database, f"sqlite:///{tmp_path}/history.db")
+    await run_sync(database.migrate)
+    _, recording = await run_sync(lambda: history_of(database, client, "", records=True, clock=clock))
+    made = Dashboard(client, V2ALPHA1, DashboardOptions(home="team"), bundle=PAGE, recording=recording)
+    async with running(made):
+        history = History(database)
+        while not (found := await run_sync(history.trainings)):
+            await clock.advance(0.5)
+    assert [record.name for record in found] == ["ours"]
+    await run_sync(database.close)
+
+
 def test_only_shown(client: FakeClient, tmp_path: Path) -> None:
     """Without being asked to, a dashboard records nothing."""
     database = Database(f"sqlite:///{tmp_path}/history.db")
-    _, recording = history_of(database, client, "", "", records=False)
+    _, recording = history_of(database, client, "", records=False)
     assert recording is None

@@ -153,8 +153,7 @@ class ClusterServer:
     def _history(self, client: Client) -> tuple[PastTrainings | None, Recording | None]:
         if self._database is None:
             return None, None
-        where = self._database, client, self._client.server, self._options.namespace
-        return history_of(*where, records=self._records, clock=self._clock)
+        return history_of(self._database, client, self._client.server, records=self._records, clock=self._clock)
 
     async def _show_certificate(self, tls: ServingTls, tasks: TaskGroup) -> None:
         directory = self._options.tls_directory

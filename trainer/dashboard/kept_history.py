@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def history_of(
-    database: Database, client: Client, server: str, namespace: str, *, records: bool, clock: Clock | None = None
+    database: Database, client: Client, server: str, *, records: bool, clock: Clock | None = None
 ) -> tuple[PastTrainings, Recording | None]:
     """What answers from a database, and what records into it if wanted.
 
@@ -23,7 +23,6 @@ def history_of(
         database: of the history; who has one has installed what these modules import.
         client: reads the cluster; its users see TrainJobs in the form of the model.
         server: the address of the API server.
-        namespace: only TrainJobs of this namespace are recorded; "" for all.
         records: whether the history is recorded.
         clock: of the recorder.
     """
@@ -34,4 +33,4 @@ def history_of(
         return past, None
     from trainer.dashboard.recording import Recording  # noqa: PLC0415 - of an extra
 
-    return past, Recording(client, database, server, clock or SystemClock(), namespace)
+    return past, Recording(client, database, server, clock or SystemClock())

@@ -38,27 +38,25 @@ class Recording:
     server: str
     """The address of the API server."""
     clock: Clock
-    namespace: str = ""
-    """Only TrainJobs of this namespace. Default: of all."""
 
-    async def run(self) -> None:
-        """Record until cancelled."""
+    async def run(self, namespace: str) -> None:
+        """Record until cancelled; TrainJobs of this namespace alone, or with "" of all."""
         failures = 0
         while True:
             try:
-                await self._record()
+                await self._record(namespace)
             except* (HistoryError, KubeError) as group:
                 log.warning("not recording yet", error=str(causes_of(group)[0]))
             await self.clock.sleep(_RETRY.pause(failures))
             failures += 1
 
-    async def _record(self) -> None:
+    async def _record(self, namespace: str) -> None:
         await run_sync(self.database.migrate)
         recorder = Recorder(
             self.client,
             self.database,
             RetentionOptions(),
-            namespace=self.namespace or None,
+            namespace=namespace or None,
             server=self.server,
             clock=self.clock,
         )

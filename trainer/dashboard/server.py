@@ -104,7 +104,7 @@ class Dashboard:
         bundle: the page; default: that of the package.
         renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
         past: answers from the history. Default: there is none, so that trainings that are gone are not shown.
-        recording: records the history while the page is served. Default: nobody does so here.
+        recording: records what is shown while the page is served. Default: nobody does so here.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Dashboard:
             )
             tasks.start_soon(cache.run)
             if self._recording is not None:
-                tasks.start_soon(self._recording.run)
+                tasks.start_soon(self._recording.run, namespace)
             tasks.start_soon(partial(self._server.run, anyio.sleep_forever))
             await self._server.started.wait()
             await started()

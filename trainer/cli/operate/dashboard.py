@@ -50,7 +50,7 @@ def dashboard(
             gate = LoopbackGate(cluster.client, on_exchange=redirect.remove if redirect is not None else None)
             past, recording = None, None
             if opened is not None:
-                past, recording = history_of(opened, cluster.client, cluster.server, options.namespace, records=record)
+                past, recording = history_of(opened, cluster.client, cluster.server, records=record)
             page = Dashboard(
                 cluster.client,
                 cluster.served,
