@@ -113,3 +113,18 @@ def test_compressed() -> None:
         inflated(b"nonsense")
     with pytest.raises(ValueError, match="larger than"):
         inflated(zlib.compress(b"0" * (65 * 1024 * 1024)))
+
+
+def test_config_map() -> None:
+    """Entries of a ConfigMap, which may be variables, are kept as those are, and nothing binary is."""
+    data = {
+        "hostfile": "demo-0 slots=1",
+        "auth.py": "pass",
+        "GITHUB_PAT": "abc",
+        "AWS_SECRET": "abc",
+        "DB_PASSWORD": "abc",
+    }
+    obj = {"kind": "ConfigMap", "metadata": {"name": "a"}, "data": data, "binaryData": {"store": "YWJj"}}
+    hidden = dict.fromkeys(("GITHUB_PAT", "AWS_SECRET", "DB_PASSWORD"), REDACTED)
+    assert without_secrets(obj) == obj | {"data": data | hidden, "binaryData": {"store": REDACTED}}
+    assert without_secrets(obj | {"data": None, "binaryData": "x"})["binaryData"] == "x"

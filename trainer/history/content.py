@@ -83,8 +83,20 @@ def without_secrets(obj: Object) -> Object:
         kept = {name: kept[name] for name in names if name in kept}
         if len(msgspec.json.encode(kept)) <= limit:
             break
-    cleaned: Object = _clean(kept, _DEPTH)
+    cleaned: Object = _clean(_without_variables(kept) if obj.get("kind") == "ConfigMap" else kept, _DEPTH)
     return cleaned
+
+
+def _without_variables(config_map: Object) -> Object:
+    """Its entries may be variables of containers, or files; what is binary cannot be searched for secrets."""
+    hidden = {
+        "data": {
+            key: REDACTED if key.isidentifier() and _is_secret_variable(key) else value
+            for key, value in mapping_at(config_map, "data").items()
+        },
+        "binaryData": dict.fromkeys(mapping_at(config_map, "binaryData"), REDACTED),
+    }
+    return config_map | {name: entries for name, entries in hidden.items() if entries}
 
 
 def clean_text(text: str) -> str:
