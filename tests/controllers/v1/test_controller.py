@@ -510,6 +510,19 @@ async def test_workers_that_run_on(cluster: Cluster, job: Object, is_deleted: bo
         assert len(cluster.objects(TRAIN_JOBS)) == (job["spec"].get("runPolicy") != {"cleanPodPolicy": "All"})
 
 
+async def test_a_master_that_ends_well_when_it_is_stopped(cluster: Cluster) -> None:
+    """A worker has failed, so that JobSet deletes the Master, which exits with 0 on SIGTERM: the job has failed."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        await cluster.run_pods(count=3)
+        master = cluster.objects(PODS)[0]
+        deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["batch.kubernetes.io/job-tracking"]}
+        await cluster.put(master | {"metadata": master["metadata"] | deleted, "status": {"phase": "Succeeded"}})
+        assert cluster.conditions() == ["Created", "Running"]
+        await cluster.end("Failed")
+        assert cluster.conditions() == ["Created", "!Running", "Failed"]
+
+
 async def test_workers_of_another_kind_run_on(cluster: Cluster) -> None:
     """The same where Master and workers differ, and are Jobs of their own."""
     job = pytorch_job()

@@ -87,6 +87,18 @@ WAITING = {"Master": Counts(), "Worker": Counts()}
         ),
         pytest.param(
             RUNNING_STORED,
+            Seen({"Master": Counts(succeeded=1, stopped=1), "Worker": Counts(failed=1)}, train_job()),
+            [CREATED, RUNNING],
+            id="the-master-is-stopped",
+        ),
+        pytest.param(
+            RUNNING_STORED,
+            Seen({"Master": Counts(succeeded=1), "Worker": Counts(failed=1)}, train_job(("Failed", "exit code 1"))),
+            [CREATED, ("Running", "False", "PyTorchJobRunning"), ("Succeeded", "True", "PyTorchJobSucceeded")],
+            id="a-worker-has-failed-after-the-master",
+        ),
+        pytest.param(
+            RUNNING_STORED,
             Seen({"Master": Counts(active=1), "Worker": Counts(succeeded=2)}, train_job()),
             [CREATED, RUNNING],
             id="the-workers-have-succeeded",

@@ -32,9 +32,16 @@ class Counts:
     succeeded: int = 0
     failed: int = 0
     """Those that have failed, and those that run and are being deleted."""
+    stopped: int = 0
+    """Those among the succeeded that are being deleted: many programs exit with 0 on SIGTERM."""
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(self.active + other.active, self.succeeded + other.succeeded, self.failed + other.failed)
+        return Counts(
+            self.active + other.active,
+            self.succeeded + other.succeeded,
+            self.failed + other.failed,
+            self.stopped + other.stopped,
+        )
 
 
 class Seating:
@@ -85,7 +92,7 @@ def _count(pod: Object) -> Counts:
         case "Running":
             return Counts(failed=1) if is_being_deleted(pod) else Counts(active=1)
         case "Succeeded":
-            return Counts(succeeded=1)
+            return Counts(succeeded=1, stopped=int(is_being_deleted(pod)))
         case "Failed":
             return Counts(failed=1)
         case _:

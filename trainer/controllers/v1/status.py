@@ -5,7 +5,7 @@
 | is there | Created |
 | has a running pod of the Master, or of the workers where there is no Master | Running |
 | condition Restarting is True | Restarting, in place of Running |
-| condition Complete is True, or the pod of the Master has succeeded | Succeeded |
+| condition Complete is True, or the pod of the Master has succeeded and is not being deleted | Succeeded |
 | condition Failed is True | Failed |
 | is not there, since spec.runPolicy.suspend says so | Suspended |
 
@@ -64,12 +64,10 @@ def next_status(job: Object, kind: JobKind, seen: Seen, now: str) -> JobStatus:
     train_job = seen.train_job
     if train_job is None:
         return draft.status()
-    if is_condition_true(train_job, ConditionType.COMPLETE):
+    if is_condition_true(train_job, ConditionType.COMPLETE) or _has_succeeded(seen.counts.get("Master")):
         draft.succeed(train_job)
     elif is_condition_true(train_job, ConditionType.FAILED):
         draft.fail(_reason_of_end(train_job, seen.counts), _transition(train_job, ConditionType.FAILED))
-    elif "Master" in seen.counts and seen.counts["Master"].succeeded:
-        draft.succeed(train_job)
     elif is_condition_true(train_job, ConditionType.RESTARTING):
         draft.restart(seen.counts)
     elif _decisive(seen.counts).active:
@@ -189,6 +187,11 @@ class _Draft:
 def _decisive(counts: Mapping[str, Counts]) -> Counts:
     """The role by which the operator says whether a job runs: the Master, else the workers."""
     return counts.get("Master") or counts.get("Worker") or Counts()
+
+
+def _has_succeeded(master: Counts | None) -> bool:
+    """Whether the Master has ended well before anybody deleted it, whatever its workers have done since."""
+    return master is not None and master.succeeded > master.stopped
 
 
 def _failures(counts: Mapping[str, Counts]) -> str:
