@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -20,19 +21,24 @@ def block(*messages: dict[str, object]) -> bytes:
     return "".join(f"2026-01-01T00:00:00.5Z {TAG} {json.dumps(message)}\n" for message in messages).encode()
 
 
+def news(reader: CurveReader) -> Any:
+    encoded = reader.encoded()
+    return None if encoded is None else json.loads(bytes(encoded))
+
+
 def test_news() -> None:
     """A page gets everything once, and a run that begins again from its start."""
     curves = Curves()
     early = CurveReader(curves)
-    assert early.news() == {"isReset": True, "series": []}
+    assert news(early) == {"isReset": True, "series": []}
     assert curves.take(block({"currentStep": 1, "trainMetrics": {"loss": 2}}))
     assert not curves.take(b"2026-01-01T00:00:00.5Z text\n")
     samples = {"times": [1767225600.5], "steps": [1], "values": [2]}
-    assert early.news() == {"isReset": False, "series": [{"kind": "train", "name": "loss"} | samples]}
-    assert early.news() is None
-    assert CurveReader(curves).news() == {"isReset": True, "series": [{"kind": "train", "name": "loss"} | samples]}
+    assert news(early) == {"isReset": False, "series": [{"kind": "train", "name": "loss"} | samples]}
+    assert news(early) is None
+    assert news(CurveReader(curves)) == {"isReset": True, "series": [{"kind": "train", "name": "loss"} | samples]}
     curves.restart()
-    assert early.news() == {"isReset": True, "series": []}
+    assert news(early) == {"isReset": True, "series": []}
 
 
 def test_many_samples() -> None:
@@ -41,10 +47,9 @@ def test_many_samples() -> None:
     reader = CurveReader(curves)
     for step in range(SAMPLES_LIMIT + 1):
         curves.add(LOSS, step, step, 1)
-    news = reader.news()
-    assert news is not None
-    assert news["isReset"]
-    steps = news["series"][0]["steps"]
+    found = news(reader)
+    assert found["isReset"]
+    steps = found["series"][0]["steps"]
     assert len(steps) == SAMPLES_LIMIT // 2 + 1
     assert steps[-2:] == [SAMPLES_LIMIT - 1, SAMPLES_LIMIT]
 
@@ -75,4 +80,4 @@ async def test_encoded_news(samples: int, is_beside: bool) -> None:
         assert (turns > before) is is_beside
         tasks.cancel_scope.cancel()
     assert encoded is not None
-    assert json.loads(bytes(encoded)) == {"source": 3} | (CurveReader(curves).news() or {})
+    assert json.loads(bytes(encoded)) == {"source": 3} | news(CurveReader(curves))

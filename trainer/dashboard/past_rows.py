@@ -12,9 +12,10 @@ from trainer.progress.interest import MetricValue, by_interest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import msgspec
+
     from trainer.history.queries import History, RecordedEvent, TrainingRecord
     from trainer.kube.objects import Object
-    from trainer.progress.curves import Curves
 
 
 LOGS: Final = 16
@@ -44,9 +45,9 @@ def past_page(record: TrainingRecord, job: Object | None) -> Object:
     return {"training": past_row(record), "job": page_of(job) if job is not None else None}
 
 
-def past_curves(curves: Curves) -> Object:
-    """The samples of its metrics."""
-    return CurveReader(curves).news() or {"isReset": True, "series": []}
+def past_curves(history: History, uid: str) -> msgspec.Raw | None:
+    """The samples of its metrics, as JSON."""
+    return CurveReader(history.curves(uid)).encoded()
 
 
 def past_logs(history: History, uid: str, source: str) -> Object:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-import msgspec
 import structlog
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
@@ -77,6 +76,8 @@ _RESOURCES: Final = {
     )
 }
 """Those whose objects are kept; what is of another kind is shown to nobody."""
+_CURVES: Final = 1
+"""Trainings whose samples are read at once: a million of them take some 150 MiB meanwhile."""
 _WORDS, _LONGEST_TEXT = 8, 256
 _NOTHING: Final = "Nothing is recorded yet: trainer history record does that, or trainer dashboard --record."
 _DAMAGED: Final = "what the history has of this training is damaged"
@@ -131,6 +132,7 @@ class PastTrainings:
         self._cluster = ""
         self._is_checked = False
         self._limiter = anyio.CapacityLimiter(_THREADS)
+        self._curves = anyio.CapacityLimiter(_CURVES)
 
     async def answer(
         self, request: web.BaseRequest, parts: list[str], viewer: Viewer, namespace: str
@@ -226,7 +228,8 @@ class PastTrainings:
         uid = record.uid
         match rest:
             case ["metrics"]:
-                return await self._ask(partial(_encoded_curves, uid=uid))
+                async with self._curves:
+                    return await self._ask(partial(past_curves, uid=uid))
             case ["logs"]:
                 return await self._ask(partial(past_logs, uid=uid, source=source))
             case ["events"]:
@@ -292,11 +295,6 @@ async def _missing_right(viewer: Viewer, key: ObjectKey, verb: str, resource: Re
     what = "/".join(filter(None, (resource.plural, subresource)))
     where = f" in the namespace {key.namespace}" if key.namespace else ""
     return f"you may not {verb} {what if resource is not TRAIN_JOBS else 'TrainJobs'}{where}"
-
-
-def _encoded_curves(history: History, uid: str) -> msgspec.Raw:
-    """Encoded in the thread, since they may have many samples."""
-    return msgspec.Raw(msgspec.json.encode(past_curves(history.curves(uid))))
 
 
 def _number(name: str, text: str) -> float:
