@@ -216,6 +216,10 @@ async def _live(client: FakeClient, clock: ManualClock) -> None:
         await settle()
         client.add(client.objects(TRAIN_JOBS)[0] | {"spec": train_job_object(suspend=suspend)["spec"]})
         await settle()
+    for generation in (1, 2):  # an event that is repeated is a patch of the first
+        lost = train_job_object("lost", runtimeRef={"name": "none"})
+        client.add(lost | {"metadata": lost["metadata"] | {"generation": generation}})
+        await settle()
     limited = train_job_object("limited", activeDeadlineSeconds=1, ttlSecondsAfterFinished=1)
     limited["metadata"]["creationTimestamp"] = timestamp(clock.now())
     client.add(limited)
