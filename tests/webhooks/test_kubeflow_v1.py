@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.controllers.v1.samples import JAX, PYTORCH, elastic_job, jax_job, pytorch_job
+from tests.controllers.v1.samples import JAX, PYTORCH, elastic_job, jax_job, parted_job, pytorch_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
@@ -15,7 +15,15 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.admission import AdmissionRequest, Operation
 from trainer.manager import built_in_plugins
-from trainer.webhooks.kubeflow_v1 import FIXED_SIZE, FIXED_SIZE_RELEASED, NO_MASTER, RUNNING, JobAdmission, review_job
+from trainer.webhooks.kubeflow_v1 import (
+    FIXED_SIZE,
+    FIXED_SIZE_PARTED,
+    FIXED_SIZE_RELEASED,
+    NO_MASTER,
+    RUNNING,
+    JobAdmission,
+    review_job,
+)
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind
@@ -221,6 +229,17 @@ def test_changes(old: Object, path: tuple[str, ...], value: Any, expected: list[
             elastic_job(), "v1alpha1", 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE_RELEASED}", id="of-fixed-size"
         ),
         pytest.param(elastic_job(suspend=True), "v1alpha1", 3, "", id="of-fixed-size-and-suspended"),
+        pytest.param(
+            parted_job(), "v2alpha1", 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE_PARTED}", id="roles-that-differ"
+        ),
+        pytest.param(parted_job(suspend=True), "v2alpha1", 3, "", id="roles-that-differ-and-suspended"),
+        pytest.param(
+            pytorch_job(1, master=False, elastic={"standalone": True}),
+            "v2alpha1",
+            3,
+            f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE_PARTED}",
+            id="alone",
+        ),
     ],
 )  # fmt: skip
 async def test_scale(job: Object, version: Version, replicas: int, expected: str, pipeline: Pipeline) -> None:

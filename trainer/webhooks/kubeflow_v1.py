@@ -6,7 +6,7 @@
 | runPolicy.managedBy, runPolicy.schedulingPolicy.queue | never |
 | runPolicy.suspend, ttlSecondsAfterFinished, elasticPolicy.metrics | always |
 | runPolicy.cleanPodPolicy | always, but from or to Running where a Master decides about the end |
-| replicas of the Worker of an elastic PyTorchJob | always, `kubectl scale` within the bounds of elasticPolicy |
+| replicas of the Worker of a PyTorchJob that becomes an elastic TrainJob | always, by scale within the elasticPolicy |
 | everything else | while suspended, or in the update that suspends or resumes, as queues do it |
 """
 
@@ -60,6 +60,10 @@ FIXED_SIZE: Final = (
 )
 FIXED_SIZE_RELEASED: Final = (
     "cannot be changed while the job runs, as TrainJobs of v1alpha1, which this cluster serves, have a fixed size: "
+    "suspend it first (spec.runPolicy.suspend)"
+)
+FIXED_SIZE_PARTED: Final = (
+    "cannot be changed while the job runs: its size is fixed, as it is standalone or its Master and Workers differ; "
     "suspend it first (spec.runPolicy.suspend)"
 )
 NO_MASTER: Final = (
@@ -189,7 +193,7 @@ def _forbidden_changes(old: Object, new: Object, kind: JobKind, version: Version
         return
     if _deletes_running_pods(before, kind) != _deletes_running_pods(after, kind):
         yield forbidden("spec.runPolicy.cleanPodPolicy", RUNNING)
-    is_elastic, fixed = _elasticity(before, version)
+    is_elastic, fixed = _elasticity(old, kind, version)
     former, present = (_fixed(each, kind, is_elastic=is_elastic) for each in (before, after))
     for path in changes(former, present, "spec"):
         place = _with_role(path, kind)
@@ -202,10 +206,17 @@ def _deletes_running_pods(spec: Object, kind: JobKind) -> bool:
     return has_choice and mapping_at(spec, "runPolicy").get("cleanPodPolicy") == "Running"
 
 
-def _elasticity(spec: Object, version: Version) -> tuple[bool, str]:
-    """Whether the size of a job may change while it runs, and what to say where it may not."""
-    has_policy = bool(mapping_at(spec, "elasticPolicy"))
-    return has_policy and version == "v2alpha1", FIXED_SIZE_RELEASED if has_policy else FIXED_SIZE
+def _elasticity(job: Object, kind: JobKind, version: Version) -> tuple[bool, str]:
+    """Whether the size of a stored job may change while it runs, and what to say where it may not."""
+    if not mapping_at(job, "spec", "elasticPolicy"):
+        return False, FIXED_SIZE
+    if version == "v1alpha1":
+        return False, FIXED_SIZE_RELEASED
+    try:
+        runtime = convert(job, kind, version=version).runtime
+    except InvalidObjectError:
+        return True, ""  # it has no pods
+    return bool(mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy")), FIXED_SIZE_PARTED
 
 
 def _scale_errors(job: Object, kind: JobKind, scale: Object, version: Version) -> Iterator[FieldError]:
@@ -217,7 +228,7 @@ def _scale_errors(job: Object, kind: JobKind, scale: Object, version: Version) -
     if wanted < 1:
         yield invalid(field, wanted, "must be at least 1")
         return
-    is_elastic, fixed = _elasticity(spec, version)
+    is_elastic, fixed = _elasticity(job, kind, version)
     if not is_elastic:
         if not _is_suspended(spec):
             yield forbidden(field, fixed)

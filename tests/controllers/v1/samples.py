@@ -42,6 +42,13 @@ def elastic_job(workers: int = 2, *, name: str = "job", metrics: bool = False, *
     return pytorch_job(workers, master=False, elastic=policy, name=name, **run_policy)
 
 
+def parted_job(workers: int = 2, *, metrics: bool = False, **run_policy: Any) -> Object:
+    """An elastic PyTorchJob with a Master whose pod differs from those of the workers, so that its size is fixed."""
+    job = elastic_job(workers, metrics=metrics, **run_policy)
+    job["spec"]["pytorchReplicaSpecs"]["Master"] = replica(metadata={"labels": {"team": "a"}})
+    return job
+
+
 def jax_job(workers: int = 2, *, name: str = "job", **run_policy: Any) -> Object:
     """A JAXJob."""
     return _job("JAXJob", name, {"jaxReplicaSpecs": {"Worker": replica("jax", workers)}}, run_policy)

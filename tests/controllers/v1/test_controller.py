@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.controllers.v1.conftest import Cluster, pod
-from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job, replica
+from tests.controllers.v1.samples import elastic_job, jax_job, parted_job, pytorch_job, replica
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -200,6 +200,14 @@ async def test_autoscaler(elastic_cluster: Cluster) -> None:
         assert (autoscaler["spec"]["minReplicas"], autoscaler["spec"]["maxReplicas"]) == (1, 4)
         await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
         assert cluster.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+
+
+async def test_no_autoscaler_where_roles_differ(elastic_cluster: Cluster) -> None:
+    """The number of pods is that of the runtime then, and an autoscaler would change what nobody reads."""
+    async with elastic_cluster.managed():
+        await elastic_cluster.put(parted_job(metrics=True))
+        assert len(elastic_cluster.objects(TRAIN_JOBS)) == 1
+        assert elastic_cluster.objects(HORIZONTAL_POD_AUTOSCALERS) == []
 
 
 async def test_an_elastic_job_of_fixed_size() -> None:

@@ -103,7 +103,7 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         written.runtime,
         written.train_job,
         stored["spec"],
-        autoscaler_of(obj, job, kind) if is_elastic or version == "v2alpha1" else None,
+        autoscaler_of(obj, job, kind) if is_elastic else None,
         seating,
         written.findings,
     )
