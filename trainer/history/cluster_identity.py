@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client
+
+log = structlog.get_logger(__name__)
 
 
 async def cluster_of(client: Client, server: str) -> str:
@@ -20,5 +24,7 @@ async def cluster_of(client: Client, server: str) -> str:
     """
     try:
         return uid_of(await client.get(NAMESPACES, "kube-system"))
-    except ForbiddenError:
+    except ForbiddenError as error:
+        text = "the address of the API server stands for the cluster, which others may know by the uid of kube-system"
+        log.warning(text, server=server, error=str(error))
         return server
