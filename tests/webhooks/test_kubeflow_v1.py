@@ -113,6 +113,28 @@ def test_a_name_that_is_too_long(pipeline: Pipeline) -> None:
     assert error.field == "metadata.name"
 
 
+TRIAL = {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "name": "trial", "uid": "t"}
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+@pytest.mark.parametrize(
+    ("job", "metadata", "is_admitted"),
+    [
+        pytest.param(pytorch_job(), {}, True, id="neither"),
+        pytest.param(pytorch_job(), {"labels": {"kueue.x-k8s.io/queue-name": "team"}}, False, id="Kueue"),
+        pytest.param(pytorch_job(), {"ownerReferences": [TRIAL]}, False, id="Katib"),
+        pytest.param(jax_job(), {"labels": {"kueue.x-k8s.io/queue-name": "team"}}, True, id="one-role"),
+    ],
+)
+def test_a_name_that_is_too_long_later(
+    job: Object, metadata: Object, is_admitted: bool, version: Version, pipeline: Pipeline
+) -> None:
+    """Where Master and Workers will be Jobs of their own, whose pods have longer names, the job is refused at once."""
+    own = job | {"metadata": job["metadata"] | {"name": "a" * 48} | metadata}
+    errors = review_job(own, None, kind_of(job), pipeline, version).errors
+    assert [error.field for error in errors] == ([] if is_admitted else ["metadata.name"])
+
+
 def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
     """The author learns what has no effect here."""
     job = changed(elastic_job(), "spec", "elasticPolicy", "rdzvBackend", to="etcd")

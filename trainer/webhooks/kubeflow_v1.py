@@ -27,7 +27,7 @@ from trainer.conversion.encoding import encoded
 from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Review
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.metrics import Metrics
-from trainer.kube.objects import is_being_deleted, is_condition_true, mapping_at
+from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, mapping_at, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.webhooks.handlers import AdmissionSeries, placed, response_of
 from trainer.webhooks.mutability import changes
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from trainer.api.kubeflow_v1.kinds import Job, JobKind
     from trainer.api.v1alpha1.discovery import Version
+    from trainer.conversion import Conversion
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import Finding
     from trainer.kube.client import Client
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from trainer.kube.webhook.server import WebhookServer
 
 _SCALE: Final = "scale"
+_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+_ROLE: Final = "kueue.x-k8s.io/podset"
 _IMMUTABLE: Final = (("managedBy",), ("schedulingPolicy", "queue"))
 """Members of the run policy, as paths."""
 _FREE: Final = ("suspend", "cleanPodPolicy", "ttlSecondsAfterFinished")
@@ -142,6 +145,15 @@ def _findings(obj: Object, kind: JobKind, pipeline: Pipeline, version: Version) 
     for lost in conversion.findings:
         if not lost.field.startswith("metadata.") and not _is_observed(lost.field, obj):
             yield AdmissionWarning(lost.field, lost.message)
+    errors = _errors(conversion, pipeline)
+    yield from errors
+    if _is_parted_later(obj):
+        parted = _errors(encoded(convert(_parted(obj, kind), kind, version=version), version), pipeline)
+        yield from (each for each in parted if each.field == "metadata.name" and each not in errors)
+
+
+def _errors(conversion: Conversion, pipeline: Pipeline) -> list[FieldError]:
+    """What is wrong with the TrainJob that a job becomes."""
     assert conversion.runtime is not None, "it is written for the job where no others are given"
     try:
         # Read strictly they have the version whose schema they must fit.
@@ -152,11 +164,25 @@ def _findings(obj: Object, kind: JobKind, pipeline: Pipeline, version: Version) 
             decoded(conversion.runtime) | {"apiVersion": TRAIN_JOBS.api_version}, strict=True
         )
     except InvalidObjectError as error:
-        yield from (_in_words_of_the_job(each) for each in error.errors)
-        return
+        return [*map(_in_words_of_the_job, error.errors)]
     train_job = train_job.model_copy(update={"api_version": conversion.train_job["apiVersion"]})
-    review = pipeline.review(train_job, runtime)
-    yield from (_in_words_of_the_job(each) for each in review.errors)
+    return [*map(_in_words_of_the_job, pipeline.review(train_job, runtime).errors)]
+
+
+def _is_parted_later(obj: Object) -> bool:
+    """Whether Kueue or Katib has Master and Workers differ, so that names of pods say the role."""
+    owners = objects_in(mapping_at(obj, "metadata").get("ownerReferences"))
+    return _QUEUE in labels_of(obj) or any(owner.get("kind") == "Trial" for owner in owners)
+
+
+def _parted(obj: Object, kind: JobKind) -> Object:
+    """The job as Kueue starts it: the templates of its roles have different labels."""
+    result = copy.deepcopy(normalised(obj, kind))
+    for role, spec in result["spec"][kind.replicas_field].items():
+        metadata = spec["template"].get("metadata") or {}
+        labels = (metadata.get("labels") or {}) | {_ROLE: role.lower()}
+        spec["template"]["metadata"] = metadata | {"labels": labels}
+    return result
 
 
 def _own_rules(job: Job) -> Iterator[FieldError]:
