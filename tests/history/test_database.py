@@ -74,6 +74,20 @@ def test_newer(database: Database) -> None:
             use()
 
 
+def test_server_that_is_gone(server_url: str) -> None:
+    """A server that does not answer any more is given up after a minute, or when the URL says."""
+    database = Database(f"{server_url}&keepalives_idle=5")
+
+    def parameters(connection: Connection) -> dict[str, str]:
+        driver: Any = connection.connection.driver_connection
+        return dict(driver.info.get_parameters())
+
+    found = database.read(parameters)
+    names = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    assert [found[name] for name in names] == ["5", "10", "3", "60000"]
+    database.close()
+
+
 def test_nothing_there(url: str) -> None:
     """The error about a database that was never written says how to write one."""
     database = Database(url)

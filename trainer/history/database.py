@@ -32,7 +32,15 @@ _T = TypeVar("_T")
 
 _LOCK_WAIT = 30_000
 """Milliseconds for which a writer waits for another one."""
-_CONNECT_SECONDS = 10
+_CONNECTIONS = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""Options of libpq, in seconds and the last one in milliseconds: a server that is gone without a word is given up after
+a minute, and not after the hours of the operating system. The URL may have others."""
 _MIGRATION_LOCK = 0x7472_0001
 """Key of an advisory lock in PostgreSQL; recorders have another one."""
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
@@ -167,7 +175,8 @@ class Database:
 
     def _create_engine(self) -> Engine:
         if not self.is_sqlite:
-            return create_engine(self._url, connect_args={"connect_timeout": _CONNECT_SECONDS}, pool_pre_ping=True)
+            options = {name: value for name, value in _CONNECTIONS.items() if name not in self._url.query}
+            return create_engine(self._url, connect_args=options, pool_pre_ping=True)
         engine = create_engine(self._url, poolclass=QueuePool, pool_size=1, max_overflow=4)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
