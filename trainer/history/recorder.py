@@ -145,8 +145,8 @@ class Recorder:
         self._events: dict[tuple[str, str], dict[str, Any]] = {}
         self._unsaved_events: dict[tuple[str, str], dict[str, Any]] = {}
         self._logs: dict[tuple[str, str, str], EndedLog] = {}
-        self._read: dict[tuple[str, str, str], str] = {}
-        """The run of each node's container whose last lines were asked for."""
+        self._read: dict[str, dict[tuple[str, str], str]] = {}
+        """By training the run of each node's container whose last lines were asked for."""
         self._news, self._new_logs = anyio.Event(), anyio.Event()
 
     async def run(self, *, started: Callable[[], Awaitable[None]]) -> None:
@@ -363,10 +363,10 @@ class Recorder:
             jobset = entry.jobset.decode()
             pods = self._view.pods_of(entry.job.key, jobset)
             for ended in ended_logs(job, jobset, pods):
-                place = uid, ended.node, ended.container.container
-                if self._read.get(place) != ended.run:
-                    self._read[place] = ended.run
-                    self._logs[place] = ended
+                read, place = self._read.setdefault(uid, {}), (ended.node, ended.container.container)
+                if read.get(place) != ended.run:
+                    read[place] = ended.run
+                    self._logs[uid, *place] = ended
                     self._new_logs.set()
         is_over = entry.deleted is not None or has_ended(job)
         await self._metrics.see(job, uid, pods, tasks, is_over=is_over)
@@ -380,8 +380,7 @@ class Recorder:
         same.discard(uid)
         if not same:
             del self._uids[entry.job.key]
-        for place in [place for place in self._read if place[0] == uid]:
-            del self._read[place]
+        self._read.pop(uid, None)
 
     async def _keep_logs(self) -> None:
         while True:
@@ -389,7 +388,9 @@ class Recorder:
                 if self._new_logs.is_set():
                     self._new_logs = anyio.Event()
                 await self._new_logs.wait()
-            place = next(iter(self._logs))
-            ended = self._logs.pop(place)
-            if not await self._tails.keep(ended) and self._read.get(place) == ended.run:
-                del self._read[place]  # another attempt, when something changes
+            ended = self._logs.pop(next(iter(self._logs)))
+            if await self._tails.keep(ended):
+                continue
+            read, place = self._read.get(ended.uid, {}), (ended.node, ended.container.container)
+            if read.get(place) == ended.run:
+                del read[place]  # another attempt, when something changes
