@@ -79,7 +79,7 @@ def _served_job(model: type[PyTorchJob | JAXJob]) -> str:
         model.__name__,
         _definition(model.__name__, served_definitions()),
         "Served where an administrator has [switched it on](../install.md#pytorchjobs-and-jaxjobs-of-v1): each becomes "
-        "a TrainJob. What becomes of each field: [v1-fields.md](v1-fields.md). What may change while it runs, and what "
+        "a TrainJob. What each field becomes: [v1-fields.md](v1-fields.md). What may change while it runs, and what "
         "differs from the Training Operator: [migrate-from-v1.md](../migrate-from-v1.md#serve-the-v1-kinds).",
         fields.root(),
         _contents(fields),

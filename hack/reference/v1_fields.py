@@ -1,4 +1,4 @@
-"""The page about what becomes of the fields of v1 jobs: a sample of each field is converted with and without it."""
+"""The page about what the fields of v1 jobs become: a sample of each field is converted with and without it."""
 
 from __future__ import annotations
 

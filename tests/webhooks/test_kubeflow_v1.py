@@ -143,7 +143,7 @@ def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
 
 
 def test_what_v1alpha1_cannot_say_is_a_warning(pipeline: Pipeline) -> None:
-    """The author of an elastic job learns that its size is fixed, and any other job is admitted without a word."""
+    """The author of an elastic job learns that its size is fixed, and any other job is admitted without a warning."""
     review = review_job(elastic_job(), None, PYTORCH, pipeline, "v1alpha1")
     assert review.errors == ()
     assert [warning.field for warning in review.warnings] == ["spec.elasticPolicy"]

@@ -29,7 +29,7 @@ EXPECTED = Path(__file__).parent / "expected"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A job, and what has become of it."""
+    """A job, and what it has been converted into."""
 
     job: Object
     version: Version
