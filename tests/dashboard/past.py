@@ -47,14 +47,14 @@ def save_documents(database: Database, uid: str, **documents: Object) -> None:
     _put(database, DOCUMENTS, rows)
 
 
-def save_samples(database: Database, uid: str, values: Sequence[float], name: str = "loss") -> None:
-    """Write the samples of a metric."""
+def save_samples(database: Database, uid: str, values: Sequence[float], name: str = "loss", number: int = 1) -> None:
+    """Write the samples of a metric, as a chunk with this number."""
     curves = Curves()
     for step, value in enumerate(values):
         curves.add(MetricId(is_eval=False, name=name), BEGIN + step, step, value)
     log = {"run": 1, "pod": "p", "container": "node", "position": "", "chunks": 1, "is_done": True}
     _put(database, METRIC_LOGS, [{"uid": uid} | log])
-    _put(database, METRIC_CHUNKS, [{"uid": uid, "run": 1, "number": 1, "content": chunk_of(curves.by_metric)}])
+    _put(database, METRIC_CHUNKS, [{"uid": uid, "run": 1, "number": number, "content": chunk_of(curves.by_metric)}])
 
 
 def save_log(database: Database, uid: str, node: str, *lines: str, container: str = "node") -> None:

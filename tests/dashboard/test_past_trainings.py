@@ -24,7 +24,7 @@ from tests.dashboard.past import (
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.cluster_gate import PERMITTED, ClusterGate
-from trainer.dashboard.past_rows import LOGS
+from trainer.dashboard.past_rows import LOGS, SAMPLES
 from trainer.dashboard.past_trainings import PAGE as PAGE_SIZE
 from trainer.dashboard.past_trainings import PastTrainings
 from trainer.dashboard.server import Dashboard, DashboardOptions
@@ -36,6 +36,7 @@ from trainer.kube.errors import TransportError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.testing import ManualClock
 from trainer.plugins import volcano
+from trainer.progress.curves import SAMPLES_LIMIT
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -255,6 +256,24 @@ async def test_logs_of_many(client: UserClient, database: Database) -> None:
             _, answer = await visitor.json(f"{ONE}/logs?source={source}")
             assert [[log["node"], log["container"]] for log in answer["logs"]] == expected
             assert answer["containers"] == first["containers"]
+
+
+async def test_many_samples(client: UserClient, database: Database) -> None:
+    """The longest curves get coarser, and no shorter, where a training has more samples than an answer."""
+    counts = {"long": SAMPLES_LIMIT - 1, "as-long": SAMPLES_LIMIT - 1, "half": SAMPLES_LIMIT // 2, "short": 10}
+
+    def write() -> None:
+        save(database, past_training("one"))
+        for number, (name, count) in enumerate(counts.items()):
+            save_samples(database, "one", range(count), name, number)
+
+    await run_sync(write)
+    async with owning(client, database) as visitor:
+        _, content = await visitor.json(f"{ONE}/metrics")
+    found = {series["name"]: series["values"] for series in content["series"]}
+    assert sum(map(len, found.values())) <= SAMPLES
+    assert {name: values[-1] for name, values in found.items()} == {name: count - 1 for name, count in counts.items()}
+    assert [len(found[name]) for name in ("half", "short")] == [counts["half"], 10]
 
 
 async def test_nothing_kept(client: UserClient, database: Database) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from trainer.progress.curves import SAMPLES_LIMIT, SERIES_LIMIT, Curves
 from trainer.progress.samples import MetricId
 
@@ -39,3 +41,25 @@ def test_drained_and_put_together() -> None:
         assert not curves.total
     assert list(whole.by_metric[LOSS].steps) == [0, 1, 2, 3, 4, 5]
     assert whole.total == 6 < SAMPLES_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("limit", "lengths"),
+    [
+        pytest.param(100, [9, 8, 1], id="enough room"),
+        pytest.param(17, [5, 8, 1], id="the longest"),
+        pytest.param(9, [3, 4, 1], id="several"),
+        pytest.param(0, [1, 1, 1], id="none"),
+    ],
+)
+def test_thin_to(limit: int, lengths: list[int]) -> None:
+    """The longest curves lose every second sample until few enough are left, and none loses its last."""
+    curves = Curves()
+    metrics = [MetricId(is_eval=False, name=name) for name in "abc"]
+    for metric, count in zip(metrics, (9, 8, 1), strict=True):
+        for step in range(count):
+            curves.add(metric, step, step, step)
+    curves.thin_to(limit)
+    assert [len(curves.by_metric[metric].values) for metric in metrics] == lengths
+    assert [curves.by_metric[metric].values[-1] for metric in metrics] == [8, 7, 0]
+    assert curves.total == sum(lengths)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LOGS: Final = 16
 """Containers whose last lines are shown side by side; a training may have thousands, of 64 KiB each."""
+SAMPLES: Final = 200_000
+"""Samples of one answer, 8 MB of it, which a slow reader holds in memory; a chart draws half as many."""
 
 
 def past_row(record: TrainingRecord) -> Object:
@@ -47,7 +49,9 @@ def past_page(record: TrainingRecord, job: Object | None) -> Object:
 
 def past_curves(history: History, uid: str) -> msgspec.Raw | None:
     """The samples of its metrics, as JSON."""
-    return CurveReader(history.curves(uid)).encoded()
+    curves = history.curves(uid)
+    curves.thin_to(SAMPLES)
+    return CurveReader(curves).encoded()
 
 
 def past_logs(history: History, uid: str, source: str) -> Object:

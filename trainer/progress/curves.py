@@ -101,6 +101,11 @@ class Curves:
         for curve in self.by_metric.values():
             self._thin_out(curve)
 
+    def thin_to(self, limit: int) -> None:
+        """Drop every second sample of the longest metrics, until there are so many of all, or one of each."""
+        while self.total > max(limit, len(self.by_metric)):
+            self._thin_out(max(self.by_metric.values(), key=lambda curve: len(curve.times)))
+
     def drain(self) -> dict[MetricId, Curve]:
         """Hand over all samples, and go on without them."""
         taken, self.by_metric = self.by_metric, {}
