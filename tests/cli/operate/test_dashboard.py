@@ -175,7 +175,7 @@ def test_history(options: list[str], records: bool, pages: list[Dashboard]) -> N
     assert (page._recording is not None) == records
     if page._recording is not None:
         assert page._recording.server == "https://cluster.test"
-        assert page._recording.namespace == ("team" if "team" in options else "")
+    assert page._options.namespace == ("team" if "team" in options else "")
 
 
 @pytest.mark.usefixtures("cluster")
