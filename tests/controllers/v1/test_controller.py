@@ -168,6 +168,25 @@ async def test_labels_of_many_pods(cluster: Cluster, monkeypatch: pytest.MonkeyP
         assert len(cluster.writes) == writes
 
 
+async def test_labels_that_are_refused(cluster: Cluster) -> None:
+    """A pod that a policy keeps from being changed holds up no other, and is tried again."""
+    async with cluster.managed():
+        await cluster.put(jax_job(3))
+        refused = cluster.client.faults.fail(
+            ForbiddenError(403, "a policy says no"), times=None, verb="patch", name="job-node-0-0-abcde"
+        )
+        await cluster.run_pods(count=3)
+        assert indexes(cluster) == [None, "1", "2"]
+        refused.end()
+        await cluster.pass_time(60)
+        assert indexes(cluster) == ["0", "1", "2"]
+
+
+def indexes(cluster: Cluster) -> list[str | None]:
+    """The index that each pod has as a label."""
+    return [labels_of(pod).get("training.kubeflow.org/replica-index") for pod in cluster.objects(PODS)]
+
+
 async def test_labels_after_the_end(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that ends at once has labels on all its pods, too, whose logs are read by them."""
     monkeypatch.setattr(pod_labels, "MOST_AT_ONCE", 2)

@@ -14,7 +14,7 @@ import structlog
 from trainer.api.jobset_pods import place_of
 from trainer.controllers.v1.labels import JOB_ROLE, labels_of_seat
 from trainer.framework.deploying.deployer import FIELD_MANAGER
-from trainer.kube.errors import NotFoundError
+from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.objects import (
     is_being_deleted,
     labels_of,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind
     from trainer.controllers.v1.roles import Seating
     from trainer.kube.client import Client
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
 
 MOST_AT_ONCE: Final = 100
@@ -58,19 +59,25 @@ class PodLabels:
             Whether no pod is left.
 
         Raises:
-            KubeError: the API server has refused one; the work queue retries.
+            KubeError: the API server does not answer, or has refused some, after all others; the work queue retries.
         """
         lacking = [*self._lacking(pods, seating, job_name)]
         lacking.sort(key=lambda each: JOB_ROLE not in each[1])
+        refusal: ApiError | None = None
         for pod, missing in lacking[:MOST_AT_ONCE]:
             body = {"metadata": {"uid": uid_of(pod), "labels": missing}}
             try:
                 await self._client.patch(PODS, name_of(pod), body, namespace_of(pod), field_manager=FIELD_MANAGER)
             except NotFoundError:
                 continue
+            except (ForbiddenError, InvalidError) as error:
+                refusal = error
+                continue
             self._sent.put(uid_of(pod), resource_version_of(pod))
         if lacking:
             log.debug("labelled pods", pods=min(len(lacking), MOST_AT_ONCE), left=max(len(lacking) - MOST_AT_ONCE, 0))
+        if refusal is not None:
+            raise refusal
         return len(lacking) <= MOST_AT_ONCE
 
     def _lacking(
