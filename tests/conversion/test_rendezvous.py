@@ -16,10 +16,19 @@ if TYPE_CHECKING:
 FIRST = "$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME)"
 
 
-def variables(policy: Object, version: Version = "v2alpha1", **metadata: str) -> Object:
+OWN_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+AT_FIRST = {
+    "PET_RDZV_BACKEND": "c10d",
+    "PET_RDZV_ENDPOINT": f"{FIRST}:29500",
+    "PET_RDZV_CONF": "is_host=true",
+    **OWN_STORE,
+}
+
+
+def variables(policy: Object, version: Version = "v2alpha1", *, replicas: int = 2, **metadata: str) -> Object:
     """Variables of the rendezvous in the runtime and the TrainJob of a job with such a policy."""
     container = {"name": "pytorch", "image": "image", "ports": [{"name": "pytorchjob-port", "containerPort": 4242}]}
-    worker = {"replicas": 2, "template": {"spec": {"containers": [container]}}}
+    worker = {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
     spec = {"elasticPolicy": policy, "pytorchReplicaSpecs": {"Worker": worker}}
     own = metadata or {"name": "job"}
     job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": own, "spec": spec}
@@ -28,7 +37,7 @@ def variables(policy: Object, version: Version = "v2alpha1", **metadata: str) ->
     (replicated,) = conversion.runtime["spec"]["template"]["spec"]["replicatedJobs"]
     (pods,) = replicated["template"]["spec"]["template"]["spec"]["containers"]
     found = [*pods.get("env", ()), *conversion.train_job["spec"]["trainer"].get("env", ())]
-    return {each["name"]: each.get("value") for each in found if each["name"].startswith("PET_RDZV_")}
+    return {each["name"]: each.get("value") for each in found if each["name"].startswith(("PET_RDZV_", "TORCH_"))}
 
 
 @pytest.mark.parametrize(
@@ -91,23 +100,22 @@ def test_a_name_that_the_server_chooses() -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        pytest.param({}, {}, id="nothing"),
-        pytest.param(
-            {"rdzvBackend": "c10d"},
-            {
-                "PET_RDZV_BACKEND": "c10d",
-                "PET_RDZV_ENDPOINT": f"{FIRST}:29500",
-                "PET_RDZV_CONF": "is_host=true",
-            },
-            id="backend",
-        ),
+        pytest.param({}, AT_FIRST, id="nothing"),
+        pytest.param({"rdzvBackend": "c10d"}, AT_FIRST, id="backend"),
+        pytest.param({"rdzvId": "mine"}, AT_FIRST | {"PET_RDZV_ID": "mine"}, id="id"),
         pytest.param(
             {"rdzvHost": "store", "rdzvPort": 1},
-            {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "store:1"},
+            {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "store:1", **OWN_STORE},
             id="elsewhere",
         ),
     ],
 )
 def test_variables_of_v1alpha1(policy: Any, expected: Object) -> None:
-    """Its plugin knows no rendezvous, so that all of it is said as soon as the job says any of it."""
+    """Its plugin knows no rendezvous, and without these variables torchrun takes the static one."""
     assert variables(policy, "v1alpha1") == expected
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_a_node_that_stays_alone(version: Version) -> None:
+    """It meets nobody."""
+    assert variables({"standalone": True, "rdzvId": "mine"}, version, replicas=1) == {}

@@ -51,8 +51,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
         torch["elasticPolicy"] = _elastic_policy(source, elastic, losses)
     variables = [*_variables(source, port, is_elastic=bool(torch))]
     if elastic is not None:
-        is_fixed = not torch or source.version == "v1alpha1"
-        variables += _elastic_variables(source, elastic, losses, is_fixed=is_fixed)
+        variables += _elastic_variables(source, elastic, losses, is_alone=not torch)
     reserved = RESERVED | (RESERVED_IN_ELASTIC if torch else frozenset())
     if source.role("Master"):
         reserved |= _SCRIPT_VARIABLES
@@ -178,11 +177,11 @@ def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Ob
     return result
 
 
-def _elastic_variables(source: Source, policy: ElasticPolicy, losses: Losses, *, is_fixed: bool) -> Iterator[Object]:
+def _elastic_variables(source: Source, policy: ElasticPolicy, losses: Losses, *, is_alone: bool) -> Iterator[Object]:
     """Options of torchrun besides the policy of the runtime; all, if that has none or is ignored."""
-    if is_fixed and policy.max_restarts is not None:
+    if (is_alone or source.version == "v1alpha1") and policy.max_restarts is not None:
         yield _literal("PET_MAX_RESTARTS", str(policy.max_restarts))
-    if configuration := rendezvous.configuration(source, policy, losses):
+    if configuration := rendezvous.configuration(source, policy, losses, is_alone=is_alone):
         yield _literal("PET_RDZV_CONF", configuration)
 
 

@@ -28,15 +28,14 @@ _IS_HOST: Final[dict[str, str]] = {"is_host": "true"}
 
 
 def node_variables(source: Source, policy: ElasticPolicy, port: int) -> Iterator[Object]:
-    """What the job says otherwise than the plugin, which has the agents meet at the first node, in the store of c10d.
+    """What the plugin does not do by itself; that of v2alpha1 has the agents meet at the first node, in c10d's store.
 
     Args:
         source: the job.
         policy: its elastic policy.
         port: where nodes meet unless the job says otherwise.
     """
-    stated = (policy.rdzv_backend, policy.rdzv_host, policy.rdzv_port, policy.rdzv_id)
-    is_all = source.version == "v1alpha1" and any(each is not None for each in stated)
+    is_all = source.version == "v1alpha1"  # whose plugin knows no rendezvous
     if is_all or policy.rdzv_backend not in {None, _C10D}:
         yield {"name": "PET_RDZV_BACKEND", "value": policy.rdzv_backend or _C10D}
     if is_all or not meets_inside(source, policy) or policy.rdzv_port not in {None, port}:
@@ -45,15 +44,17 @@ def node_variables(source: Source, policy: ElasticPolicy, port: int) -> Iterator
         yield {"name": "PET_RDZV_ENDPOINT", "value": endpoint(source, policy, Nodes().host(0), port)}
     if policy.rdzv_id is not None:
         yield {"name": "PET_RDZV_ID", "value": policy.rdzv_id}
+    if is_all:
+        yield {"name": "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "value": "1"}  # see the plugin
 
 
-def configuration(source: Source, policy: ElasticPolicy, losses: Losses) -> str:
-    """The value of `PET_RDZV_CONF`; "" for that of the plugin."""
+def configuration(source: Source, policy: ElasticPolicy, losses: Losses, *, is_alone: bool = False) -> str:
+    """The value of `PET_RDZV_CONF`; "" for that of the plugin, or of torchrun for a node that `is_alone`."""
     for index, setting in enumerate(policy.rdzv_conf or []):
         if not setting.key:
             losses.add(f"{_ELASTIC}.rdzvConf[{index}]", "is left out: it has no key")
     settings = {setting.key: setting.value or "" for setting in policy.rdzv_conf or [] if setting.key}
-    is_needed = bool(settings) or (source.version == "v1alpha1" and any(node_variables(source, policy, 0)))
+    is_needed = bool(settings) or (source.version == "v1alpha1" and not is_alone)
     if is_needed and meets_inside(source, policy):
         settings = _IS_HOST | settings
     return ",".join(f"{name}={value}" for name, value in settings.items())

@@ -42,8 +42,8 @@ EXCEPTIONS = {
     "torch-elastic-master": {"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK"},
 }
 """Variables that are named as lost, or come to the same, by job."""
-ELASTIC = {"PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_NNODES", "PET_RDZV_ID", "PET_RDZV_CONF", "PET_STANDALONE"}
-"""Variables that an elastic training lacks on v1alpha1, where it has a fixed number of nodes."""
+ELASTIC = {"PET_NNODES"}
+"""What differs in an elastic training on v1alpha1, where it has a fixed number of nodes."""
 UNLIKE = {
     "mpi-v2beta1-intel": "only Open MPI is known",
     "mpi-v2beta1-mpich": "only Open MPI is known",
