@@ -97,8 +97,8 @@ export function trainJobPath({ namespace, name }: { namespace: string; name: str
   return `/api/trainjobs/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
-export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await send(method, path, body);
+export async function request<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await send(method, path, body, token, signal);
   return (await answer.json()) as T;
 }
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from tests.history.conftest import TAG, Cluster, FailingDatabase, gang, node_pod, recorded_cluster, train_job
 from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.history import metric_writer
+from trainer.history import metric_writer, recorder
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError, TakenOverError
 from trainer.history.log_tails import BYTES
@@ -425,6 +425,20 @@ async def test_events_while_the_database_is_away(cluster: Cluster) -> None:
         assert cluster.database.failures
         cluster.database.is_away = False
     assert len(await cluster.ask(lambda history: history.events("uid-of-demo"))) == 1
+
+
+async def test_many_events_while_the_database_is_away(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more events than may wait, the newest are written."""
+    monkeypatch.setattr(recorder, "_WAITING_EVENTS", 5)
+    cluster.submit()
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.trainings())
+        cluster.database.is_away = True
+        for number in range(20):
+            cluster.client.add(event(f"e{number}", "demo"))
+        await cluster.clock.advance(0.5)
+        cluster.database.is_away = False
+    assert 5 <= len(await cluster.ask(lambda history: history.events("uid-of-demo"))) <= 10
 
 
 async def test_logs_while_the_database_is_away(cluster: Cluster) -> None:

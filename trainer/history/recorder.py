@@ -66,6 +66,8 @@ _AT_ONCE = 100
 """TrainJobs in one transaction."""
 _READERS = 8
 """Logs of which the last lines are read at once."""
+_WAITING_EVENTS = 50_000
+"""Events that wait for the database, of a kilobyte each; the oldest go first."""
 _ASKING = 10
 """Requests at once for who has made a TrainJob, and for what is rendered for it."""
 _ENDS = frozenset({ConditionType.FAILED, ConditionType.COMPLETE})
@@ -233,6 +235,8 @@ class Recorder:
         if job is None or last < str(mapping_at(job.get("metadata")).get("creationTimestamp") or "")[: len(last)]:
             return
         about = mapping_at(obj, "involvedObject")
+        if len(self._events) >= _WAITING_EVENTS:
+            del self._events[next(iter(self._events))]
         self._events[job.uid, event.uid] = {
             "uid": job.uid,
             "event": event.uid,

@@ -55,11 +55,15 @@ export function joined(before: Listing, page: PastList, isFirst: boolean): Listi
 export function useHistory(query: URLSearchParams): Listing & { more(): void } {
   const [listing, setListing] = useState(EMPTY);
   const asked = useRef({ query: "", after: "", isFirst: true });
+  const pending = useRef<AbortController>(undefined);
   const text = query.toString();
   const ask = useCallback((wanted: string, after: string) => {
     asked.current = { query: wanted, after, isFirst: false };
     const isCurrent = () => asked.current.query === wanted && asked.current.after === after;
-    request<PastList>("GET", listPath(new URLSearchParams(wanted), after)).then(
+    // A search may wait for its turn, which nobody needs once there is another.
+    pending.current?.abort();
+    pending.current = new AbortController();
+    request<PastList>("GET", listPath(new URLSearchParams(wanted), after), undefined, pending.current.signal).then(
       (page) => isCurrent() && setListing((before) => joined(before, page, !after)),
       (error: Error) => isCurrent() && setListing((before) => ({ ...before, next: "", problem: error.message })),
     );
