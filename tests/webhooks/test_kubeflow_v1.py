@@ -10,7 +10,7 @@ import pytest
 from tests.controllers.v1.samples import JAX, PYTORCH, elastic_job, jax_job, parted_job, pytorch_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.errors import Review
+from trainer.framework.plugin_api.errors import AdmissionWarning, Review
 from trainer.kube.objects import ObjectKey
 from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.admission import AdmissionRequest, Operation
@@ -19,6 +19,7 @@ from trainer.webhooks.kubeflow_v1 import (
     FIXED_SIZE,
     FIXED_SIZE_PARTED,
     FIXED_SIZE_RELEASED,
+    LATE_CLEANING,
     NO_MASTER,
     RUNNING,
     JobAdmission,
@@ -156,9 +157,9 @@ def running(job: Object) -> Object:
     return job | {"status": {"conditions": [{"type": "Running", "status": "True"}]}}
 
 
-def ended(job: Object) -> Object:
+def ended(job: Object, how: str = "Succeeded") -> Object:
     """The job as it is stored after its end."""
-    return job | {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}
+    return job | {"status": {"conditions": [{"type": how, "status": "True"}]}}
 
 
 IMAGE = [{"name": "pytorch", "image": "other", "command": ["train"]}]
@@ -228,6 +229,31 @@ def test_changes(old: Object, path: tuple[str, ...], value: Any, expected: list[
     """What a running job would ignore is refused, with what to do instead."""
     review = review_job(changed(old, *path, to=value), old, kind_of(old), pipeline)
     assert list(map(str, review.errors)) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "policy", "is_warned"),
+    [
+        pytest.param(ended(pytorch_job()), "Running", True, id="from-the-default"),
+        pytest.param(ended(pytorch_job(cleanPodPolicy="None")), "Running", True, id="from-None"),
+        pytest.param(ended(pytorch_job()), "All", False, id="All"),
+        pytest.param(ended(pytorch_job(cleanPodPolicy="Running")), "None", False, id="from-Running"),
+        pytest.param(ended(pytorch_job(), "Failed"), "Running", False, id="failed"),
+        pytest.param(ended(elastic_job()), "Running", False, id="elastic"),
+        pytest.param(ended(jax_job()), "Running", False, id="no-Master"),
+        pytest.param(
+            changed(ended(pytorch_job()), "metadata", "deletionTimestamp", to="2026-01-01T00:00:00Z"),
+            "Running",
+            False,
+            id="deleted",
+        ),
+    ],
+)
+def test_cleaning_after_the_end(old: Object, policy: str, is_warned: bool, pipeline: Pipeline) -> None:
+    """Where workers may run on nothing deletes only these any more, and the author learns what does."""
+    review = review_job(changed(old, "spec", "runPolicy", "cleanPodPolicy", to=policy), old, kind_of(old), pipeline)
+    expected = (AdmissionWarning("spec.runPolicy.cleanPodPolicy", LATE_CLEANING),) if is_warned else ()
+    assert (review.errors, review.warnings) == ((), expected)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,11 @@ NO_MASTER: Final = (
     "the Master counts as the first worker"
 )
 
+LATE_CLEANING: Final = (
+    "Running has no effect after the end of the job: workers that still run do so until they end; "
+    "set All, which deletes them with the TrainJob and its finished pods, or delete the job"
+)
+
 
 class JobAdmission:
     """Admits jobs of the served v1 kinds.
@@ -119,12 +124,14 @@ def review_job(
     """Errors that refuse a job, and warnings for its author.
 
     An update is refused only for errors that the stored job does not have, so that it can always be suspended or lose a
-    finalizer; one of a job that has ended or is being deleted is not refused at all.
+    finalizer; one of a job that has ended or is being deleted is not refused at all, but perhaps warned of.
     """
     if old is None:
         return Review.of(_findings(obj, kind, pipeline, version))
-    if mapping_at(obj, "spec") == mapping_at(old, "spec") or is_being_deleted(obj) or _has_ended(old):
+    if mapping_at(obj, "spec") == mapping_at(old, "spec") or is_being_deleted(obj):
         return Review()
+    if _has_ended(old):
+        return Review.of(_late_changes(old, obj, kind))
     if errors := tuple(_forbidden_changes(old, obj, kind, version)):
         return Review.of(errors)
     review = Review.of(_findings(obj, kind, pipeline, version))
@@ -224,6 +231,13 @@ def _forbidden_changes(old: Object, new: Object, kind: JobKind, version: Version
     for path in changes(former, present, "spec"):
         place = _with_role(path, kind)
         yield forbidden(place, fixed if place == _size_of(kind) and not is_elastic else RUNNING)
+
+
+def _late_changes(old: Object, new: Object, kind: JobKind) -> Iterator[AdmissionWarning]:
+    """What the author of a job that has ended may expect, and does not happen; pods of a failed one do not run on."""
+    before, after = (_deletes_running_pods(_spec(each, kind), kind) for each in (old, new))
+    if after and not before and is_condition_true(old, "Succeeded"):
+        yield AdmissionWarning("spec.runPolicy.cleanPodPolicy", LATE_CLEANING)
 
 
 def _deletes_running_pods(spec: Object, kind: JobKind) -> bool:

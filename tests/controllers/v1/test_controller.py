@@ -514,6 +514,18 @@ async def test_cleaning(cluster: Cluster) -> None:
         assert cluster.objects(PYTORCH_JOBS) == []
 
 
+async def test_cleaning_of_workers_that_run_on(cluster: Cluster) -> None:
+    """All that is set after the end deletes the TrainJob with the workers that still run."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        await cluster.run_pods(count=3)
+        await cluster.run_pods("Succeeded")
+        assert cluster.conditions() == ["Created", "!Running", "Succeeded"]
+        assert len(cluster.objects(TRAIN_JOBS)) == 1
+        await cluster.change(PYTORCH_JOBS, runPolicy={"cleanPodPolicy": "All"})
+        assert cluster.objects(TRAIN_JOBS) == []
+
+
 @pytest.mark.parametrize(
     ("job", "is_deleted"),
     [
