@@ -24,7 +24,8 @@ from tests.dashboard.past import (
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.cluster_gate import PERMITTED, ClusterGate
-from trainer.dashboard.past_rows import LOGS, SAMPLES
+from trainer.dashboard.curves import SAMPLES
+from trainer.dashboard.past_rows import LOGS
 from trainer.dashboard.past_trainings import PAGE as PAGE_SIZE
 from trainer.dashboard.past_trainings import PastTrainings
 from trainer.dashboard.server import Dashboard, DashboardOptions

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from trainer.progress.curves import Curves
     from trainer.progress.samples import MetricId
 
+SAMPLES: Final = 200_000
+"""Samples of a training in one answer, 8 MB of it, which a slow reader holds in memory; a chart draws half as many."""
 _MANY: Final = 5000
 """Samples whose encoding takes some milliseconds, which is about what another thread costs."""
 

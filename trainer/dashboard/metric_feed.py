@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from trainer.dashboard.curves import SAMPLES
 from trainer.kube.objects import uid_of
 from trainer.kube.podlogs.position import Position
 from trainer.progress.curves import Curves
@@ -32,7 +33,7 @@ class MetricFeed(PrimaryLogReader):
     """
 
     def __init__(self, client: Client, job: Object, clock: Clock) -> None:
-        self.curves = Curves()
+        self.curves = Curves(total_limit=SAMPLES)
         self.listeners: set[Changes] = set()
         self._log = PrimaryLog(client, job, clock, self)
         self._has_begun = False

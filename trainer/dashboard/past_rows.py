@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from trainer.dashboard.curves import CurveReader
+from trainer.dashboard.curves import SAMPLES, CurveReader
 from trainer.dashboard.rows import page_of
 from trainer.progress.interest import MetricValue, by_interest
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 LOGS: Final = 16
 """Containers whose last lines are shown side by side; a training may have thousands, of 64 KiB each."""
-SAMPLES: Final = 200_000
-"""Samples of one answer, 8 MB of it, which a slow reader holds in memory; a chart draws half as many."""
 
 
 def past_row(record: TrainingRecord) -> Object:
