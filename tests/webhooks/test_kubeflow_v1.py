@@ -19,6 +19,7 @@ from trainer.webhooks.kubeflow_v1 import (
     FIXED_SIZE,
     FIXED_SIZE_PARTED,
     FIXED_SIZE_RELEASED,
+    KEPT_PODS,
     LATE_CLEANING,
     NO_MASTER,
     RUNNING,
@@ -141,6 +142,35 @@ def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
     job = changed(elastic_job(), "spec", "elasticPolicy", "rdzvBackend", to="etcd")
     warnings = review_job(job, None, PYTORCH, pipeline).warnings
     assert [warning.field for warning in warnings] == ["spec.elasticPolicy.rdzvBackend"]
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        pytest.param(pytorch_job(), [], id="default"),
+        pytest.param(pytorch_job(cleanPodPolicy="Running"), [], id="Running"),
+        pytest.param(pytorch_job(cleanPodPolicy="All"), [], id="All"),
+        pytest.param(pytorch_job(cleanPodPolicy="None"), [KEPT_PODS], id="None"),
+        pytest.param(jax_job(cleanPodPolicy="None"), [KEPT_PODS], id="None-without-a-Master"),
+        pytest.param(
+            elastic_job(cleanPodPolicy="None"),
+            [
+                (
+                    "has no counterpart: pods that still run when the training ends or fails are deleted, finished "
+                    "ones stay; collect the logs that you need while the pods run"
+                )
+            ],
+            id="None-elastic",
+        ),
+    ],
+)
+def test_pods_that_are_to_stay(job: Object, expected: list[str], version: Version, pipeline: Pipeline) -> None:
+    """Who states cleanPodPolicy None learns which pods JobSet deletes all the same."""
+    review = review_job(job, None, kind_of(job), pipeline, version)
+    field = "spec.runPolicy.cleanPodPolicy"
+    assert [each.message for each in review.warnings if each.field == field] == expected
+    assert review.errors == ()
 
 
 def test_what_v1alpha1_cannot_say_is_a_warning(pipeline: Pipeline) -> None:

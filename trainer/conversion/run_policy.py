@@ -22,7 +22,10 @@ _SCHEDULING: Final = f"{_POLICY}.schedulingPolicy"
 _VOLCANO: Final = "volcano"
 _CLEANING: Final = {
     "All": "has no counterpart: finished pods stay with the TrainJob; spec.ttlSecondsAfterFinished deletes all of it",
-    "None": "has no counterpart: pods that still run when the training has ended are deleted, finished ones stay",
+    "None": (
+        "has no counterpart: pods that still run when the training ends or fails are deleted, finished ones stay; "
+        "collect the logs that you need while the pods run"
+    ),
 }
 """What is lost with values of cleanPodPolicy; Running is what JobSet does."""
 

@@ -74,6 +74,9 @@ NO_MASTER: Final = (
     "the Master counts as the first worker"
 )
 
+KEPT_PODS: Final = (
+    "keeps no pods that still run when the job fails: they are deleted; collect the logs that you need while they run"
+)
 LATE_CLEANING: Final = (
     "Running has no effect after the end of the job: workers that still run do so until they end; "
     "set All, which deletes them with the TrainJob and its finished pods, or delete the job"
@@ -150,8 +153,8 @@ def _findings(obj: Object, kind: JobKind, pipeline: Pipeline, version: Version) 
         return
     yield from _own_rules(kind.model.from_object(normalised(obj, kind)))
     for lost in conversion.findings:
-        if not lost.field.startswith("metadata.") and not _is_observed(lost.field, obj):
-            yield AdmissionWarning(lost.field, lost.message)
+        if not lost.field.startswith("metadata.") and (message := _unobserved(lost, obj)):
+            yield AdmissionWarning(lost.field, message)
     errors = _errors(conversion, pipeline)
     yield from errors
     if _is_parted_later(obj):
@@ -201,12 +204,18 @@ def _own_rules(job: Job) -> Iterator[FieldError]:
         yield required("spec.pytorchReplicaSpecs[Master]", NO_MASTER)
 
 
-def _is_observed(field: str, obj: Object) -> bool:
-    """Whether the controller of the job does what a TrainJob cannot; an elastic one ends all pods with the first."""
-    if field != "spec.runPolicy.cleanPodPolicy":
-        return field == "spec.runPolicy.ttlSecondsAfterFinished"
-    policy = mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy")
-    return policy == "All" or not mapping_at(obj, "spec", "elasticPolicy")
+def _unobserved(lost: FieldError, obj: Object) -> str:
+    """What is lost although the controller does for the job what a TrainJob cannot; "" for nothing.
+
+    It keeps workers that still run when the Master has succeeded. An elastic job ends all pods with the first.
+    """
+    if lost.field == "spec.runPolicy.ttlSecondsAfterFinished":
+        return ""
+    if lost.field != "spec.runPolicy.cleanPodPolicy":
+        return lost.message
+    if mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy") == "All":
+        return ""
+    return lost.message if mapping_at(obj, "spec", "elasticPolicy") else KEPT_PODS
 
 
 def _in_words_of_the_job(error: FieldError) -> FieldError:

@@ -101,6 +101,7 @@ def _pytorch() -> list[Object]:
                 "managedBy": "kueue.x-k8s.io/multikueue",
             },
         ),
+        job("kept", roles(1), runPolicy={"cleanPodPolicy": "None"}),
         job("elastic", workers(2, "OnFailure"), elasticPolicy={"minReplicas": 1, "maxReplicas": 3, "maxRestarts": 10}),
         job(
             "elastic-metrics",
