@@ -335,7 +335,7 @@ async def test_no_database_yet(client: UserClient, tmp_path: Path) -> None:
 
 
 async def test_no_answer(client: UserClient, cluster: ClusterClient, clock: ManualClock, tmp_path: Path) -> None:
-    """The owner is told what is wrong with the database, and others no name of it."""
+    """The owner sees what is wrong with the database, and others do not see its name."""
     (tmp_path / "history.db").write_text("no database" * 100)
     database = await run_sync(Database, f"sqlite:///{tmp_path}/history.db")
     cluster.grant("list trainjobs")

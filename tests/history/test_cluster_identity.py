@@ -1,4 +1,4 @@
-"""By what clusters are told apart."""
+"""The identity of a cluster in the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By what trainings of several clusters in one database are told apart."""
+"""The identity of a cluster, by which a database that several recorders share keeps their trainings apart."""
 
 from __future__ import annotations
 

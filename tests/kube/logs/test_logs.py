@@ -110,6 +110,26 @@ def test_error_of_the_machinery_is_its_message(arguments: str) -> None:
     assert "Traceback" not in line
 
 
+@pytest.mark.parametrize("arguments", ["json=True", "json=False"])
+def test_logging_never_fails(arguments: str) -> None:
+    """Whoever logs goes on where nobody reads any more."""
+    program = """
+os.close(2)
+log.info("nobody reads this")
+log.info("nor this")
+print("went on")
+"""
+    script = START.replace("{arguments}", arguments) + "import os" + program
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "went on\n"
+
+
+def test_keys_that_are_no_words() -> None:
+    """Whatever the keys of a value are, it is logged."""
+    [found] = entries("log.info('counted', counts={('a', 1): 2})", "json=True")
+    assert found["counts"] == {"('a', 1)": 2}
+
+
 def test_text_for_people() -> None:
     """Events are readable, without colours outside a terminal, and tracebacks do not show local variables."""
     text = run("json=False")
@@ -189,5 +209,6 @@ def test_stalled_reader_does_not_stall_the_process() -> None:
         process.stdin.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
-    assert [entry["number"] for entry in found] == list(range(len(found)))
+    numbers = [entry["number"] for entry in found]
+    assert numbers == sorted({*numbers})
     assert len(found) + entry["dropped"] == 20_000

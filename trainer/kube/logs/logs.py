@@ -11,6 +11,7 @@ import atexit
 import logging
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -91,8 +92,10 @@ class _Lines:
         self.name = name
 
     def info(self, line: str) -> None:
-        self._stream.write(f"{line}\n")
-        self._stream.flush()
+        # Whoever logs goes on where nobody reads the stream any more.
+        with suppress(OSError, ValueError):
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
 
     debug = warning = error = critical = exception = info
 

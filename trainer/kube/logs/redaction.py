@@ -123,7 +123,7 @@ class _Redaction:
             if self._left <= 0:
                 shown["..."] = _left_out(len(values) - len(shown), "entries")
                 break
-            name = self._text(key) if isinstance(key, str) else key
+            name = self._text(key if isinstance(key, str) else repr(key))
             shown[name] = REDACTED if key in hidden and value else self.redact(key, value, depth - 1)
         return shown
 
