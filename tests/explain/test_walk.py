@@ -304,11 +304,19 @@ CASES = {
     ),
     "inactive-workload": Case(
         "WorkloadInactive",
-        "is inactive",
+        "is in Kueue's queue team-a; is inactive",
         "set spec.active",
         "kubectl describe workload",
         train_job(suspend=True, metadata=QUEUED),
         (workload(PENDING, active=False),),
+    ),
+    "more-than-the-quota": Case(
+        "ExceedsMaxQuota",
+        "is in Kueue's queue team-a; asks for more than its queue can ever give; couldn't assign flavors",
+        "ask for fewer nodes",
+        "kubectl describe workload",
+        train_job(suspend=True, metadata=QUEUED),
+        (workload(condition("QuotaReserved", "False", "ExceedsMaxQuota", "couldn't assign flavors")),),
     ),
     "no-workload": Case(
         "Suspended",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trainer.dashboard.visible import Visible, visible
 from trainer.explain.suspension import WORKLOADS
+from trainer.explain.workload import standing_of
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import (
     controller_of,
-    find_condition,
     is_condition_true,
     mapping_at,
     metadata_of,
@@ -98,12 +98,6 @@ def _answer(found: Visible, local: dict[_Queue, _Held], *, is_served: bool = Tru
 
 def _workload(workload: Object) -> Object:
     owner = controller_of(workload) or next(iter(owner_references_of(workload)), {})
-    reserved = find_condition(workload, "QuotaReserved") or {}
-    message = str(reserved.get("message") or "")
-    if reserved.get("status") == "True":
-        message = "has its quota, and waits for admission checks"
-    if mapping_at(workload, "spec").get("active") is False:
-        message = "is inactive"
     return {
         "uid": uid_of(workload),
         "name": name_of(workload),
@@ -113,7 +107,7 @@ def _workload(workload: Object) -> Object:
         "priority": _priority(workload),
         "gpus": _devices(workload),
         "created": metadata_of(workload).get("creationTimestamp"),
-        "message": message[:_LONGEST_MESSAGE],
+        "message": standing_of(workload).message[:_LONGEST_MESSAGE],
     }
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
-from trainer.kube.objects import find_condition, labels_of, metadata_of, name_of, objects_in
+from trainer.explain.workload import standing_of
+from trainer.kube.objects import labels_of, metadata_of, name_of, objects_in
 from trainer.kube.resource import Resource
 from trainer.plugins.jobset.revision import is_decided
 
@@ -84,31 +85,14 @@ def _by_whom(obj: Object) -> str:
 
 
 def _queued(snapshot: Snapshot, workload: Object, queue: str) -> Cause:
-    """What Kueue says of a Workload: not admitted, evicted, or held by an admission check."""
     queue = str((workload.get("spec") or {}).get("queueName") or queue)
     about = Subject("Workload", name_of(workload), snapshot.namespace)
-    evicted = find_condition(workload, "Evicted") or {}
-    reserved = find_condition(workload, "QuotaReserved") or {}
-    said = [f"waits in Kueue's queue {queue}{_position(snapshot)}"]
-    remedy = "wait until quota is free, or ask for less or for another queue"
-    reason = "Queued"
-    if (workload.get("spec") or {}).get("active") is False:
-        reason, said = "WorkloadInactive", [f"its Workload in Kueue's queue {queue} is inactive"]
-        remedy = "activate it: set spec.active of the Workload to true"
-    elif reserved.get("status") == "True":
-        reason, remedy = "AdmissionCheck", "wait for the admission check, or have its controller checked"
-        said.append("has its quota, and waits for admission checks")
-        for check in objects_in((workload.get("status") or {}).get("admissionChecks")):
-            if check.get("state") != "Ready":
-                said.append(f"{check.get('name')}: {check.get('state')} {check.get('message') or ''}")
-    elif reserved.get("reason") == "Inadmissible":
-        reason, remedy = "Inadmissible", "name a queue that exists and is active, or have it repaired"
-    if evicted.get("status") == "True":
-        said.append(f"was evicted ({evicted.get('reason')}): {evicted.get('message')}")
-    if reserved.get("status") != "True" and reserved.get("message"):
-        said.append(str(reserved["message"]))
-    command = describe(about)
-    return Cause(reason, about, one_line("; ".join(said)), remedy, command)
+    standing = standing_of(workload)
+    stands = "waits" if standing.waits else "is"
+    message = f"{stands} in Kueue's queue {queue}{_position(snapshot)}"
+    if standing.message:
+        message = f"{message}; {standing.message}"
+    return Cause(standing.reason, about, one_line(message), standing.remedy, describe(about))
 
 
 def _position(snapshot: Snapshot) -> str:
