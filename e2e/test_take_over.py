@@ -132,6 +132,7 @@ def before(empty: Site) -> tuple[Site, dict[str, Object]]:
     site.leave(gang, "gang", SLEEP, running)
     site.leave(torch, "waiting", END, suspended, suspend=True)
     site.leave(mpi, "mpi", SLEEP, suspended, suspend=True)
+    site.leave(torch, "woken", SLEEP, suspended, suspend=True)
     site.leave(torch, "resumed", END, suspended, suspend=True)
     site.leave(torch, "done", END, ended | {"jobsStatus": [released.jobs_status(succeeded=1)]}, suspend=True)
     until(lambda: all(len(site.pods(name)) == 2 for name in ("running", "gang")), "two pods of each run")
@@ -191,6 +192,15 @@ def test_what_was_resumed_meanwhile(taken_over: tuple[Site, dict[str, Object]]) 
     """A TrainJob that was resumed while no manager ran starts and ends."""
     site, _ = taken_over
     site.kubectl("wait", "trainjob/resumed", "--for=condition=Complete", "--timeout=60s")
+
+
+def test_what_runs_is_not_called_suspended(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """The column STATE of the released definitions has the type of the last condition, whatever its status."""
+    site, _ = taken_over
+    assert "Suspended" in site.kubectl("get", "trainjob", "woken").stdout
+    site.kubectl("patch", "trainjob", "woken", "--type=merge", "-p", '{"spec": {"suspend": false}}')
+    until(lambda: site.states()["woken"] == "Running", "it runs")
+    assert "Suspended" not in site.kubectl("get", "trainjob", "woken").stdout
 
 
 def test_what_waits(taken_over: tuple[Site, dict[str, Object]]) -> None:

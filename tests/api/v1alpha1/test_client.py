@@ -11,7 +11,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTraini
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.client import SERVED, V1Alpha1Client
 from trainer.api.v1alpha1.status import EXTENSION
-from trainer.kube.client import EventType, ListOptions, WatchOptions
+from trainer.kube.client import EventType, ListOptions, Verb, WatchOptions
 from trainer.kube.errors import ConflictError
 from trainer.kube.field_errors import required
 from trainer.kube.objects import annotations_of, controller_reference, find_condition, resource_version_of
@@ -112,21 +112,58 @@ async def test_status(server: FakeClient, is_extended: bool) -> None:
 
 
 @pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
-async def test_resumed_after_a_take_over(server: FakeClient, is_extended: bool) -> None:
-    """A condition that belongs to another manager as well cannot be removed: it is written anew each time."""
+@pytest.mark.parametrize("is_applied", [True, False], ids=["suspended here as well", "resumed at once"])
+@pytest.mark.parametrize("theirs", ["True", "False"], ids=["suspended there", "resumed there"])
+async def test_resumed_after_a_take_over(server: FakeClient, is_extended: bool, is_applied: bool, theirs: str) -> None:
+    """The condition that belongs to the released manager as well goes too: its column STATE has the last type."""
     client = V1Alpha1Client(server, is_extended=is_extended)
     suspended, resumed = condition("Suspended"), condition("Suspended") | {"status": "False"}
-    invalid = statuses.invalid("TrainJob", TRAIN_JOBS.group, "demo", [required("status.conditions[0].status", "m")])
-    theirs = status_of(server, conditions=[suspended]) | {"apiVersion": V1.api_version}
-    await server.apply(V1, theirs, field_manager="released", force=True, subresource="status")
+    released = status_of(server, conditions=[suspended | {"status": theirs}]) | {"apiVersion": V1.api_version}
+    await server.apply(V1, released, field_manager="released", force=True, subresource="status")
+    given = [[condition("Created"), resumed], [condition("Created"), resumed | {"message": "later"}]]
+    if is_applied:
+        given.insert(0, [condition("Created"), suspended])
 
-    for given, error in ((suspended, None), (resumed, None), (resumed, invalid)):
-        ours = status_of(server, conditions=[condition("Created"), given])
-        if error is not None:
-            server.faults.fail(error, verb="apply", subresource="status")
+    for conditions in given:
+        server.requests.clear()
+        ours = status_of(server, conditions=conditions)
         answer = await client.apply(TRAIN_JOBS, ours, field_manager="trainer", force=True, subresource="status")
-        stored = server.find(V1, "demo", "team") or {}
-        assert find_condition(stored, "Suspended") == find_condition(answer, "Suspended") == given
+        seen = await client.get(TRAIN_JOBS, "demo", "team")
+        assert find_condition(seen, "Suspended") == find_condition(answer, "Suspended") == conditions[1]
+    assert not (server.find(V1, "demo", "team") or {})["status"].get("conditions")
+    assert [request.verb for request in server.requests if request.verb is Verb.PATCH] == [], "once is enough"
+
+
+@pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
+async def test_resumed_where_a_part_of_the_condition_is_left(server: FakeClient, is_extended: bool) -> None:
+    """Of a condition that both managers have applied the type alone is left, which the API server refuses."""
+    client = V1Alpha1Client(server, is_extended=is_extended)
+    suspended, resumed = condition("Suspended"), condition("Suspended") | {"status": "False"}
+    released = status_of(server, conditions=[suspended]) | {"apiVersion": V1.api_version}
+    await server.apply(V1, released, field_manager="released", force=True, subresource="status")
+    invalid = statuses.invalid("TrainJob", TRAIN_JOBS.group, "demo", [required("status.conditions[0].status", "m")])
+    server.faults.fail(invalid, verb="apply", subresource="status")
+
+    ours = status_of(server, conditions=[condition("Created"), resumed])
+    answer = await client.apply(TRAIN_JOBS, ours, field_manager="trainer", force=True, subresource="status")
+
+    assert find_condition(answer, "Suspended") == resumed
+    assert not (server.find(V1, "demo", "team") or {})["status"].get("conditions")
+
+
+@pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
+async def test_a_condition_that_changes_meanwhile(server: FakeClient, is_extended: bool) -> None:
+    """It is left for the next write."""
+    client = V1Alpha1Client(server, is_extended=is_extended)
+    suspended, resumed = condition("Suspended"), condition("Suspended") | {"status": "False"}
+    released = status_of(server, conditions=[suspended]) | {"apiVersion": V1.api_version}
+    await server.apply(V1, released, field_manager="released", force=True, subresource="status")
+    server.faults.fail(statuses.invalid("TrainJob", TRAIN_JOBS.group, "demo", []), verb="patch", subresource="status")
+
+    ours = status_of(server, conditions=[condition("Created"), resumed])
+    for left in (suspended, None):
+        await client.apply(TRAIN_JOBS, ours, field_manager="trainer", force=True, subresource="status")
+        assert find_condition(server.find(V1, "demo", "team") or {}, "Suspended") == left
 
 
 @pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])

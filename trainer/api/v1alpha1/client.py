@@ -31,12 +31,13 @@ from trainer.kube.client import (
     LogOptions,
     ObjectList,
     ObjectRequest,
+    PatchType,
     Verb,
     WatchEvent,
     WatchOptions,
 )
 from trainer.kube.errors import InvalidError
-from trainer.kube.objects import annotations_of, find_condition, metadata_of, uid_of
+from trainer.kube.objects import annotations_of, find_condition, metadata_of, name_of, uid_of
 from trainer.kube.selection import EVERYTHING
 
 if TYPE_CHECKING:
@@ -143,18 +144,55 @@ class V1Alpha1Client(Client):
         hidden = next((each for each in extension.get(FURTHER_CONDITIONS, ()) if is_resumed(each)), None)
         try:
             answer = await self._send_status(request, shared, extension)
-            is_outlived = hidden is not None and find_condition(answer, ConditionType.SUSPENDED) not in (None, hidden)
         except InvalidError:
             if hidden is None:
                 raise
-            is_outlived = True
-        if is_outlived:
-            # The released Trainer has written the condition: what belongs to its field manager cannot be removed here.
-            shared, extension = encode_status(whole, shows_resumed=True)
-            answer = await self._send_status(request, shared, extension)
+            # The released Trainer has written the condition: what is left of it without ours is incomplete.
+            shown, _ = encode_status(whole, shows_resumed=True)
+            answer = await self._send_status(request, shown, extension)
         if not self._is_extended:
             answer = await self._annotate(request, answer, extension)
+        if hidden is not None:
+            answer = await self._hide_resumed(request, answer)
         return self._decoded(answer)
+
+    async def _hide_resumed(self, request: ObjectRequest, present: Object) -> Object:
+        """Take the condition Suspended of a released Trainer out of a status whose extension says that it is resumed.
+
+        What belongs to another field manager as well is not removed by an apply, and the column STATE of the released
+        CRDs has the type of the last condition, whatever its status.
+        """
+        status = present.get("status") or {}
+        conditions = status.get("conditions") or []
+        index = next((index for index, each in enumerate(conditions) if each["type"] == ConditionType.SUSPENDED), None)
+        if index is None or find_condition(self._without_conditions(present), ConditionType.SUSPENDED) is None:
+            return present
+        path = f"/status/conditions/{index}"
+        is_all = len(conditions) == 1 and len(status) > 1  # the CRD demands at least one property
+        operations = [
+            {"op": "test", "path": "/metadata/uid", "value": uid_of(present)},
+            {"op": "test", "path": f"{path}/type", "value": ConditionType.SUSPENDED},
+            {"op": "remove", "path": "/status/conditions" if is_all else path},
+        ]
+        try:
+            answer = await self._client.patch(
+                request.resource,
+                name_of(present),
+                operations,
+                request.namespace,
+                patch_type=PatchType.JSON,
+                subresource="status",
+                field_manager=request.field_manager,
+            )
+        except InvalidError as error:
+            log.info("left the condition Suspended of a resumed TrainJob, which has changed", error=str(error))
+            return present
+        return answer
+
+    def _without_conditions(self, obj: Object) -> Object:
+        """What is read of a TrainJob that has lost its conditions of v1alpha1."""
+        status = {name: value for name, value in (obj.get("status") or {}).items() if name != "conditions"}
+        return self._decoded(obj | {"status": status})
 
     async def _send_status(self, request: ObjectRequest, shared: Object, extension: Object) -> Object:
         assert isinstance(request.body, dict)
