@@ -23,7 +23,8 @@ class Belongings:
     """Objects that one run has made."""
 
     run: str = ""
-    """Name of the run; "" in a cluster that goes away with it, where nothing needs to be known again."""
+    """Name of the run, which begins with a letter: 12e4567 is a number to kubectl. Default: "", in a cluster that goes
+    away with it, where nothing needs to be known again."""
     created: list[dict[str, Any]] = field(default_factory=list)
 
     def create(self, kubectl: Kubectl, *objects: dict[str, Any], namespace: str = "") -> None:

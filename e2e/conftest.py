@@ -138,7 +138,7 @@ def foreign_cluster(directory: Path, kubeconfig: Path) -> Iterator[Cluster]:
     """Somebody's cluster with CRDs, runtimes and a running manager; in the end it is as it was."""
     with ExitStack() as stack:
         cluster = _cluster(directory, kubeconfig, is_local=False, webhook_host=os.environ.get(WEBHOOK_HOST, ""))
-        cluster.belongings = Belongings(run=uuid.uuid4().hex[:8])
+        cluster.belongings = Belongings(run=f"run-{uuid.uuid4().hex[:8]}")
         if os.environ.get("E2E_INSTALLED"):
             foreign.refuse_unless_installed(cluster)
             cluster.manager, cluster.configuration = InstalledManager(), {}

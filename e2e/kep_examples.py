@@ -7,10 +7,13 @@ cluster-scoped runtimes, a directory with the stand-ins, and commands for contai
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from e2e.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +56,22 @@ def advertise_gpus(cluster: Cluster) -> None:
     for node in cluster.list("node"):
         name = node["metadata"]["name"]
         cluster.kubectl("patch", "node", name, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def has_torch(cluster: Cluster, timeout: float) -> bool:
+    """Whether the Python of pods has PyTorch; on a cluster of images, that of the image which the examples get."""
+    if cluster.is_local:
+        return find_spec("torch") is not None
+    probe = "import importlib.util as util; raise SystemExit(not util.find_spec('torch'))"
+    container = {"name": "probe", "image": TORCH_IMAGE, "command": ["python", "-c", probe]}
+    pod = {"metadata": {"name": "probe"}, "spec": {"restartPolicy": "Never", "containers": [container]}}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", **pod})
+
+    def end() -> str | None:
+        phase = str(((cluster.get("pod", "probe") or {}).get("status") or {}).get("phase"))
+        return phase if phase in {"Succeeded", "Failed"} else None
+
+    return until(end, "a pod has looked for PyTorch", timeout=timeout) == "Succeeded"
 
 
 def _stand_ins(cluster: Cluster) -> dict[str, Any]:

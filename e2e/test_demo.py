@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,14 +30,22 @@ pytestmark = [
 ]
 
 
+def needs_framework(name: str) -> pytest.MarkDecorator:
+    """Skips what pods cannot import."""
+    return pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed: make e2e installs it")
+
+
 @pytest.mark.parametrize(
     ("example", "lines"),
     [
-        pytest.param("jax-digits", {"node-1 | node 1 of 2: 1 local of 2 devices"}, id="jax"),
+        pytest.param(
+            "jax-digits", {"node-1 | node 1 of 2: 1 local of 2 devices"}, id="jax", marks=needs_framework("jax")
+        ),
         pytest.param(
             "torch-digits",
             {f"node-{rank // 2} | rank {rank} of 4 on node {rank // 2}" for rank in range(4)},
             id="torch",
+            marks=needs_framework("torch"),
         ),
     ],
 )

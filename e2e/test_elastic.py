@@ -13,6 +13,7 @@ import sys
 import uuid
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="looks for the processes of a dev cluster of its own"),
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make e2e installs it"),
 ]
 
 TIMEOUT = 90.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
 pytestmark = pytest.mark.timeout(300)
+
+FRAMEWORKS = {
+    "JAXJob": "jax",
+    "MPIJob": "mpi4py",
+    "PaddleJob": "paddle",
+    "PyTorchJob": "torch",
+    "TFJob": "tensorflow",
+    "XGBoostJob": "xgboost",
+}
+"""What the scripts import."""
 
 TORCH = """
 import os, sys, torch, torch.distributed as dist
@@ -337,6 +348,8 @@ def pod_network(cluster: Cluster) -> None:
 @pytest.mark.usefixtures("pod_network")
 def test_trainings(cluster: Cluster, manifest: dict[str, Any], nodes: list[str], total: int) -> None:
     """All processes find each other by the variables of the operator, and agree on the sum of their numbers."""
+    if find_spec(FRAMEWORKS[manifest["kind"]]) is None:
+        pytest.skip(f"{FRAMEWORKS[manifest['kind']]} is not installed: make e2e installs it")
     submit(cluster, manifest)
 
     check(cluster, nodes, total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,10 @@ import pytest
 if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make e2e installs it"),
+]
 
 SCRIPT = """
 import torch, torch.distributed as dist
