@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from e2e.cluster import train_job
+from e2e import audit
+from e2e.cluster import IMAGE, train_job
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -153,3 +156,34 @@ def is_seen(cluster: Cluster) -> bool:
     """Whether the status is that of the spec."""
     found = cluster.get("trainjob", "demo") or {}
     return bool(found["status"]["observedGeneration"] == found["metadata"]["generation"])
+
+
+def test_a_namespace_that_is_deleted(session_cluster: Cluster) -> None:
+    """What runs and waits in it is left alone while it goes, however long that takes and in whichever order."""
+    cluster = replace(session_cluster, namespace=f"e2e-{uuid.uuid4().hex[:8]}")
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": cluster.namespace}})
+    holding = {"name": "holding", "finalizers": ["example.com/keep"]}
+    container = {"name": "main", "image": IMAGE, "command": ["python", "-c", "pass"]}
+    cluster.apply(
+        train_job("runs", SLEEP, nodes=2),
+        train_job("waits", SLEEP, nodes=2, suspend=True),
+        {"apiVersion": "v1", "kind": "Pod", "metadata": holding, "spec": {"containers": [container]}},
+    )
+    cluster.wait_for_state("runs", "Running")
+    cluster.wait_for_state("waits", "Suspended")
+    said = len(cluster.manager.output())
+
+    # Objects of other kinds go when no pod is left, and this one goes when it is let go.
+    cluster.kubectl("delete", "namespace", cluster.namespace, "--wait=false")
+    cluster.kubectl("delete", "jobset", "waits", "--timeout=30s")
+    until(lambda: "its namespace is being deleted" in cluster.manager.output()[said:], "the manager has noticed")
+    cluster.kubectl("patch", "pod", "holding", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    cluster.kubectl("wait", "--for=delete", f"namespace/{cluster.namespace}", "--timeout=60s")
+
+    lines = [line for line in cluster.manager.output()[said:].splitlines() if cluster.namespace in line]
+    assert [line for line in lines if "reconcile failed" in line] == []
+    if (log := audit.log_of_run()) is not None:
+        requests = audit.requests_of_manager(log)
+        refused = [each for each in requests if each.namespace == cluster.namespace and each.code == 403]
+        assert len([each for each in refused if each.resource != "events"]) <= 4
+        assert len(refused) <= 20

@@ -93,6 +93,21 @@ def test_details() -> None:
 
 
 @pytest.mark.parametrize(
+    ("causes", "kind"),
+    [
+        pytest.param([{"reason": "NamespaceTerminating"}], errors.NamespaceTerminatingError, id="being-deleted"),
+        pytest.param([{"reason": "FieldValueForbidden"}], errors.ForbiddenError, id="another-cause"),
+        pytest.param([], errors.ForbiddenError, id="no-cause"),
+    ],
+)
+def test_a_namespace_that_is_being_deleted(causes: list[dict[str, str]], kind: type[ApiError]) -> None:
+    """Its refusal has the reason of a missing right, and is told from it by its cause."""
+    error = error_from_status(403, {"reason": "Forbidden", "message": "no", "details": {"causes": causes}})
+    assert type(error) is kind
+    assert (error.code, error.status_reason, error.causes) == (403, "Forbidden", causes)
+
+
+@pytest.mark.parametrize(
     "quoted",
     [
         pytest.param('[{"name":"node","env":[{"name":"TOKEN","value":"se}]: cret \\" "}]}]', id="JSON"),

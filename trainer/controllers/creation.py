@@ -21,6 +21,7 @@ from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
     ConflictError,
+    NamespaceTerminatingError,
     NotFoundError,
     ServerTimeoutError,
     ServiceUnavailableError,
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 
-_TRANSIENT = (ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
-"""Errors that say nothing about the object: retried without being reported in the status."""
+_UNREPORTED = (
+    ConflictError, NamespaceTerminatingError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError
+)  # fmt: skip
+"""Errors that say nothing about the object: left to the work queue without being reported in the status."""
 
 log = structlog.get_logger(__name__)
 
@@ -134,7 +137,8 @@ class Creator:
         """Build and deploy a TrainJob that has not finished.
 
         Raises:
-            ApiError: a transient error of the API server; the work queue retries.
+            ApiError: it says nothing about the TrainJob, as when the API server is overloaded; the worker knows who
+                retries.
         """
         was_created = is_condition_true(obj, ConditionType.CREATED)
         try:
@@ -199,7 +203,7 @@ class Creator:
             shortfall = await self._deployer.deploy(obj, plan.components)
             if plan.is_whole:
                 await self._deployer.prune(obj, plan.components)
-        except _TRANSIENT:
+        except _UNREPORTED:
             raise
         except (ApiError, ForeignObjectError, BuildDefectError) as error:
             if not exists or isinstance(error, ForeignObjectError):

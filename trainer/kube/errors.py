@@ -10,15 +10,16 @@
 | `UnauthorizedError` | credentials expired or unknown (401) | the client once, with newer ones; then the caller |
 | `ConflictError` | written from a stale copy (409) | the caller, after the cache has caught up |
 | `GoneError` | resource version or continue token too old (410) | the reflector lists again |
+| `NamespaceTerminatingError` | a creation in a namespace that is being deleted (403) | nobody: its owner goes, too |
 | all other `ApiError` | the request itself, or what it is about | the caller decides |
 | `TerminalError` | a reconcile found what no retry can fix | nobody, until the object changes |
 | `LeadershipLostError` | this process no longer holds the lease | nobody: the process ends |
 | `ShutdownError` | something did not end within the grace period of the manager | nobody: the process ends |
 | `CacheSyncError` | an informer did not get its first list in time | nobody: the manager stops |
 
-The caller is a reflector, which watches again with backoff, or a reconcile. Whatever a reconcile raises, except for the
-last four, puts its key back into the work queue with the backoff of that key: the queue need not tell errors apart,
-since a reconcile looks at the present state before it tries again.
+The caller is a reflector, which watches again with backoff, or a reconcile. Whatever a reconcile raises, except for
+`NamespaceTerminatingError` and the last four, puts its key back into the work queue with the backoff of that key: the
+queue need not tell errors apart, since a reconcile looks at the present state before it tries again.
 """
 
 from __future__ import annotations
@@ -139,6 +140,15 @@ class ForbiddenError(ApiError):
     reason = "Forbidden"
 
 
+class NamespaceTerminatingError(ApiError):
+    """403 with the cause NamespaceTerminating: nothing is created any more in a namespace that is being deleted.
+
+    No `ForbiddenError`, since no right is missing. Updates and deletions of what is left there are still accepted.
+    """
+
+    reason = "Forbidden"
+
+
 class NotFoundError(ApiError):
     """404: no such object or resource."""
 
@@ -226,7 +236,10 @@ def error_from_status(code: int, status: dict[str, Any]) -> ApiError:
     reason, message = _text(status, "reason"), _text(status, "message")
     message = message or f"the API server answered with HTTP status {code}"
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or ApiError
-    return kind(code, message, reason=reason, status=status)
+    error = kind(code, message, reason=reason, status=status)
+    if isinstance(error, ForbiddenError) and error.has_cause("NamespaceTerminating"):
+        return NamespaceTerminatingError(code, message, reason=reason, status=status)
+    return error
 
 
 def _text(status: dict[str, Any], field: str) -> str:

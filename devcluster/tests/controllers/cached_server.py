@@ -11,7 +11,7 @@ from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.cache.store import Lister, Store
-from trainer.kube.errors import ForbiddenError
+from trainer.kube.errors import NamespaceTerminatingError
 from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.testing import WRITES, FakeClient, ManualClock, settle
 from trainer.workloads import JOBSETS
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-TERMINATING = ForbiddenError(
-    403,
-    "unable to create new content in namespace n because it is being terminated",
-    status={"details": {"causes": [{"reason": "NamespaceTerminating"}]}},
+TERMINATING = NamespaceTerminatingError(
+    403, "unable to create new content in namespace n because it is being terminated"
 )
 """What a namespace that is being deleted answers to creations."""
 

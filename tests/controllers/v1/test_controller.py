@@ -14,7 +14,7 @@ from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import Served
 from trainer.controllers.v1 import pod_labels
-from trainer.kube.errors import ForbiddenError
+from trainer.kube.errors import ForbiddenError, NamespaceTerminatingError
 from trainer.kube.objects import is_controlled_by, labels_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.workloads import JOBSETS
@@ -490,6 +490,17 @@ async def test_what_the_cluster_refuses(cluster: Cluster) -> None:
         await cluster.put(pytorch_job())
         assert ("FailedCreate", "exceeded quota") in cluster.warnings
         assert len(cluster.objects(TRAIN_JOBS)) == 1
+
+
+async def test_a_namespace_that_is_being_deleted(cluster: Cluster) -> None:
+    """What is to be created there is asked for once, and its author learns nothing new."""
+    refusal = NamespaceTerminatingError(403, "unable to create new content in namespace default")
+    async with cluster.managed():
+        cluster.client.faults.fail(refusal, verb="create", times=None)
+        await cluster.put(pytorch_job())
+        await cluster.pass_time(25)
+        assert cluster.warnings == []
+        assert [request.verb for request in cluster.client.requests].count("create") == 1
 
 
 async def test_a_job_that_is_wrong(cluster: Cluster) -> None:

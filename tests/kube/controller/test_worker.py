@@ -21,6 +21,7 @@ from trainer.kube.errors import (
     ForbiddenError,
     InternalError,
     LeadershipLostError,
+    NamespaceTerminatingError,
     NotFoundError,
     TerminalError,
     TransportError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 A = ObjectKey("ns", "a")
 B = ObjectKey("ns", "b")
+TERMINATING = NamespaceTerminatingError(403, "ns is being terminated")
 RESULTS = ("success", "requeue", "requeue_after", "error")
 
 
@@ -116,6 +118,9 @@ def bench(clock: ManualClock, background: Background) -> Bench:
         pytest.param(TerminalError("x"), "error", [], id="terminal-error"),
         pytest.param(ExceptionGroup("", [TerminalError("x")]), "error", [], id="terminal-error-of-a-task-group"),
         pytest.param(ExceptionGroup("", [TerminalError("x"), ValueError()]), "error", [0.005], id="not-only-terminal"),
+        pytest.param(TERMINATING, "success", [], id="namespace-being-deleted"),
+        pytest.param(Result(error=TERMINATING), "success", [], id="namespace-being-deleted-as-a-result"),
+        pytest.param(ExceptionGroup("", [TERMINATING, InternalError(500, "x")]), "error", [0.005], id="not-only-that"),
         pytest.param("nonsense", "error", [0.005], id="no-result"),
         pytest.param(Result(error=ValueError("x")), "error", [0.005], id="error"),
         pytest.param(Result(error=TerminalError("x"), requeue_after=60), "error", [60], id="error-with-longest-pause"),
@@ -275,6 +280,15 @@ async def test_expected_failure_is_logged_without_a_traceback(
     assert bench.sample("reconcile_errors_total") == 1
     assert bench.sample("reconcile_panics_total") == 0
     assert bench.sample("terminal_reconcile_errors_total") == (1 if level == "error" else 0)
+
+
+async def test_namespace_that_is_being_deleted(bench: Bench) -> None:
+    """What is for an object that goes with its namespace ends with one line in the log, and is no failure."""
+    with capture_logs() as logs:
+        await bench.start(TERMINATING)
+    [entry] = logs
+    assert (entry["log_level"], entry["event"]) == ("info", "gave up the reconcile, its namespace is being deleted")
+    assert bench.sample("reconcile_errors_total") == 0
 
 
 async def test_crash_is_contained_counted_and_logged_with_its_traceback(bench: Bench) -> None:

@@ -11,6 +11,7 @@ from tests.kube.objects import job
 from trainer.kube.errors import (
     ForbiddenError,
     InternalError,
+    NamespaceTerminatingError,
     NotFoundError,
     ServiceUnavailableError,
     TransportError,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 OUTAGE = TransportError("connection refused")
-TERMINATING = ForbiddenError(403, "no", status={"details": {"causes": [{"reason": "NamespaceTerminating"}]}})
+TERMINATING = NamespaceTerminatingError(403, "no")
 RETRY = 12.5
 """Longest pause between two attempts, in seconds."""
 

@@ -3,6 +3,7 @@
 | outcome | then | `controller_runtime_reconcile_total` |
 |---|---|---|
 | `TerminalError` | nothing until something changes | error |
+| `NamespaceTerminatingError` | nothing: its object goes with its namespace | success |
 | any other exception | again, with the backoff of the key and the priority of the round | error |
 | `LeadershipLostError` | nothing: the process ends | not counted |
 | cancelled because everything stops | nothing | not counted |
@@ -32,7 +33,14 @@ import structlog
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.errors import ConflictError, KubeError, LeadershipLostError, TerminalError, causes_of
+from trainer.kube.errors import (
+    ConflictError,
+    KubeError,
+    LeadershipLostError,
+    NamespaceTerminatingError,
+    TerminalError,
+    causes_of,
+)
 from trainer.kube.queue.workqueue import ShutDown
 
 if TYPE_CHECKING:
@@ -174,6 +182,11 @@ class Worker:
         text = "; ".join(map(str, causes))
         if any(isinstance(cause, LeadershipLostError) for cause in causes):
             log.info("gave up the reconcile", error=text)
+            return
+        if all(isinstance(cause, NamespaceTerminatingError) for cause in causes):
+            self._queue.forget(key)
+            self._metrics.successes.inc()
+            log.info("gave up the reconcile, its namespace is being deleted", error=text)
             return
         self._metrics.count_error()
         if all(isinstance(cause, TerminalError) for cause in causes):

@@ -19,8 +19,8 @@ from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import (
     AlreadyExistsError,
-    ApiError,
     KubeError,
+    NamespaceTerminatingError,
     NotFoundError,
     ServerTimeoutError,
     ServiceUnavailableError,
@@ -195,7 +195,8 @@ class EventSender:
 
     def _drop(self, event: CountedEvent, reason: str, error: Exception | None = None) -> None:
         self._metrics.dropped[reason].inc()
-        if error is None or _is_in_terminating_namespace(error):
+        # The namespace of the event is being deleted, or is gone.
+        if error is None or isinstance(error, NamespaceTerminatingError | NotFoundError):
             log.debug("dropped event", why=reason, **_names(event))
         else:
             log.warning("could not write event", error=str(error), **_names(event))
@@ -219,8 +220,3 @@ def _names(event: CountedEvent) -> dict[str, str]:
     """What identifies an event in a log line."""
     about = event.latest.regarding
     return {"reason": event.latest.reason, "kind": about.kind, "namespace": about.namespace, "name": about.name}
-
-
-def _is_in_terminating_namespace(error: Exception) -> bool:
-    """Whether the namespace of the event is being deleted, or is gone."""
-    return isinstance(error, NotFoundError) or (isinstance(error, ApiError) and error.has_cause("NamespaceTerminating"))

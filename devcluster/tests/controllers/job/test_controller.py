@@ -9,7 +9,7 @@ import pytest
 
 from devcluster.tests.controllers.cached_server import TERMINATING, CachedServer, cached_server
 from devcluster.tests.controllers.job.samples import NOW, ago, make_job
-from trainer.kube.errors import ForbiddenError, KubeError
+from trainer.kube.errors import ForbiddenError, KubeError, NamespaceTerminatingError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true, name_of
 from trainer.kube.resource import JOBS, PODS
@@ -200,10 +200,11 @@ async def test_job_that_is_deleted_while_it_makes_pods() -> None:
 
 
 async def test_pod_refused_by_a_terminating_namespace_is_no_failure() -> None:
-    """The Job is about to go as well: no event, no retry."""
+    """The Job is about to go as well: no event, and the worker retries nothing."""
     async with one_job(make_job()) as world:
         world.server.faults.fail(TERMINATING, verb="create", resource=PODS)
-        await world.reconcile()
+        with pytest.raises(NamespaceTerminatingError):
+            await world.reconcile()
         assert world.events() == []
 
 

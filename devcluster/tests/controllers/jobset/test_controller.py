@@ -16,7 +16,7 @@ from devcluster.tests.controllers.jobset.samples import (
     make_jobset,
     make_replicated_job,
 )
-from trainer.kube.errors import AlreadyExistsError, ForbiddenError
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError, NamespaceTerminatingError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
@@ -171,10 +171,11 @@ async def test_refusal_is_reported_and_retried() -> None:
 
 
 async def test_refusal_by_a_terminating_namespace_is_no_failure() -> None:
-    """The JobSet is about to go as well: no event, no retry."""
+    """The JobSet is about to go as well: no event, and the worker retries nothing."""
     async with one_jobset(make_jobset()) as world:
         world.server.faults.fail(TERMINATING, verb="create", resource=JOBS)
-        await world.reconcile()
+        with pytest.raises(NamespaceTerminatingError):
+            await world.reconcile()
         assert world.events() == []
 
 

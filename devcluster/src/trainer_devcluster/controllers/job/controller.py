@@ -11,7 +11,7 @@ from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.client import DeleteOptions, PatchType
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.errors import ApiError, ForbiddenError, NotFoundError
+from trainer.kube.errors import ApiError, NamespaceTerminatingError, NotFoundError
 from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.plan import plan_job
@@ -66,10 +66,6 @@ class JobReconciler:
         except NotFoundError as error:
             log.info("stopped as the job is gone", error=str(error))
             return None
-        except ForbiddenError as error:
-            if not error.has_cause("NamespaceTerminating"):
-                raise
-            return None
 
     async def _reconcile(self, key: ObjectKey) -> Result | None:
         for _ in range(_MAX_ROUNDS):
@@ -111,10 +107,11 @@ class JobReconciler:
     async def _create(self, job: Object, pod: Object) -> None:
         try:
             created = await self._client.create(PODS, pod)
+        except NamespaceTerminatingError:
+            raise
         except ApiError as error:
-            if not error.has_cause("NamespaceTerminating"):
-                message = f"Error creating: {error}"
-                self._recorder.record(job, type="Warning", reason="FailedCreate", message=message)
+            message = f"Error creating: {error}"
+            self._recorder.record(job, type="Warning", reason="FailedCreate", message=message)
             raise
         log.info("created pod", pod=name_of(created))
         message = f"Created pod: {name_of(created)}"

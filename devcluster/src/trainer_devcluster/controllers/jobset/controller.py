@@ -11,7 +11,7 @@ from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.client import DeleteOptions, PatchType, Propagation
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
+from trainer.kube.errors import AlreadyExistsError, ApiError, NamespaceTerminatingError, NotFoundError
 from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 from trainer.workloads import JOBSETS
@@ -72,10 +72,6 @@ class JobSetReconciler:
         except NotFoundError as error:
             log.info("stopped as the jobset or a job of it is gone", error=str(error))
             return None
-        except ForbiddenError as error:
-            if not error.has_cause("NamespaceTerminating"):
-                raise
-            return None
         return Result(requeue_after=plan.requeue_after)
 
     async def _carry_out(self, jobset: Object, plan: JobSetPlan) -> None:
@@ -130,7 +126,7 @@ class JobSetReconciler:
         log.info("created object", kind=resource.kind, created=name_of(created))
 
     def _record_event(self, jobset: Object, reason: str, error: ApiError, message: str) -> None:
-        if not error.has_cause("NamespaceTerminating"):
+        if not isinstance(error, NamespaceTerminatingError):
             self._recorder.record(jobset, type="Warning", reason=reason, message=message)
 
     async def _may_stay(self, jobset: Object, resource: Resource, obj: Object) -> bool:
