@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.kube.resource import LEASES, NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
+from trainer.kube.resource import NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES
@@ -31,7 +31,6 @@ _STORE = Strategy()
 NODE = ResourceDefinition(
     NODES, _STORE, singular="node", short_names=("no",), status_subresource=True, generation=False
 )
-LEASE = ResourceDefinition(LEASES, _STORE, singular="lease", generation=False)
 SERVICE_ACCOUNT = ResourceDefinition(
     SERVICE_ACCOUNTS, _STORE, singular="serviceaccount", short_names=("sa",), subresources=("token",), generation=False
 )
