@@ -168,7 +168,9 @@ def test_nonsense_is_left_to_validation(wrong: Object) -> None:
     [
         pytest.param(blueprint(policy={"jax": {}}), 1, id="absent"),
         pytest.param(blueprint(policy={"numNodes": 4, "jax": {}}), 4, id="present"),
+        pytest.param(blueprint(policy={}), 1, id="empty-policy"),
         pytest.param(blueprint(policy={"torch": {"elasticPolicy": {"minNodes": 1}}}), None, id="elastic"),
+        pytest.param(blueprint(policy={"torch": {"elasticPolicy": {}}}), None, id="elastic-without-members"),
         pytest.param(
             blueprint(replicated_job(job_spec={"parallelism": 3}), policy={"jax": {}}), None, id="said-by-the-template"
         ),

@@ -205,6 +205,20 @@ IMAGE = [{"name": "pytorch", "image": "other", "command": ["train"]}]
         pytest.param(running(jax_job()), ("spec", "runPolicy", "cleanPodPolicy"), "Running", [], id="no-master"),
         pytest.param(running(elastic_job()), ("spec", "runPolicy", "cleanPodPolicy"), "Running", [], id="no-effect"),
         pytest.param(
+            running(pytorch_job(elastic={})),
+            ("spec", "runPolicy", "cleanPodPolicy"),
+            "Running",
+            [],
+            id="no-effect-of-an-elastic-policy-without-members",
+        ),
+        pytest.param(
+            running(pytorch_job(elastic={"maxRestarts": 2})),
+            ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+            3,
+            [f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}"],
+            id="size-of-an-elastic-policy-without-bounds",
+        ),
+        pytest.param(
             running(pytorch_job()),
             ("spec", "runPolicy", "cleanPodPolicy"),
             "Running",
@@ -299,6 +313,9 @@ def test_cleaning_after_the_end(old: Object, policy: str, is_warned: bool, pipel
         ),
         pytest.param(pytorch_job(), "v2alpha1", 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}", id="not-elastic"),
         pytest.param(pytorch_job(), "v2alpha1", 2, "", id="as-it-is"),
+        pytest.param(
+            pytorch_job(elastic={}), "v2alpha1", 3, f"{WORKERS}.replicas: Forbidden: {FIXED_SIZE}", id="no-bounds"
+        ),
         pytest.param(pytorch_job(suspend=True), "v2alpha1", 3, "", id="suspended"),
         pytest.param(
             jax_job(), "v2alpha1", 3, f"spec.jaxReplicaSpecs[Worker].replicas: Forbidden: {FIXED_SIZE}", id="JAXJob"

@@ -59,7 +59,7 @@ RUNNING: Final = (
 )
 FIXED_SIZE: Final = (
     "cannot be changed while the job runs, since it is not elastic: suspend it first (spec.runPolicy.suspend), "
-    "or submit it again with spec.elasticPolicy"
+    "or submit it again with minReplicas and maxReplicas of spec.elasticPolicy"
 )
 FIXED_SIZE_RELEASED: Final = (
     "cannot be changed while the job runs, as TrainJobs of v1alpha1, which this cluster serves, have a fixed size: "
@@ -215,7 +215,7 @@ def _unobserved(lost: FieldError, obj: Object) -> str:
         return lost.message
     if mapping_at(obj, "spec", "runPolicy").get("cleanPodPolicy") == "All":
         return ""
-    return lost.message if mapping_at(obj, "spec", "elasticPolicy") else KEPT_PODS
+    return KEPT_PODS if mapping_at(obj, "spec").get("elasticPolicy") is None else lost.message
 
 
 def _in_words_of_the_job(error: FieldError) -> FieldError:
@@ -251,13 +251,14 @@ def _late_changes(old: Object, new: Object, kind: JobKind) -> Iterator[Admission
 
 def _deletes_running_pods(spec: Object, kind: JobKind) -> bool:
     """Whether the workers of a Master have a success policy, which is fixed when they are made."""
-    has_choice = "Master" in mapping_at(spec, kind.replicas_field) and not mapping_at(spec, "elasticPolicy")
+    has_choice = "Master" in mapping_at(spec, kind.replicas_field) and spec.get("elasticPolicy") is None
     return has_choice and mapping_at(spec, "runPolicy").get("cleanPodPolicy") == "Running"
 
 
 def _elasticity(job: Object, kind: JobKind, version: Version) -> tuple[bool, str]:
     """Whether the size of a stored job may change while it runs, and what to say where it may not."""
-    if not mapping_at(job, "spec", "elasticPolicy"):
+    policy = mapping_at(job, "spec").get("elasticPolicy")
+    if policy is None:
         return False, FIXED_SIZE
     if version == "v1alpha1":
         return False, FIXED_SIZE_RELEASED
@@ -265,7 +266,9 @@ def _elasticity(job: Object, kind: JobKind, version: Version) -> tuple[bool, str
         runtime = convert(job, kind, version=version).runtime
     except InvalidObjectError:
         return True, ""  # it has no pods
-    return bool(mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy")), FIXED_SIZE_PARTED
+    if not mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy"):
+        return False, FIXED_SIZE_PARTED
+    return any(mapping_at(policy).get(name) for name in ("minReplicas", "maxReplicas")), FIXED_SIZE
 
 
 def _scale_errors(job: Object, kind: JobKind, scale: Object, version: Version) -> Iterator[FieldError]:
