@@ -342,6 +342,36 @@ def test_idle_gpus(spec: Any, warnings: list[str]) -> None:
     assert [str(finding) for finding in found if isinstance(finding, AdmissionWarning)] == warnings
 
 
+NO_GPUS = (
+    'spec.trainer.numProcPerNode: Invalid value: "gpu": must not be gpu without GPUs; '
+    "add them to spec.trainer.resourcesPerNode"
+)
+NO_GPUS_FOR_THE_RUNTIME = (
+    "spec.trainer.resourcesPerNode: Required value: must have GPUs, since ClusterTrainingRuntime/blueprint "
+    "spec.mlPolicy.torch.numProcPerNode is gpu; or set spec.trainer.numProcPerNode"
+)
+BY_GPU = {"torch": {"numProcPerNode": "gpu"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "errors"),
+    [
+        pytest.param({"trainer": {"numProcPerNode": "gpu"}}, {"torch": {}}, [NO_GPUS], id="of-the-train-job"),
+        pytest.param({"trainer": {"numProcPerNode": "gpu"}}, BY_GPU, [NO_GPUS], id="of-both"),
+        pytest.param({}, BY_GPU, [NO_GPUS_FOR_THE_RUNTIME], id="of-the-runtime"),
+        pytest.param({"trainer": {"numProcPerNode": 1}}, BY_GPU, [], id="overridden"),
+        pytest.param(resources(limits={"nvidia.com/gpu": 2}), BY_GPU, [], id="with-gpus"),
+        pytest.param(resources(limits={"google.com/tpu": 4}), BY_GPU, [], id="with-other-devices"),
+        pytest.param({"trainer": {"numProcPerNode": "cpu"}}, BY_GPU, [], id="by-cpu"),
+    ],
+)
+def test_gpus_are_needed(spec: Any, policy: Any, errors: list[str]) -> None:
+    """`gpu` is refused on nodes without GPUs, as on runtimes of other frameworks, where the TrainJob can add them."""
+    job = train_job(**spec)
+    found = Torch().validate(extract(job, runtime(policy=policy)), None, job)
+    assert [str(error) for error in found] == errors
+
+
 def test_other_runtimes_are_left_alone() -> None:
     """Without `mlPolicy.torch` nothing changes."""
     info = enforced(policy={"jax": {}})

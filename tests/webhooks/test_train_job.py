@@ -40,7 +40,13 @@ VOLUME = {"targetJobs": [{"name": "node"}], "volumes": [{"name": "d", "emptyDir"
         pytest.param(job(), id="smallest"),
         pytest.param(trainer(numNodes=100_000), id="as-many-nodes-as-kubernetes-runs"),
         pytest.param(job(runtime="torch", trainer={"numProcPerNode": 4}), id="number-of-processes-as-a-number"),
-        pytest.param(job(runtime="torch", trainer={"numProcPerNode": "gpu"}), id="processes-by-gpu"),
+        pytest.param(
+            job(
+                runtime="torch",
+                trainer={"numProcPerNode": "gpu", "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}},
+            ),
+            id="processes-by-gpu",
+        ),
         pytest.param(job(managedBy=""), id="managed-by-nobody"),
         pytest.param(job(managedBy="kueue.x-k8s.io/multikueue"), id="managed-by-multikueue"),
         pytest.param(job(runtime="fine-tuning", datasetConfig={"storageUri": "gs://bucket/data"}), id="dataset"),

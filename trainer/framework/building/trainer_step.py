@@ -143,9 +143,9 @@ def stated_processes(train_job: TrainJob) -> int | str | None:
     return int(stated) if isinstance(stated, str) and stated.isdigit() else stated
 
 
-def check_processes(stated: int | str | None, gpus: int, reason: str) -> Iterator[FieldError]:
-    """Refuse `cpu`, for the reason, and `gpu` on nodes without GPUs."""
-    if stated == "cpu":
+def check_processes(stated: int | str | None, gpus: int, reason: str = "") -> Iterator[FieldError]:
+    """Refuse `gpu` on nodes without GPUs, and `cpu` if there is a reason."""
+    if stated == "cpu" and reason:
         yield invalid(PROCESSES, stated, f"must be a number, gpu or auto: {reason}")
     if stated == "gpu" and not gpus:
         yield invalid(PROCESSES, stated, "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from trainer.framework import NODE_RANK, check_reserved_env, trainer_env
 from trainer.plugins.torch import elastic, env_injection, plain_script, released_torchtune, torchtune
-from trainer.plugins.torch.processes import idle_gpus, processes_per_node
+from trainer.plugins.torch.processes import check_gpus, idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,12 +42,13 @@ class Torch:
         yield elastic.WATCH
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
-        """Refuse reserved variables, sizes out of bounds and unknown containers; warn of GPUs that would idle."""
+        """Refuse reserved variables, sizes out of bounds, missing GPUs and containers; warn of GPUs that would idle."""
         policy = info.ml_policy.torch
         if policy is None:
             return
         is_elastic = policy.elastic_policy is not None
         yield from check_reserved_env(info, new, RESERVED | elastic.RESERVED if is_elastic else RESERVED, self.name)
+        yield from check_gpus(info, new)
         yield from idle_gpus(info, new)
         yield from elastic.validate(info, new)
         yield from env_injection.validate(info)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import AdmissionWarning, cpus_of, sizing_container, stated_processes
+from trainer.framework import (
+    PROCESSES,
+    AdmissionWarning,
+    check_processes,
+    cpus_of,
+    sizing_container,
+    stated_processes,
+)
+from trainer.kube.field_errors import required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework import RuntimeInfo
+    from trainer.kube.field_errors import FieldError
 
 
 def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
@@ -39,6 +48,15 @@ def chosen_processes(info: RuntimeInfo, train_job: TrainJob) -> int | str:
     return (info.ml_policy.torch and info.ml_policy.torch.num_proc_per_node) or "auto"
 
 
+def check_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse `gpu` on nodes without GPUs, where torchrun fails; a TrainJob adds them also if its runtime says it."""
+    gpus, stated = info.devices_of(info.main_container).count, stated_processes(train_job)
+    yield from check_processes(stated, gpus)
+    if stated is None and not gpus and chosen_processes(info, train_job) == "gpu":
+        rule = f"must have GPUs, since {info.runtime} spec.mlPolicy.torch.numProcPerNode is gpu"
+        yield required("spec.trainer.resourcesPerNode", f"{rule}; or set {PROCESSES}")
+
+
 def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
     """Warn when the number of processes differs from the number of GPUs."""
     gpus = info.devices_of(info.main_container).count
@@ -46,6 +64,6 @@ def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarni
         return
     trainer = train_job.spec.trainer
     is_own = trainer is not None and (trainer.num_proc_per_node is not None or trainer.resources_per_node is not None)
-    path = "spec.trainer.numProcPerNode" if is_own else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
+    path = PROCESSES if is_own else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
     text = f"starts {processes} processes on a node with {gpus} GPUs; gpu or auto starts one for each GPU"
     yield AdmissionWarning(path, text)
