@@ -8,6 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.pod_groups import RUNTIME_CLASS, PodGroups
 from trainer.framework.plugin_api.runtime_info import NodeRange
@@ -121,6 +122,22 @@ def test_pod_group() -> None:
 def test_members(jobs: list[Object], arguments: dict[str, Any], expected: Object) -> None:
     """The gang are the training nodes, and nothing that they wait for, or that waits for them."""
     assert built(*jobs, **arguments)["spec"] == expected
+
+
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_resources_without_requests(version: str) -> None:
+    """A limit without a request counts as one and a sidecar beside the node, whatever version the cluster serves."""
+    sidecar = {"name": "agent", "image": "i", "restartPolicy": "Always"}
+    sidecar["resources"] = {"requests": {"cpu": "500m", "memory": "1Gi"}}
+    template = replicated_job("node", {"name": "node", "image": "i"}, pod={"initContainers": [sidecar]})
+    template["template"]["metadata"] = {"labels": {ANCESTOR_LABEL: "trainer"}}
+    limits = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": 4}
+    job = train_job(trainer={"numNodes": 4, "resourcesPerNode": {"limits": limits}})
+    job = job.model_copy(update={"api_version": f"trainer.kubeflow.org/{version}"})
+    info = extract(job, runtime(template, policy={"numNodes": 1, "torch": {}}))
+    (component,) = pod_groups().build(info, job, {})
+    expected = {"cpu": "34", "memory": "132Gi", "nvidia.com/gpu": "16"}
+    assert component.object["spec"] == {"minMember": 4, "minResources": expected}
 
 
 def limit_range(namespace: str = "default") -> Object:

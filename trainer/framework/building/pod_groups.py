@@ -22,7 +22,7 @@ from trainer.kube.objects import ObjectKey, annotations_of
 from trainer.kube.quantity import Quantity
 from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
 from trainer.workloads import JOBSETS
-from trainer.workloads.pod_requests import pod_requests, stated_requests
+from trainer.workloads.pod_requests import pod_requests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -112,11 +112,11 @@ class PodGroups:
             return
         resources: Amounts = {}
         for size, (_, pod) in zip(sizes, jobs, strict=True):
-            requests = self._requests(info, pod, train_job.metadata.namespace or "")
+            requests = self._requests(pod, train_job.metadata.namespace or "")
             resources |= {name: resources.get(name, Quantity()) + amount * size for name, amount in requests.items()}
         metadata: Object = {"name": info.job_name, "namespace": train_job.metadata.namespace}
         classes = [pod["runtimeClassName"] for _, pod in jobs if pod.get("runtimeClassName")]
-        if classes and not info.conventions.gang_is_everybody:
+        if classes:
             metadata["annotations"] = {RUNTIME_CLASS: classes[0]}
         amounts = {name: str(resources[name]) for name in sorted(resources)}
         obj = {
@@ -129,9 +129,7 @@ class PodGroups:
             self._resource, obj, revise=revise_while_suspended(self._reader, train_job, obj), lives_on=False
         )
 
-    def _requests(self, info: RuntimeInfo, pod: Object, namespace: str) -> Amounts:
-        if info.conventions.gang_is_everybody:
-            return stated_requests(pod)
+    def _requests(self, pod: Object, namespace: str) -> Amounts:
         name = pod.get("runtimeClassName")
         return pod_requests(
             pod,

@@ -31,8 +31,7 @@ class Conventions:
     """Whether the items that an override changes are ordered as by a strategic merge patch, else they keep their
     places and new ones come last."""
     gang_is_everybody: bool = False
-    """Whether all pods are members of a gang, with the requests that their templates state, if they can all run at the
-    same time."""
+    """Whether all pods are members of a gang, if they can all run at the same time."""
     has_unique_names: bool = True
     """Whether the names of generated Secrets have a hash, so that another TrainJob of the same name has others."""
     validates_builds: bool = True
