@@ -297,10 +297,7 @@ def test_processes_that_are_killed(cluster: Cluster) -> None:
 
 def test_autoscaler(cluster: Cluster) -> None:
     """The autoscaler of a training is there while it is not suspended, comes back when deleted, and ends with it."""
-    runtime = yaml.safe_load((CONFIG / "runtimes" / "torch_distributed_elastic.yaml").read_text())
-    runtime["metadata"]["name"] = f"autoscaled-{cluster.namespace}"
-    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
-    runtime["spec"]["mlPolicy"]["torch"]["elasticPolicy"]["metrics"] = [{"type": "Resource", "resource": cpu}]
+    runtime = autoscaled(cluster)
     sleep = "import time; time.sleep(60)"
     cluster.apply(runtime, train_job("demo", sleep, nodes=2, runtime=runtime["metadata"]["name"], suspend=True))
     try:
@@ -323,6 +320,37 @@ def test_autoscaler(cluster: Cluster) -> None:
     finally:
         cluster.kubectl("delete", "trainjob", "demo", "--ignore-not-found")
         cluster.kubectl("delete", "clustertrainingruntime", runtime["metadata"]["name"], "--ignore-not-found")
+
+
+def test_an_autoscaler_whose_runtime_comes_last(cluster: Cluster) -> None:
+    """A TrainJob that names no nodes and was there before its runtime has the number that the autoscaler changes."""
+    runtime = autoscaled(cluster)
+    job = train_job("demo", "import time; time.sleep(60)", nodes=1, runtime=runtime["metadata"]["name"])
+    del job["spec"]["trainer"]["numNodes"]
+    try:
+        cluster.apply(job)
+        cluster.wait_for_state("demo", "Blocked")
+        cluster.apply(runtime)
+        until(lambda: cluster.get("hpa", "demo"), "there is an autoscaler")
+        until(lambda: nodes_of(cluster) == 1, "the nodes are stated")
+    finally:
+        cluster.kubectl("delete", "trainjob", "demo", "--ignore-not-found")
+        cluster.kubectl("delete", "clustertrainingruntime", runtime["metadata"]["name"], "--ignore-not-found")
+
+
+def nodes_of(cluster: Cluster) -> int | None:
+    found = cluster.get("trainjob", "demo") or {}
+    nodes: int | None = found["spec"]["trainer"].get("numNodes")
+    return nodes
+
+
+def autoscaled(cluster: Cluster) -> Any:
+    """The elastic runtime that we ship, with metrics."""
+    runtime = yaml.safe_load((CONFIG / "runtimes" / "torch_distributed_elastic.yaml").read_text())
+    runtime["metadata"]["name"] = f"autoscaled-{cluster.namespace}"
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    runtime["spec"]["mlPolicy"]["torch"]["elasticPolicy"]["metrics"] = [{"type": "Resource", "resource": cpu}]
+    return runtime
 
 
 def uid_of_autoscaler(cluster: Cluster) -> str | None:

@@ -14,6 +14,7 @@ import pytest
 from tests.config.kustomized import CONFIG, INSTALLED, of_kind, rendered
 from tests.configurations import bare
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from tests.scales import ScalableClient
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.configuration import load_configuration
@@ -191,7 +192,7 @@ async def test_the_role_allows_what_the_manager_does() -> None:
 async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, str]]:
     """Group, resource and verb of all requests for TrainJobs that meet whatever TrainJobs meet."""
     clock = ManualClock()
-    client = FakeClient(
+    client = ScalableClient(
         runtime_object(), resources=(*RESOURCES, *POD_GROUPS.values(), RESOURCE_CLAIM_TEMPLATES), clock=clock
     )
     client.faults.streaming_lists = streaming
@@ -243,6 +244,8 @@ async def _live(client: FakeClient, clock: ManualClock) -> None:
     client.add(train_job_object("elastic", runtimeRef={"name": "elastic"}, trainer={"numNodes": 2}))
     await settle()
     await _fail(client, "elastic")
+    client.add(train_job_object("elastic-by-default", runtimeRef={"name": "elastic"}))
+    await settle()
     client.faults.fail(InvalidError(422, "a field is wrong"), verb="apply", resource=JOBSETS)
     client.add(train_job_object("refused"))
     await settle()

@@ -8,10 +8,14 @@ import pytest
 
 from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from tests.scales import ScalableClient
+from tests.webhooks.blueprints import StaticRuntimes
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.client import Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
-from trainer.kube.testing import FakeClient, settle
+from trainer.kube.testing import settle
+from trainer.webhooks.defaults import default_nodes
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -24,7 +28,7 @@ METRICS = [
 DENIED = ForbiddenError(403, 'admission webhook "vjobset.kb.io" denied the request: field is immutable')
 
 
-class GatedClient(FakeClient):
+class GatedClient(ScalableClient):
     """A cluster whose JobSet may have its feature gate off."""
 
     is_elastic = True
@@ -80,6 +84,27 @@ async def test_scaling(cluster: Cluster) -> None:
         assert cluster.client.requests == []
         await cluster.run_jobset("Completed", succeeded=1)
         assert cluster.train_job["status"]["scale"] == scale | {"nodes": 2}
+
+
+async def test_the_order_of_train_job_and_runtime(cluster: Cluster) -> None:
+    """A TrainJob without a number of nodes becomes the same objects whether or not its runtime was there before it."""
+    (runtime,) = cluster.client.objects(CLUSTER_TRAINING_RUNTIMES)
+    cluster.client.remove(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.client.objects(JOBSETS) == []
+        await cluster.put(runtime)
+        cluster.client.requests.clear()
+        await cluster.resync()
+        assert cluster.client.requests == []
+        late = cluster.jobset, *cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS), cluster.train_job["spec"]
+    assert late[-1]["trainer"] == {"numNodes": 1}, "an autoscaler finds what admission would have written"
+    admitted = Cluster()
+    admitted.client = GatedClient(runtime, resources=(*RESOURCES, HORIZONTAL_POD_AUTOSCALERS), clock=admitted.clock)
+    async with admitted.managed():
+        await admitted.put(await default_nodes(train_job_object(), StaticRuntimes([runtime])))
+        early = admitted.jobset, *admitted.client.objects(HORIZONTAL_POD_AUTOSCALERS), admitted.train_job["spec"]
+    assert [each.get("spec", each) for each in late] == [each.get("spec", each) for each in early]
 
 
 async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:

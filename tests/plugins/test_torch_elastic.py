@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
-from trainer.api.trainingruntime import TorchElasticPolicy
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import NodeRange
-from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION, node_range
+from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION
 from trainer.plugins.torch.plugin import Torch
 
 if TYPE_CHECKING:
@@ -136,7 +135,15 @@ def test_another_meeting_point(endpoint: str, is_host: bool, domain: str) -> Non
 def test_bounds(policy: Any, nodes: int | None, expected: tuple[int, int]) -> None:
     """Each bound defaults to the other, and both to the number of nodes that the TrainJob asks for."""
     spec: Any = {} if nodes is None else {"trainer": {"numNodes": nodes}}
-    assert node_range(TorchElasticPolicy.from_object(policy), train_job(**spec)) == expected
+    assert enforced(spec, policy=policy).trainer.elastic == expected
+
+
+@pytest.mark.parametrize(("spec", "count"), [({}, 4), ({"trainer": {"numNodes": 3}}, 3)], ids=["template", "stated"])
+def test_size_without_bounds(spec: Any, count: int) -> None:
+    """A policy without bounds trains on as many nodes as the template of the runtime has, unless the TrainJob says."""
+    info = enforced(spec, policy={}, job={"parallelism": 4})
+    assert (info.trainer.count, info.trainer.elastic) == (count, NodeRange(count, count))
+    assert env(info)["PET_NNODES"] == f"{count}:{count}"
 
 
 @pytest.mark.parametrize(

@@ -210,12 +210,6 @@ class MLPolicy(Policy):
         """Names of the replicated Jobs that train together with the nodes, where a runtime has them."""
         return TENSORFLOW_ROLES if self.tensorflow is not None else ()
 
-    @property
-    def node_bounds(self) -> tuple[int, int] | None:
-        """The fewest and the most nodes of an elastic training; None for a fixed number, and when neither is stated."""
-        elastic = self.torch.elastic_policy if self.torch is not None else None
-        return elastic.bounds if elastic is not None else None
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         if sum(getattr(self, name) is not None for name in _SOURCES) > 1:

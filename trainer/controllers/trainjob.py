@@ -37,6 +37,7 @@ from trainer.kube.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from trainer.api.trainjob_status import NodeScale
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.extension_points import Watch
     from trainer.framework.plugin_api.plugin_context import CacheReader
@@ -169,12 +170,27 @@ class TrainJobController:
         status = next_status(train_job, seen, timestamp(now))
         await self._status.report(train_job, obj, status, seen)
         train_job = train_job.model_copy(update={"status": status})
+        if seen.scale is not None and not is_finished(train_job):
+            await self._state_nodes(train_job, seen.scale)
         failure = failure or next(iter(seen.errors), None)
         if is_finished(train_job):
             return await self._clean_up(train_job, obj) if failure is None else Result(error=failure)
         left = None if deadline is None else (deadline - now).total_seconds()
         pauses = [each for each in (left, seen.requeue_after, retry_after) if each is not None]
         return Result(requeue_after=min(pauses, default=None), error=failure)
+
+    async def _state_nodes(self, train_job: TrainJob, scale: NodeScale) -> None:
+        """Write the number of nodes of an elastic TrainJob that states none: autoscalers read it there.
+
+        Admission has written it where the TrainJob came after its runtime.
+        """
+        trainer, metadata = train_job.spec.trainer, train_job.metadata
+        if trainer is not None and trainer.num_nodes is not None:
+            return
+        replicas: Object = {"spec": {"replicas": scale.nodes}}
+        await self._client.patch(
+            TRAIN_JOBS, metadata.name, replicas, metadata.namespace, subresource="scale", field_manager=FIELD_MANAGER
+        )
 
     async def _reconcile_finished(self, train_job: TrainJob, obj: Object) -> Result | None:
         seen = await self._observer.observe(train_job, obj)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
+from trainer.framework.building.extraction import nodes_at_start
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import place_of
 from trainer.kube.objects import is_condition_true, mapping_at, namespace_of
@@ -57,21 +58,22 @@ class PresentRuntimes(Protocol):
 
 
 async def default_nodes(obj: Object, runtimes: PresentRuntimes, old: Object | None = None) -> Object:
-    """The TrainJob with the minimum number of nodes of its elastic runtime, if it states none; otherwise as it is.
+    """The TrainJob with the number of nodes at which its elastic runtime starts, if it states none; otherwise as it is.
 
     The default is set on creation and when `runtimeRef` changes, where it replaces the default of the former runtime.
-    The scale subresource reads `spec.trainer.numNodes`: an autoscaler cannot scale a TrainJob without it.
+    The scale subresource reads `spec.trainer.numNodes`: an autoscaler cannot scale a TrainJob without it. The build
+    needs no default, and the controller writes it where a TrainJob came before its runtime or without a webhook.
     """
     if old is not None:
         if _runtime_ref(obj) == _runtime_ref(old) or is_condition_true(old, ConditionType.CREATED):
             return obj
-        former = await _fewest_nodes(old, runtimes)
+        former = await _nodes_at_start(old, runtimes)
         if former is not None and _num_nodes(obj) == _num_nodes(old) == former:
             obj = _with_nodes(obj, None)
     if _num_nodes(obj) is not None or not isinstance(mapping_at(obj, "spec").get("trainer"), dict | None):
         return obj
-    fewest = await _fewest_nodes(obj, runtimes)
-    return obj if fewest is None else _with_nodes(obj, fewest)
+    nodes = await _nodes_at_start(obj, runtimes)
+    return obj if nodes is None else _with_nodes(obj, nodes)
 
 
 def default_runtime(obj: Object, old: Object | None = None) -> Object:
@@ -123,18 +125,18 @@ def _present(mapping: Object) -> Object:
     return {name: value for name, value in mapping.items() if value is not None}
 
 
-async def _fewest_nodes(obj: Object, runtimes: PresentRuntimes) -> int | None:
+async def _nodes_at_start(obj: Object, runtimes: PresentRuntimes) -> int | None:
     ref = mapping_at(obj, "spec", "runtimeRef")
     kind, name = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("name")
     if kind not in _KINDS or not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
         return None
     try:
         runtime = await runtimes.present(*place_of(kind, namespace_of(obj), name))
+        policy = runtime.spec.ml_policy if runtime is not None else None
+        is_elastic = policy is not None and policy.torch is not None and policy.torch.elastic_policy is not None
+        return nodes_at_start(runtime) if runtime is not None and is_elastic else None
     except BuildError:
         return None
-    policy = runtime.spec.ml_policy if runtime is not None else None
-    bounds = policy.node_bounds if policy is not None else None
-    return None if bounds is None else bounds[0]
 
 
 def _runtime_ref(obj: Object) -> object:

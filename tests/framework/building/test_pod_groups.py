@@ -127,8 +127,8 @@ def test_members(jobs: list[Object], arguments: dict[str, Any], expected: Object
 @pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
 def test_resources_without_requests(version: str) -> None:
     """A limit without a request counts as one and a sidecar beside the node, whatever version the cluster serves."""
-    sidecar = {"name": "agent", "image": "i", "restartPolicy": "Always"}
-    sidecar["resources"] = {"requests": {"cpu": "500m", "memory": "1Gi"}}
+    resources = {"requests": {"cpu": "500m", "memory": "1Gi"}}
+    sidecar = {"name": "agent", "image": "i", "restartPolicy": "Always", "resources": resources}
     template = replicated_job("node", {"name": "node", "image": "i"}, pod={"initContainers": [sidecar]})
     template["template"]["metadata"] = {"labels": {ANCESTOR_LABEL: "trainer"}}
     limits = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": 4}

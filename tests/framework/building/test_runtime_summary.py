@@ -63,9 +63,17 @@ def test_training_container(jobs: list[Any], policy: dict[str, Any], image: str,
         pytest.param({}, 1, id="default"),
         pytest.param({"numNodes": 3}, 3, id="stated"),
         pytest.param({"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 8}}}, 2, id="elastic"),
+        pytest.param({"torch": {"elasticPolicy": {"maxNodes": 8}}}, 8, id="elastic-with-one-bound"),
         pytest.param({"numNodes": "many"}, 1, id="malformed"),
     ],
 )
 def test_nodes(policy: dict[str, Any], nodes: int) -> None:
     """The nodes are those that a TrainJob gets which says nothing."""
     assert summary(**policy).nodes == nodes
+
+
+def test_nodes_of_the_template() -> None:
+    """A runtime may say how many nodes there are in the template of their Job alone."""
+    node = job("node", container("a"))
+    node["template"]["spec"]["parallelism"] = 4
+    assert summary(node).nodes == 4

@@ -113,7 +113,8 @@ def _ml_policy(policy: Object, trainer: Object | None, losses: Losses) -> Object
             losses.add(f"{_POLICY}.torch.numProcPerNode", "has no counterpart; TrainJobs have trainer.numProcPerNode")
         if "elasticPolicy" in torch:
             losses.add(f"{_POLICY}.torch.elasticPolicy", "has no counterpart: the number of nodes is fixed")
-            size = mapping_at(torch, "elasticPolicy").get("minNodes")
+            bounds = mapping_at(torch, "elasticPolicy")
+            size = bounds.get("minNodes", bounds.get("maxNodes", size))
     if isinstance(mpi, dict):
         encoded["mpi"] = _mpi(mpi, losses)
         if (policy.get("numNodes") or 1) > 1:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import ANCESTOR_LABEL
-from trainer.api.trainingruntime import FRAMEWORK_LABEL, SUPPORT_LABEL
+from trainer.api.trainingruntime import FRAMEWORK_LABEL, SUPPORT_LABEL, MLPolicy
+from trainer.framework.building.node_count import node_count
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
@@ -39,9 +41,8 @@ class RuntimeSummary:
     def of(cls, obj: Object, kind: str) -> Self:
         """Read a runtime."""
         labels = labels_of(obj)
-        policy = mapping_at(obj, "spec", "mlPolicy")
-        nodes = policy.get("numNodes", mapping_at(policy, "torch", "elasticPolicy").get("minNodes"))
-        pod = _training_pod(obj)
+        job = _training_job(obj)
+        pod = mapping_at(job, "template", "spec", "template", "spec")
         container = _training_container(pod)
         return cls(
             name=name_of(obj),
@@ -49,14 +50,24 @@ class RuntimeSummary:
             kind=kind,
             framework=labels.get(FRAMEWORK_LABEL, ""),
             support=labels.get(SUPPORT_LABEL, ""),
-            nodes=nodes if isinstance(nodes, int) else 1,
+            nodes=_nodes(mapping_at(obj, "spec", "mlPolicy"), mapping_at(job, "template", "spec")),
             image=str(container.get("image") or ""),
             devices=USUAL_DEVICES.devices_of(mapping_at(container, "resources"), pod, namespace_of(obj)).count,
         )
 
 
-def _training_pod(runtime: Object) -> Object:
-    """The spec of the pods that train: those of the labelled Job, else of the Job with a usual name.
+def _nodes(policy: Object, job: Object) -> int:
+    """The number of nodes; 1 where it cannot be read."""
+    stated = {name: policy[name] for name in ("numNodes", "torch") if policy.get(name) is not None}
+    size = next((size for name in ("parallelism", "completions") if isinstance(size := job.get(name), int)), 1)
+    try:
+        return node_count(MLPolicy.from_object(stated), size).nodes
+    except InvalidObjectError:
+        return 1
+
+
+def _training_job(runtime: Object) -> Object:
+    """The replicated Job that trains: the labelled one, else the one with a usual name.
 
     Runtimes of Kubeflow Trainer label the launcher of MPI, too.
     """
@@ -64,8 +75,7 @@ def _training_pod(runtime: Object) -> Object:
     jobs = objects_in(mapping_at(runtime, "spec", "template", "spec").get("replicatedJobs"))
     labelled = (job for job in jobs if _ancestor(job) == Ancestor.TRAINER and job.get("name") != launcher)
     named = (job for job in jobs if job.get("name") in TRAINER_JOBS)
-    found = next(labelled, None) or next(named, {})
-    return dict(mapping_at(found, "template", "spec", "template", "spec"))
+    return next(labelled, None) or next(named, {})
 
 
 def _ancestor(job: Object) -> object:

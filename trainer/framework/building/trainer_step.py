@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.labels import ANCESTOR_LABEL
+from trainer.framework.building.node_count import node_count
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.resources import merged
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import Ancestor, Container, NodeRange
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 
 if TYPE_CHECKING:
@@ -62,12 +63,7 @@ def mark_trainer(info: RuntimeInfo) -> None:
     for peer in _peers(info):
         _take_part(info, peer, "parallelism of the Job")
         peer.ancestor, peer.is_peer = None, True
-    if info.ml_policy.num_nodes is not None:
-        pod_set.count = info.ml_policy.num_nodes
-    bounds = info.ml_policy.node_bounds
-    if bounds is not None:
-        pod_set.elastic = NodeRange(*bounds)
-        pod_set.count = pod_set.elastic.least
+    pod_set.count, pod_set.elastic = node_count(info.ml_policy, pod_set.count)
 
 
 def _take_part(info: RuntimeInfo, pod_set: PodSet, size: str) -> None:
@@ -104,7 +100,8 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     if trainer.args is not None:
         container.args = list(trainer.args)
     if trainer.num_nodes is not None:
-        info.trainer.count = trainer.num_nodes
+        nodes = info.trainer
+        nodes.count, nodes.elastic = node_count(info.ml_policy, nodes.count, trainer.num_nodes)
     if trainer.resources_per_node is not None:
         for each in _containers_of_nodes(info):
             each.resources = merged(each.resources, trainer.resources_per_node)

@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset import FailurePolicy
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework import AdmissionWarning, Component, NodeRange, Watch
-from trainer.kube.field_errors import FieldError, invalid, required
+from trainer.framework import AdmissionWarning, Component, Watch
+from trainer.kube.field_errors import invalid
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.selection import Selection
 
@@ -61,14 +61,14 @@ RENDEZVOUS_CONFIGURATION = (
 less than it may take to pull an image."""
 
 
-def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
+def validate(info: RuntimeInfo) -> Iterator[Finding]:
     """Refuse a number of nodes out of bounds and two values of restarts; warn where no failure is survived."""
     policy = info.ml_policy.torch and info.ml_policy.torch.elastic_policy
     if not policy:
         return
     field = f"{info.runtime} spec.mlPolicy.torch.elasticPolicy"
-    nodes, bounds = _nodes(train_job), node_range(policy, train_job)
-    if nodes is not None and not bounds.least <= nodes <= bounds.most:
+    nodes, bounds = info.trainer.count, info.trainer.elastic
+    if bounds is not None and not bounds.least <= nodes <= bounds.most:
         yield invalid("spec.trainer.numNodes", nodes, f"must be between {bounds.least} and {bounds.most}: {field}")
     present = info.template.failure_policy and info.template.failure_policy.max_restarts
     if policy.max_restarts is None:
@@ -77,27 +77,16 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
     elif present not in {None, policy.max_restarts}:
         rule = f"must be left out or {policy.max_restarts}, as spec.mlPolicy.torch.elasticPolicy.maxRestarts says"
         yield invalid(f"{info.runtime} spec.template.spec.failurePolicy.maxRestarts", present, rule)
-    yield from _check_metrics(info, train_job)
 
 
-def node_range(policy: TorchElasticPolicy, train_job: TrainJob) -> NodeRange:
-    """The bounds of the number of nodes: each defaults to the other, both to the present number."""
-    size = _nodes(train_job) or 1
-    return NodeRange(*(policy.bounds or (size, size)))
-
-
-def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> NodeRange:
-    """Set the size, the restarts and the success policy of an elastic training; returns the bounds of its size."""
-    nodes = info.trainer
-    nodes.elastic = bounds = node_range(policy, train_job)
-    nodes.count = _nodes(train_job) or bounds.least
-    job = info.job_of(nodes).template.spec
+def endure(info: RuntimeInfo, policy: TorchElasticPolicy) -> None:
+    """Set the restarts and the success policy of an elastic training."""
+    job = info.job_of(info.trainer).template.spec
     if job.success_policy is None:
         job.success_policy = {"rules": [{"succeededCount": 1}]}
     if policy.max_restarts is not None:
         present = info.template.failure_policy or FailurePolicy()
         info.template.failure_policy = present.model_copy(update={"max_restarts": policy.max_restarts})
-    return bounds
 
 
 def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> list[Object]:
@@ -128,22 +117,11 @@ def _is_head(endpoint: Object, info: RuntimeInfo) -> bool:
     return host in {head, head.removesuffix(info.pod_domain)}
 
 
-def _nodes(train_job: TrainJob) -> int | None:
-    return train_job.spec.trainer.num_nodes if train_job.spec.trainer else None
-
-
 LABEL = "trainer.kubeflow.org/autoscaler-of"
 """Label of our autoscalers with the name of the TrainJob; only these are cached."""
 
 WATCH = Watch(HORIZONTAL_POD_AUTOSCALERS, Selection(label_selector=LABEL))
 """Our autoscalers; a deleted one is created again."""
-
-
-def _check_metrics(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse metrics without a number of nodes, since an autoscaler ignores a target without replicas."""
-    if _metrics(info) and not (train_job.spec.trainer and train_job.spec.trainer.num_nodes):
-        rule = "set the number of nodes at the start; the metrics of the runtime's elasticPolicy change it later"
-        yield required("spec.trainer.numNodes", rule)
 
 
 def build(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:

@@ -50,7 +50,7 @@ class Torch:
         yield from check_reserved_env(info, new, RESERVED | elastic.RESERVED if is_elastic else RESERVED, self.name)
         yield from check_gpus(info, new)
         yield from idle_gpus(info, new)
-        yield from elastic.validate(info, new)
+        yield from elastic.validate(info)
         yield from env_injection.validate(info)
         yield from torchtune.validate(info, new)
 
@@ -59,10 +59,11 @@ class Torch:
         policy = info.ml_policy.torch
         if policy is None or not info.trains:
             return
-        if policy.elastic_policy is None:
+        bounds = info.trainer.elastic
+        if policy.elastic_policy is None or bounds is None:
             nodes, rendezvous = str(info.trainer.count), _rendezvous(info, train_job)
         else:
-            bounds = elastic.stretch(info, train_job, policy.elastic_policy)
+            elastic.endure(info, policy.elastic_policy)
             nodes = f"{bounds.least}:{bounds.most}"
             rendezvous = elastic.rendezvous(info, train_job, policy.elastic_policy)
         variables: list[Object] = [
