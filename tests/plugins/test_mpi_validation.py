@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.framework.samples import replicated_job
+from tests.framework.samples import replicated_job, train_job
+from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import findings, mpi_runtime
+from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.plugins.mpi.plugin import MPI
 
 JOBS = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"
 PATH = "ClusterTrainingRuntime/blueprint spec.mlPolicy.mpi.SSHAuthMountPath"
@@ -39,6 +42,27 @@ NODE, LAUNCHER = replicated_job("node"), replicated_job("launcher")
 def test_launcher(jobs: Any, errors: list[str]) -> None:
     """A runtime needs one launcher of one pod."""
     assert findings(mpi_runtime(*jobs)) == errors
+
+
+@pytest.mark.parametrize(
+    ("version", "own", "is_node", "is_warned"),
+    [
+        pytest.param("v2alpha1", {}, True, False, id="those-of-the-node"),
+        pytest.param("v2alpha1", {"limits": {"nvidia.com/gpu": 1}}, True, True, id="fewer"),
+        pytest.param("v2alpha1", {"limits": {"nvidia.com/gpu": 1}}, False, False, id="does-not-train"),
+        pytest.param("v1alpha1", {}, True, True, id="none-with-v1alpha1"),
+        pytest.param("v1alpha1", {"limits": {"nvidia.com/gpu": 4}}, True, False, id="as-many-with-v1alpha1"),
+    ],
+)
+def test_devices_of_a_launcher(version: str, own: Any, is_node: bool, is_warned: bool) -> None:
+    """A launcher that trains gets as many processes as a node, and its author learns that it has fewer GPUs."""
+    node = replicated_job("node", {"name": "node", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 4}}})
+    launcher = replicated_job("launcher", {"name": "node", "image": "i", "resources": own})
+    job = train_job().model_copy(update={"api_version": f"trainer.kubeflow.org/{version}"})
+    info = extract(job, mpi_runtime(node, launcher, runLauncherAsNode=is_node))
+    found = [each.field for each in MPI(StaticReader()).validate(info, None, job)]
+    field = f"{JOBS}[launcher].template.spec.template.spec.containers[node].resources"
+    assert found == ([field] if is_warned else [])
 
 
 def test_nodes() -> None:

@@ -297,6 +297,34 @@ def test_what_launcher_and_nodes_share(is_node: bool) -> None:
     assert (launcher.args, node.args) == (["x"], [])
 
 
+GPUS: Object = {"requests": {"nvidia.com/gpu": 4, "cpu": 8}, "limits": {"nvidia.com/gpu": 4, "memory": "1Ti"}}
+
+
+@pytest.mark.parametrize(
+    ("is_node", "own", "expected"),
+    [
+        pytest.param(True, {}, GPUS, id="nothing-of-its-own"),
+        pytest.param(
+            True,
+            {"limits": {"cpu": 2}},
+            {"limits": {"cpu": 2, "nvidia.com/gpu": 4, "memory": "1Ti"}, "requests": {"nvidia.com/gpu": 4}},
+            id="some-of-its-own",
+        ),
+        pytest.param(True, {"limits": {"nvidia.com/gpu": 1}}, {"limits": {"nvidia.com/gpu": 1, "memory": "1Ti"},
+                                                               "requests": {"cpu": 8}}, id="fewer-gpus"),
+        pytest.param(False, {"limits": {"cpu": 2}}, {"limits": {"cpu": 2}}, id="does-not-train"),
+    ],
+)  # fmt: skip
+def test_resources_of_a_launcher(is_node: bool, own: Object, expected: Object) -> None:
+    """A launcher that trains has what a node of the runtime has, where it does not say what it needs itself."""
+    launcher = replicated_job("launcher", {"name": "trainer", "image": "i", "resources": own})
+    node = replicated_job("node", {"name": "trainer", "image": "i", "resources": GPUS})
+    info = mpi_info(launcher, node, mpi={"runLauncherAsNode": is_node})
+    assert info.launcher is not None
+    assert info.launcher.main_container.resources == expected
+    assert info.trainer.main_container.resources == GPUS
+
+
 def test_a_launcher_of_no_mpi_training() -> None:
     """Without the policy it is a replicated Job like others."""
     info = extract(train_job(), runtime(replicated_job("launcher"), replicated_job("node")))

@@ -45,6 +45,19 @@ def merged(resources: Object, changes: ResourceRequirements) -> Object:
     return result
 
 
+def completed(resources: Object, defaults: Object) -> Object:
+    """The resources with amounts of other ones, of what they state neither a request nor a limit for."""
+    result, stated = dict(resources), {name for kind in _KINDS for name in resources.get(kind) or {}}
+    for kind in _KINDS:
+        amounts = {name: amount for name, amount in (defaults.get(kind) or {}).items() if name not in stated}
+        if amounts:
+            result[kind] = (result.get(kind) or {}) | amounts
+    return result
+
+
+_KINDS = ("requests", "limits")
+
+
 def cpus_of(container: Container) -> int:
     """CPUs of a container in whole units, rounded up; 0 when that is not known. Requests count before limits."""
     for amounts in _amounts(container):
@@ -54,5 +67,4 @@ def cpus_of(container: Container) -> int:
 
 
 def _amounts(container: Container) -> Iterator[Object]:
-    yield container.resources.get("requests") or {}
-    yield container.resources.get("limits") or {}
+    return (container.resources.get(kind) or {} for kind in _KINDS)

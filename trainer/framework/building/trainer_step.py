@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.node_count import node_count
 from trainer.framework.building.overrides import container_overrides
-from trainer.framework.building.resources import merged
+from trainer.framework.building.resources import completed, merged
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import Ancestor, Container
@@ -60,6 +60,9 @@ def mark_trainer(info: RuntimeInfo) -> None:
         launcher.main = _find_main(launcher, f"{_path(info, launcher)}.template.spec.template.spec.containers")
     _take_part(info, pod_set, "spec.mlPolicy.numNodes")
     pod_set.ancestor = Ancestor.TRAINER
+    if launcher is not None and info.launcher_trains:
+        container = launcher.main_container
+        container.resources = completed(container.resources, pod_set.main_container.resources)
     for peer in _peers(info):
         _take_part(info, peer, "parallelism of the Job")
         peer.ancestor, peer.is_peer = None, True
@@ -86,7 +89,8 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     """Put image, command, args, resources and number of nodes of `spec.trainer` into the trainer.
 
     With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
-    for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them.
+    for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them,
+    which has those of a node in the runtime as well, where it states none of its own.
     """
     trainer = train_job.spec.trainer
     if trainer is None:
@@ -181,10 +185,7 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
 
 
 def _containers_of_nodes(info: RuntimeInfo) -> list[Container]:
-    mpi = info.ml_policy.mpi
-    if mpi is not None and mpi.run_launcher_as_node:
-        return info.training_containers
-    return [info.trainer.main_container]
+    return info.training_containers if info.launcher_trains else [info.trainer.main_container]
 
 
 def _path(info: RuntimeInfo, pod_set: PodSet) -> str:

@@ -206,6 +206,12 @@ class RuntimeInfo:
         return next((pod_set for pod_set in self.pod_sets if pod_set.name == LAUNCHER), None)
 
     @property
+    def launcher_trains(self) -> bool:
+        """Whether an MPI launcher is one of the nodes."""
+        mpi = self.ml_policy.mpi
+        return mpi is not None and mpi.run_launcher_as_node and self.launcher is not None
+
+    @property
     def gang(self) -> list[PodSet]:
         """The pods that are of use only together, of one replicated Job or more: the training nodes and their peers.
 

@@ -139,7 +139,7 @@ def hostfile_config_map(
         length += len(line)
         if length > _LIMIT:
             rule = f"must be at most {len(lines)}: a ConfigMap has no room for the hostfile of more nodes"
-            nodes = info.trainer.replicas * info.trainer.count + _launcher_trains(info)
+            nodes = info.trainer.replicas * info.trainer.count + info.launcher_trains
             raise BuildError(invalid(nodes_field(info, train_job), nodes, rule))
         lines.append(line)
     return HOSTFILES.component(train_job, {_KEY: "".join(lines)}, reader)
@@ -156,14 +156,10 @@ def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
 
     By the conventions of v1alpha1 it stands where its Job is in the runtime.
     """
-    nodes, launcher = info.trainer, info.launcher if _launcher_trains(info) else None
+    nodes, launcher = info.trainer, info.launcher if info.launcher_trains else None
     training = [nodes] if launcher in (None, nodes) else [launcher, nodes]
     if not info.conventions.has_extras:
         training.sort(key=info.pod_sets.index)
     for pod_set in training:
         is_known = pod_set is nodes or implementation.knows_itself_by_dns
         yield from (name if is_known else name.partition(".")[0] for name in info.endpoints_of(pod_set))
-
-
-def _launcher_trains(info: RuntimeInfo) -> bool:
-    return info.ml_policy.mpi is not None and info.ml_policy.mpi.run_launcher_as_node

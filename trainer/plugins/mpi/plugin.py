@@ -23,7 +23,13 @@ from trainer.framework import (
 from trainer.plugins.mpi import hostfile, ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, hostfile_config_map, hostfile_volume, implementation_of
 from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
-from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
+from trainer.plugins.mpi.validation import (
+    check_directories,
+    check_launcher,
+    check_order,
+    warn_of_fewer_devices,
+    warn_of_unreadable_keys,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +66,7 @@ class MPI:
         yield from check_reserved_env(info, new, implementation_of(info, _ssh_port(info)).reserved.keys(), self.name)
         if info.launcher is not None:
             yield from check_order(info, info.launcher)
+            yield from warn_of_fewer_devices(info, info.launcher)
             yield from check_directories(info, policy.ssh_auth_mount_path, info.launcher)
             yield from warn_of_unreadable_keys(info, info.launcher)
 
@@ -70,7 +77,7 @@ class MPI:
             return
         info.head_address()  # refuses pods without DNS names, which the hostfile consists of
         if info.conventions.has_extras:
-            if policy.run_launcher_as_node:
+            if info.launcher_trains:
                 count_as_node(info)
             start_after_nodes(info, launcher)
             info.succeed_without([info.trainer])  # whose sshd never ends
@@ -132,8 +139,7 @@ def keep_one_node(info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> N
     if stated is None and stated_ancestor(info.job_of(launcher)) == Ancestor.TRAINER and (policy.num_nodes or 0) > 1:
         stated = policy.num_nodes
     if stated is not None and nodes is not launcher:
-        is_node = policy.mpi is not None and policy.mpi.run_launcher_as_node
-        nodes.count = max(stated - 1, 1) if is_node else stated
+        nodes.count = max(stated - 1, 1) if info.launcher_trains else stated
 
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:

@@ -67,6 +67,15 @@ def check_directories(info: RuntimeInfo, directory: str, launcher: PodSet) -> It
                 yield invalid(path, mount["mountPath"], rule)
 
 
+def warn_of_fewer_devices(info: RuntimeInfo, launcher: PodSet) -> Iterator[AdmissionWarning]:
+    """A launcher that trains gets as many processes as each node, also where it has fewer devices for them."""
+    own, of_node = (info.devices_of(pod_set.main_container).count for pod_set in (launcher, info.trainer))
+    if info.launcher_trains and own < of_node:
+        job = f"{info.runtime} spec.template.spec.replicatedJobs[{launcher.name}].template.spec.template.spec"
+        text = f"has {own} GPUs, but as many processes as a node with {of_node}; state as many for it"
+        yield AdmissionWarning(f"{job}.containers[{launcher.main_container.name}].resources", text)
+
+
 def warn_of_unreadable_keys(info: RuntimeInfo, launcher: PodSet) -> Iterator[AdmissionWarning]:
     """Errors of a user that cannot read the private key; admission may still add a fsGroup."""
     for pod_set in (info.trainer, launcher):
