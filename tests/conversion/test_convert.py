@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
 
+QUEUED = {"kueue.x-k8s.io/queue-name": "lab", "kueue.x-k8s.io/priority-class": "urgent"}
 JOBS = {job["metadata"]["name"]: job for jobs in manifests().values() for job in jobs}
 
 
@@ -184,7 +185,9 @@ def test_the_job_is_not_changed(name: str) -> None:
             ["spec.pytorchReplicaSpecs[Worker].replicas"],
             id="elastic-master-too-many",
         ),
-        pytest.param("torch-policies", {}, ["spec.runPolicy.cleanPodPolicy"], id="policies"),
+        pytest.param(
+            "torch-policies", {}, ["spec.runPolicy.cleanPodPolicy", "spec.runPolicy.managedBy"], id="policies"
+        ),
         pytest.param("torch-gang", {}, ["spec.runPolicy.schedulingPolicy"], id="gang"),
         pytest.param(
             "torch-gang-plugin",
@@ -239,7 +242,7 @@ def test_losses(name: str, spec: Object, lost: list[str]) -> None:
 
 def test_run_policy() -> None:
     """Members of the run policy become those of the TrainJob."""
-    spec = converted("torch-policies").train_job["spec"]
+    spec = converted("torch-policies", "v1alpha1").train_job["spec"]
 
     assert {name: value for name, value in spec.items() if name not in {"runtimeRef", "trainer"}} == {
         "suspend": True,
@@ -250,6 +253,26 @@ def test_run_policy() -> None:
     own = converted("torch-workers", runPolicy={"managedBy": "kubeflow.org/training-operator", "suspend": False})
     assert own.train_job["spec"]["suspend"] is False
     assert "managedBy" not in own.train_job["spec"]
+
+
+@pytest.mark.parametrize(
+    ("version", "suspend", "expected"),
+    [
+        pytest.param("v2alpha1", None, ({"a": "b"}, QUEUED, None), id="as-jobset"),
+        pytest.param("v2alpha1", True, ({"a": "b"}, QUEUED, None), id="suspended-by-kueue"),
+        pytest.param("v1alpha1", True, ({"a": "b"} | QUEUED, None, True), id="as-train-job"),
+    ],
+)
+def test_queues(version: Version, suspend: bool | None, expected: tuple[Object, Object | None, bool | None]) -> None:
+    """Kueue's labels are where it reads them, and the training is left to it."""
+    policy = {"runPolicy": {"suspend": suspend}} if suspend else {}
+    result = converted("torch-workers", version, {"labels": {"a": "b"} | QUEUED}, **policy)
+
+    spec = result.train_job["spec"]
+    assert (result.train_job["metadata"]["labels"], spec.get("labels"), spec.get("suspend")) == expected
+    assert result.runtime is not None
+    assert "kueue" not in str(result.runtime)
+    assert result.findings == ()
 
 
 def test_elastic_policy() -> None:

@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from trainer.api.kueue import queued_as_jobset
 from trainer.api.losses import Losses
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -92,6 +93,8 @@ def convert(
         "metadata": metadata,
         "spec": {"runtimeRef": reference} | ({"trainer": draft.trainer} if draft.trainer else {}) | changes | fields,
     }
+    if version == "v2alpha1":
+        train_job = queued_as_jobset(train_job, losses)
     # Nothing is shared with constants of this package.
     train_job, runtime = copy.deepcopy((train_job, runtime))
     return Conversion(train_job, runtime, tuple(losses.found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.kinds import MPIJob
-from trainer.api.kubeflow_v1.policies import MULTIKUEUE
+from trainer.api.kueue import LOST_MULTIKUEUE, MULTIKUEUE
 from trainer.api.labels import VOLCANO_QUEUE
 
 if TYPE_CHECKING:
@@ -45,8 +45,10 @@ def train_job_fields(source: Source, losses: Losses) -> Object:
         fields["activeDeadlineSeconds"] = policy.active_deadline_seconds
     elif policy.active_deadline_seconds == 0:
         losses.add(f"{_POLICY}.activeDeadlineSeconds", "is left out: it must be at least 1, or no training could run")
-    if policy.managed_by == MULTIKUEUE:
+    if policy.managed_by == MULTIKUEUE and source.version == "v1alpha1":
         fields["managedBy"] = MULTIKUEUE
+    elif policy.managed_by == MULTIKUEUE:
+        losses.add(f"{_POLICY}.managedBy", LOST_MULTIKUEUE)
     return fields
 
 

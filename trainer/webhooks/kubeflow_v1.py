@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kubeflow_v1.kinds import SERVED_KINDS, PyTorchJob
 from trainer.api.kubeflow_v1.reading import normalised
+from trainer.api.kueue import PODSET_LABEL, QUEUE_LABEL
 from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.client import decoded
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from trainer.kube.webhook.server import WebhookServer
 
 _SCALE: Final = "scale"
-_QUEUE: Final = "kueue.x-k8s.io/queue-name"
-_ROLE: Final = "kueue.x-k8s.io/podset"
+_OBSERVED: Final = {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.managedBy"}
+"""What counts for the job itself, whatever its TrainJob says."""
 _IMMUTABLE: Final = (("managedBy",), ("schedulingPolicy", "queue"))
 """Members of the run policy, as paths."""
 _FREE: Final = ("suspend", "cleanPodPolicy", "ttlSecondsAfterFinished")
@@ -182,7 +183,7 @@ def _errors(conversion: Conversion, pipeline: Pipeline) -> list[FieldError]:
 def _is_parted_later(obj: Object) -> bool:
     """Whether Kueue or Katib has Master and Workers differ, so that names of pods say the role."""
     owners = objects_in(mapping_at(obj, "metadata").get("ownerReferences"))
-    return _QUEUE in labels_of(obj) or any(owner.get("kind") == "Trial" for owner in owners)
+    return QUEUE_LABEL in labels_of(obj) or any(owner.get("kind") == "Trial" for owner in owners)
 
 
 def _parted(obj: Object, kind: JobKind) -> Object:
@@ -190,7 +191,7 @@ def _parted(obj: Object, kind: JobKind) -> Object:
     result = copy.deepcopy(normalised(obj, kind))
     for role, spec in result["spec"][kind.replicas_field].items():
         metadata = spec["template"].get("metadata") or {}
-        labels = (metadata.get("labels") or {}) | {_ROLE: role.lower()}
+        labels = (metadata.get("labels") or {}) | {PODSET_LABEL: role.lower()}
         spec["template"]["metadata"] = metadata | {"labels": labels}
     return result
 
@@ -209,7 +210,7 @@ def _unobserved(lost: FieldError, obj: Object) -> str:
 
     It keeps workers that still run when the Master has succeeded. An elastic job ends all pods with the first.
     """
-    if lost.field == "spec.runPolicy.ttlSecondsAfterFinished":
+    if lost.field in _OBSERVED:
         return ""
     if lost.field != "spec.runPolicy.cleanPodPolicy":
         return lost.message

@@ -56,7 +56,8 @@ def train_job(**spec: Any) -> Object:
 
 def runtime(*jobs: Object, policy: Object | None = None, **template: Any) -> Object:
     """A runtime of v2alpha1."""
-    spec = {"template": {"spec": {"replicatedJobs": [*jobs], **template}}}
+    metadata = {"metadata": template.pop("metadata")} if "metadata" in template else {}
+    spec = {"template": metadata | {"spec": {"replicatedJobs": [*jobs], **template}}}
     return {
         "apiVersion": "trainer.kubeflow.org/v2alpha1",
         "kind": "ClusterTrainingRuntime",
@@ -330,6 +331,11 @@ def test_order(policy: Object, jobs: list[Object], expected: dict[str, str]) -> 
             id="one process",
         ),
         pytest.param(runtime(job("node"), policy={"numNodes": 2, "mpi": {}}), "spec.mlPolicy.numNodes", id="nodes"),
+        pytest.param(
+            runtime(job("node"), metadata={"labels": {"kueue.x-k8s.io/queue-name": "a"}}),
+            "spec.template.metadata.labels",
+            id="queue",
+        ),
         pytest.param(
             runtime(job("trainer-node"), job("launcher"), policy={"mpi": {}}),
             "spec.template.spec.replicatedJobs[trainer-node].name",

@@ -126,3 +126,40 @@ def test_files_that_cannot_be_read(text: str, problem: str) -> None:
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert problem in result.stderr
+
+
+def test_queues_of_kueue() -> None:
+    """The label of a queue is where Kueue reads it in the version, both ways, and lint has no warning of it."""
+    queued = JOB.replace("{name: demo}", "{name: demo, labels: {kueue.x-k8s.io/queue-name: lab}}")
+    there = run("convert", queued)
+    (job,) = yaml.safe_load_all(there.stdout)
+    back = run("convert", there.stdout, options=("--api-version", "v1alpha1", "--check"))
+
+    assert (job["metadata"], job["spec"]["labels"]) == ({"name": "demo"}, {"kueue.x-k8s.io/queue-name": "lab"})
+    assert (back.exit_code, back.stderr) == (0, "")
+    again = run("convert", there.stdout, options=("--api-version", "v1alpha1"))
+    assert yaml.safe_load(again.stdout) == yaml.safe_load(queued)
+
+
+def test_lint_of_queues() -> None:
+    """A label that Kueue does not read is a warning."""
+    job = "apiVersion: trainer.kubeflow.org/v2alpha1\nkind: TrainJob\nspec: {runtimeRef: {name: torch-distributed}"
+    label = "labels: {kueue.x-k8s.io/queue-name: lab}"
+    unread = run("lint", f"{job}}}\nmetadata: {{name: demo, {label}}}\n").stdout
+    read = run("lint", f"{job}, {label}}}\nmetadata: {{name: demo}}\n").stdout
+
+    assert "warning: metadata.labels[kueue.x-k8s.io/queue-name]: has no effect" in unread
+    assert read == "f.yaml, document 1 (TrainJob demo): ok\n"
+
+
+def test_what_kueue_has_written() -> None:
+    """A TrainJob that was exported after its admission has none of Kueue's changes."""
+    entry = """\
+  runtimePatches:
+  - manager: kueue.x-k8s.io/manager
+    trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec:
+      {nodeSelector: {flavor: a}}}}}}]}}}
+"""
+    result = run("convert", JOB + entry)
+
+    assert (result.exit_code, result.stdout) == (0, run("convert", JOB).stdout)

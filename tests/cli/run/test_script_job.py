@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.run.test_frameworks import shipped
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.cli.documents import Document, checked
 from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.render import render_documents
 from trainer.cli.run.code_source import GitCode
-from trainer.cli.run.script_job import QUEUE_LABEL, JobSettings, as_served, job_name, train_job
+from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
 from trainer.kube.objects import name_of
 from trainer.workloads import JOBSETS
 
@@ -132,7 +133,7 @@ def test_settings(version: Version) -> None:
     )
 
     runtime = runtime_named("torch-distributed", version)
-    job = as_served(train_job(wanted, runtime, "code", "team", version=version), version)
+    job = as_served(train_job(wanted, runtime, "code", "team"), version)
 
     trainer = job["spec"]["trainer"]
     assert job["apiVersion"] == f"trainer.kubeflow.org/{version}"
@@ -156,7 +157,7 @@ def test_mpi4py() -> None:
 def test_queue(version: Version) -> None:
     """Kueue finds the label on what it queues: the TrainJob, or, where it knows no TrainJobs, the JobSet alone."""
     runtime, label = runtime_named("torch-distributed", version), {QUEUE_LABEL: "a"}
-    job = as_served(train_job(settings(queue="a"), runtime, "code", "team", version=version), version)
+    job = as_served(train_job(settings(queue="a"), runtime, "code", "team"), version)
     document = checked(job, "train.py")
     assert isinstance(document, Document), document
     (rendered,) = render_documents([document])

@@ -285,12 +285,13 @@ async def test_pods_of_another_train_job(cluster: Cluster) -> None:
 
 
 async def test_what_queues_read_stays_with_the_job(cluster: Cluster) -> None:
-    """Labels of Kueue do not go on to the TrainJob, which would be counted as well."""
+    """Labels of Kueue do not go on to TrainJob and JobSet, which would be counted as well."""
     job = pytorch_job()
     job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "queue", "team": "a"}
     async with cluster.managed():
         await cluster.put(job)
-        assert labels_of(cluster.only(TRAIN_JOBS)) == {"team": "a"}
+        train_job = cluster.only(TRAIN_JOBS)
+        assert (labels_of(train_job), train_job["spec"].get("labels")) == ({"team": "a"}, None)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,6 @@ TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 """The value of `managedBy` that is the Training Operator itself."""
 MPI_OPERATOR: Final = "kubeflow.org/mpi-operator"
 """The value of `managedBy` that is the MPI Operator itself."""
-MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
-"""The value of `managedBy` with which Kueue runs the job on another cluster."""
 
 
 class SchedulingPolicy(ApiModel):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from trainer.api.kueue import queued_as_train_job
 from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
 from trainer.api.v1alpha1.decode import API_VERSION, KINDS
@@ -54,6 +55,8 @@ def encode(obj: Object) -> Encoded:
         obj: a TrainJob or training runtime, which may be wrong in any way; it is not changed.
     """
     losses = Losses()
+    if obj.get("kind") == TRAIN_JOBS.kind:
+        obj = queued_as_train_job(obj)
     spec = obj.get("spec")
     if isinstance(spec, dict):
         spec = _train_job_spec(spec, losses) if obj.get("kind") == TRAIN_JOBS.kind else encode_runtime(spec, losses)

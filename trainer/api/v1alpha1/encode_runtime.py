@@ -7,6 +7,7 @@ import itertools
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from trainer.api.kueue import split_metadata
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.kube.objects import mapping_at, objects_in
 
@@ -36,6 +37,7 @@ def encode_runtime(spec: Object, losses: Losses) -> Object:
         losses: what has no counterpart is added to it.
     """
     encoded = copy.deepcopy(spec)
+    _unqueue(encoded, losses)
     template = mapping_at(encoded, "template", "spec")
     jobs = objects_in(template.get("replicatedJobs"))
     for job in jobs:
@@ -57,6 +59,16 @@ def encode_runtime(spec: Object, losses: Losses) -> Object:
     for index, rule in enumerate(objects_in(mapping_at(template, "failurePolicy").get("rules"))):
         rule.setdefault("name", f"rule-{index + 1}")
     return encoded
+
+
+def _unqueue(spec: Object, losses: Losses) -> None:
+    """Leave out what Kueue would read of JobSets, of which it would count each beside its TrainJob."""
+    if isinstance(template := spec.get("template"), dict) and isinstance(template.get("metadata"), dict):
+        template["metadata"], of_kueue = split_metadata(template["metadata"])
+        for name in of_kueue:
+            losses.add(f"spec.template.metadata.{name}", "lose those of Kueue: write them on each TrainJob")
+        if not template["metadata"]:
+            del template["metadata"]
 
 
 def _pod_spec(job: Object) -> Object:

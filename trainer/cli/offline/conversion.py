@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kubeflow_v1.reading import kind_of
+from trainer.api.kueue import MANAGER, queued_as_jobset, without_admission
+from trainer.api.losses import Losses
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.decode import decode, is_decodable
 from trainer.api.v1alpha1.encode import encode, is_encodable
 from trainer.cli.console import note, printable
@@ -15,7 +18,7 @@ from trainer.cli.documents import DocumentError
 from trainer.cli.manifests import runtimes
 from trainer.conversion import convert
 from trainer.conversion.encoding import encoded
-from trainer.kube.objects import Object, mapping_at, metadata_of, name_of
+from trainer.kube.objects import Object, mapping_at, metadata_of, name_of, objects_in
 from trainer.kubernetes_yaml import dump, join
 
 if TYPE_CHECKING:
@@ -62,7 +65,11 @@ def converted(obj: Object, place: str, version: Version) -> Converted:
         return _from_operator(_as_written(obj), kind, place, version)
     if version == "v2alpha1" and is_decodable(obj):
         decoded = decode(_as_written(obj))
-        return Converted(place, (decoded.object,), decoded.losses)
+        if decoded.object["kind"] != TRAIN_JOBS.kind:
+            return Converted(place, (decoded.object,), decoded.losses)
+        losses = Losses([*decoded.losses])
+        train_job = queued_as_jobset(decoded.object, losses)
+        return Converted(place, (train_job,), tuple(losses.found))
     if version == "v1alpha1" and is_encodable(obj):
         result = encode(_as_written(obj))
         return Converted(place, (result.object,), result.losses)
@@ -96,4 +103,21 @@ def _as_written(obj: Object) -> Object:
         annotations = {name: value for name, value in written.items() if name != _LAST_APPLIED}
         metadata = {name: value for name, value in metadata.items() if name != "annotations"}
         metadata |= {"annotations": annotations} if annotations else {}
-    return obj | {"metadata": metadata}
+    return _without_queueing(obj | {"metadata": metadata})
+
+
+def _without_queueing(obj: Object) -> Object:
+    """An object without what Kueue has written into it at its admission, but for node selectors and tolerations."""
+    spec, kind = mapping_at(obj, "spec"), kind_of(obj)
+    if kind is not None:
+        roles = mapping_at(spec, kind.replicas_field)
+        cleaned = {
+            name: role | {"template": without_admission(role["template"])}
+            for name, role in roles.items()
+            if isinstance(mapping_at(roles, name).get("template"), dict)
+        }
+        return obj | {"spec": spec | {kind.replicas_field: roles | cleaned}} if cleaned else obj
+    patches = objects_in(spec.get("runtimePatches"))
+    if kept := [patch for patch in patches if patch.get("manager") != MANAGER]:
+        return obj | {"spec": spec | {"runtimePatches": kept}}
+    return obj | {"spec": {name: value for name, value in spec.items() if name != "runtimePatches"}} if patches else obj

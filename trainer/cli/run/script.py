@@ -129,7 +129,7 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
         uses_mpi4py=code.imports is not None and "mpi4py" in code.imports.modules,
     )
     version, config_map = cluster.served.version, code.package.config_map_name(name)
-    job = train_job(settings, runtime, config_map, namespace, version=version, git=code.git, stored=code.stored)
+    job = train_job(settings, runtime, config_map, namespace, git=code.git, stored=code.stored)
     document = checked(as_served(job, version), options.script)
     if not isinstance(document, Document):
         raise document

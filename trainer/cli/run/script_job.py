@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from trainer.api import patterns
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.encode import encode
 from trainer.cli.errors import BadInputError
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from trainer.cli.run.frameworks import ChosenRuntime
     from trainer.kube.objects import Object
 
-QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
-"""Label by which Kueue finds the queue of a job."""
 SOURCE, WORK = "/mnt/trainer/source", "/mnt/trainer/work"
 """Where the ConfigMap and the unpacked code are in a container."""
 _SOURCE_VOLUME, _WORK_VOLUME = "trainer-source", "trainer-work"
@@ -78,14 +77,10 @@ def train_job(
     config_map: str,
     namespace: str,
     *,
-    version: Version = "v2alpha1",
     git: GitCode | None = None,
     stored: StoredCode | None = None,
 ) -> Object:
-    """The TrainJob in the shape of v2alpha1, for a cluster that serves `version`.
-
-    Kueue queues TrainJobs of v1alpha1 by their label. Of v2alpha1 it knows none, and queues their JobSets.
-    """
+    """The TrainJob in the shape of v2alpha1."""
     trainer: Object = {
         "image": settings.image,
         "numNodes": settings.nodes,
@@ -95,15 +90,13 @@ def train_job(
         "env": list(settings.environment),
     }
     jobs = runtime.training_containers()
-    labels = {"labels": {QUEUE_LABEL: settings.queue}} if settings.queue else {}
-    own, of_jobset = (labels, {}) if version == "v1alpha1" else ({}, labels)
     return {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,
-        "metadata": {"name": settings.name, "namespace": namespace, **own},
+        "metadata": {"name": settings.name, "namespace": namespace},
         "spec": {
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
-            **of_jobset,
+            **({"labels": {QUEUE_LABEL: settings.queue}} if settings.queue else {}),
             **({"suspend": True} if settings.suspend else {}),
             "trainer": {name: value for name, value in trainer.items() if value not in (None, [], {})},
             "podSpecOverrides": [_override(jobs, container, config_map, stored) for container in _containers(jobs)],

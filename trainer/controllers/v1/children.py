@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from trainer.api.kubeflow_v1.kinds import PyTorchJob
 from trainer.api.kubeflow_v1.policies import RunPolicy
 from trainer.api.kubeflow_v1.reading import normalised
+from trainer.api.kueue import split_metadata
 from trainer.api.v1alpha1.client import decoded
 from trainer.controllers.v1.autoscaler import autoscaler_of
 from trainer.controllers.v1.labels import JOB_ROLE, MASTER, labels_of_job, labels_of_seat, selector_of
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
-_QUEUEING: Final = "kueue.x-k8s.io/"
-"""Labels and annotations of the job alone: Kueue counts it, and not its TrainJob as well."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _TRIAL: Final = "kubeflow.org/v1beta1", "Trial"
 """What owns the jobs of Katib."""
@@ -78,7 +77,9 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         InvalidObjectError: the job is wrong; the message has a line for each field.
     """
     job = read_leniently(obj, kind)
-    conversion = convert(_with_leader(obj, job, kind), kind, version=version)
+    # Kueue counts the job, and not its TrainJob or JobSet as well.
+    unqueued = obj | {"metadata": split_metadata(metadata_of(obj))[0]}
+    conversion = convert(_with_leader(unqueued, job, kind), kind, version=version)
     train_job, runtime = conversion.train_job, conversion.runtime
     assert runtime is not None, "it is written for the job where no others are given"
     for each in (train_job, runtime):
@@ -165,14 +166,8 @@ def _labels(
 
 
 def _own_metadata(metadata: Object, owner: Object) -> Object:
-    own = {name: value for name, value in metadata.items() if name != "generateName"}
-    for field in ("labels", "annotations"):
-        kept = {
-            name: value
-            for name, value in (metadata.get(field) or {}).items()
-            if name != _LAST_APPLIED and not name.startswith(_QUEUEING)
-        }
-        own.pop(field, None)
-        if kept:
-            own[field] = kept
+    own = {name: value for name, value in metadata.items() if name not in {"generateName", "annotations"}}
+    annotations = mapping_at(metadata, "annotations")
+    if kept := {name: value for name, value in annotations.items() if name != _LAST_APPLIED}:
+        own["annotations"] = kept
     return own | {"ownerReferences": [controller_reference(owner)]}

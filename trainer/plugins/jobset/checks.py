@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES, check_request
-from trainer.framework import ANCESTOR_LABEL, Ancestor, container_overrides, is_exclusive, pod_spec_of
+from trainer.api.kueue import QUEUE_LABEL
+from trainer.framework import ANCESTOR_LABEL, AdmissionWarning, Ancestor, container_overrides, is_exclusive, pod_spec_of
 from trainer.kube.field_errors import OMITTED, FieldError, duplicate, forbidden, invalid, listed, required
 from trainer.kube.quantity import parse_quantity
 
@@ -33,6 +34,14 @@ def check_references(info: RuntimeInfo) -> Iterator[FieldError]:
     yield from _success_policy(info.template, path)
     yield from _restart_rules(info.template, path)
     yield from _coordinator(info, path)
+
+
+def warn_of_queue(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
+    """A queue of Kueue where Kueue does not look for it: with v2alpha1 it queues the JobSet."""
+    is_queued = QUEUE_LABEL in (train_job.spec.labels or {})
+    if info.conventions.has_extras and QUEUE_LABEL in (train_job.metadata.labels or {}) and not is_queued:
+        rule = "has no effect, for Kueue queues the JobSet of a TrainJob of v2alpha1: write it into spec.labels"
+        yield AdmissionWarning(f"metadata.labels[{QUEUE_LABEL}]", rule)
 
 
 def _steps(info: RuntimeInfo, path: str) -> Iterator[FieldError]:

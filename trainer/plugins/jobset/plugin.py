@@ -25,7 +25,7 @@ from trainer.kube.objects import (
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
-from trainer.plugins.jobset.checks import check_jobs, check_pods, check_references
+from trainer.plugins.jobset.checks import check_jobs, check_pods, check_references, warn_of_queue
 from trainer.plugins.jobset.events import CLAIMS, claims_of_jobset, event_watches
 from trainer.plugins.jobset.pod_index import (
     ACTIVE,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import PodProblem, PodSet, Reader, RuntimeInfo
+    from trainer.framework import Finding, PodProblem, PodSet, Reader, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
@@ -95,12 +95,13 @@ class JobSetPlugin:
         )
         yield from event_watches(self._reader)
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse what JobSet and Kubernetes would refuse: contradictions, too many pods, names too long for pods."""
         yield from check_references(info)
         yield from check_jobs(info)
         yield from check_pods(info, new)
         yield from _check_sizes(info, new)
+        yield from warn_of_queue(info, new)
 
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import REPLICATED_JOB
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import PodProblem, first_failure, last_crash
 from trainer.kube.cache.store import CONTROLLER_UID
@@ -50,9 +51,6 @@ _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SC
 
 _NAMES_CLAIMS = re.compile("persistent ?volume ?claim", re.IGNORECASE)
 
-_KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
-"""Kueue's label of a queued JobSet, which it keeps suspended until admission."""
-
 _DEFAULT_BACKOFF_LIMIT = 6
 """Default of a Job (Kubernetes documentation, "Jobs")."""
 
@@ -61,7 +59,7 @@ def suspended_by_others(jobset: Object) -> Iterator[PodProblem]:
     """The problem of a JobSet that another manager has suspended and has to resume."""
     if is_decided(jobset, suspend=False):  # the TrainJob has just been resumed
         return
-    queue = labels_of(jobset).get(_KUEUE_QUEUE)
+    queue = labels_of(jobset).get(QUEUE_LABEL)
     headline = (
         "the JobSet is suspended, but not by the TrainJob" if queue is None else f"waits in Kueue's queue {queue}"
     )
