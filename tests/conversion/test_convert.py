@@ -398,10 +398,11 @@ def test_variables_that_had_no_effect(name: str, variable: str) -> None:
 
     path = f"spec.{field}[{role}].template.spec.containers"
     names = [container["name"] for container in replicas["template"]["spec"]["containers"]]
+    if job["kind"] == "MPIJob":  # where sidecars get no variables
+        del names[1:]
     assert {f"{path}[{each}].env[0]" for each in names} <= set(fields(result))
     assert "mine" not in str(result.train_job)
-    launcher_alone = variable == "NVIDIA_VISIBLE_DEVICES"
-    assert launcher_alone or "mine" not in str(result.runtime)
+    assert variable == "NVIDIA_VISIBLE_DEVICES" or "mine" not in str(result.runtime)
 
 
 def test_commands() -> None:

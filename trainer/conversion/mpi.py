@@ -12,7 +12,7 @@ from trainer.api.losses import Losses
 from trainer.conversion.draft import NODE, Draft, replicated_job
 from trainer.conversion.pods import main_container, pods_of, set_env
 from trainer.conversion.restarts import check_backoff_limit, restart_fields
-from trainer.kube.objects import mapping_at
+from trainer.kube.objects import mapping_at, objects_in
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import MPIJobSpec
@@ -50,7 +50,9 @@ _NO_GPU: Final = (
     {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""},
     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ""},
 )
-"""Variables with which a launcher of the Training Operator that asks for no GPU does not see those of its machine."""
+"""Variables with which a launcher that does not train sees no GPU of its machine."""
+_ANY_GROUP: Final = 1000
+"""Group that may read the key where the user is that of an image: one that Kubernetes adds to those of the user."""
 _SERVER: Final = """\
 test "$(id -u)" != 0 || mkdir -p /run/sshd
 exec /usr/sbin/sshd -D -e -f /dev/null -p {port} -h {directory}/id_rsa \\
@@ -70,7 +72,7 @@ def draft(source: Source, losses: Losses, _port: int) -> Draft:
         if source.version == "v1alpha1":
             rule = "gets a node beside it, where mpirun starts processes, too: that version has no launcher alone"
             losses.add(launcher.path, rule)
-    reserved = RESERVED[policy.get("mpiImplementation", "OpenMPI")] | _EXEC
+    reserved = RESERVED[_implementation(source)] | _EXEC
     # Without workers there will be no node beside the launcher, but a runtime has one.
     node = _node(source, worker or launcher, losses if worker else Losses(), reserved)
     start = _launcher(source, launcher, losses, reserved)
@@ -82,6 +84,11 @@ def draft(source: Source, losses: Losses, _port: int) -> Draft:
 def _spec(source: Source) -> MPIJobSpec | MPIJobV2beta1Spec:
     assert isinstance(source.job, MPIJob | MPIJobV2beta1), "each kind has a draft of its own"
     return source.job.spec
+
+
+def _implementation(source: Source) -> str:
+    spec = _spec(source)
+    return (isinstance(spec, MPIJobV2beta1Spec) and spec.mpi_implementation) or "OpenMPI"
 
 
 def _policy(source: Source, losses: Losses) -> Object:
@@ -132,22 +139,60 @@ def _launcher(source: Source, role: Role, losses: Losses, reserved: frozenset[st
     is_v2beta1 = isinstance(source.job, MPIJobV2beta1)
     container = main_container(source, role.template["spec"]["containers"])
     variables: list[Object] = [{"name": _ROLE, "value": "launcher"}] if is_v2beta1 else []
-    if not is_v2beta1 and not any("gpu" in name for name in mapping_at(container, "resources", "limits")):
-        variables += _NO_GPU
-    pods = _pods_with(variables, source, role, losses, reserved)
+    has_gpu = any("gpu" in name for name in mapping_at(container, "resources", "limits"))
+    hides_gpus = not _trains(source) if is_v2beta1 else not has_gpu
+    pods = _pods_with([*variables, *(_NO_GPU if hides_gpus else ())], source, role, losses, reserved)
     fields = restart_fields(source, role, pods, losses)
     if is_v2beta1:
         limit = source.run_policy.backoff_limit if source.run_policy else None
         fields["backoffLimit"] = _LAUNCHER_BACKOFF_LIMIT if limit is None else limit
+        fields["podReplacementPolicy"] = "Failed"
     else:
         check_backoff_limit(source, 1, losses)
     return replicated_job(_LAUNCHER, pods, fields)
 
 
+def _trains(source: Source) -> bool:
+    """Whether the launcher of a job of the MPI Operator trains: if it is a worker, or there are none."""
+    spec = _spec(source)
+    return source.role("Worker") is None or (isinstance(spec, MPIJobV2beta1Spec) and bool(spec.run_launcher_as_worker))
+
+
 def _pods_with(variables: list[Object], source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Pods:
-    """The pods of a role with variables that all their containers get."""
-    names = {variable["name"] for variable in variables}
-    pods = pods_of(source, role, losses, reserved | names, reserved_beside=names)
-    for container in pods.template["spec"]["containers"]:
-        set_env(container, variables)
+    """The pods of a role with what both operators change of them; only the container that trains gets variables."""
+    pods = pods_of(source, role, losses, reserved | {variable["name"] for variable in variables})
+    set_env(pods.main, variables)
+    _resolve_hosts(pods, source, role, losses)
+    _let_read_key(pods, source, role, losses)
     return pods
+
+
+def _resolve_hosts(pods: Pods, source: Source, role: Role, losses: Losses) -> None:
+    """Have pods in the network of their machine find each other by DNS, as the MPI Operator does."""
+    spec = pods.template["spec"]
+    if not spec.get("hostNetwork"):
+        return
+    spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+    interface = {"Intel": "I_MPI_HYDRA_IFACE", "MPICH": "HYDRA_IFACE"}.get(_implementation(source), "")
+    names = {variable["name"] for variable in objects_in(pods.main.get("env"))}
+    if interface and role.name == "Launcher" and interface not in names:
+        rule = (
+            f"needs the variable {interface}, the network interface of the machines: trainer takes eth0, that of pods"
+        )
+        losses.add(f"{role.path}.template.spec.hostNetwork", rule)
+
+
+def _let_read_key(pods: Pods, source: Source, role: Role, losses: Losses) -> None:
+    """Let a user other than root read the key of SSH, for whom the MPI Operator leaves it open in another directory."""
+    spec, job = pods.template["spec"], _spec(source)
+    context = mapping_at(spec, "securityContext")
+    user = mapping_at(pods.main, "securityContext").get("runAsUser", context.get("runAsUser"))
+    if not isinstance(job, MPIJobV2beta1Spec):
+        if user:
+            rule = (
+                f"needs a home of user {user} with the key of SSH: set mlPolicy.mpi.SSHAuthMountPath of the runtime to "
+                "its .ssh, and fsGroup of the pods"
+            )
+            losses.add(f"{role.path}.template.spec.securityContext", rule)
+    elif user != 0 and context.get("fsGroup") is None and job.ssh_auth_mount_path not in {None, _DIRECTORY}:
+        spec["securityContext"] = context | {"fsGroup": user or _ANY_GROUP}

@@ -136,7 +136,7 @@ class _Operator:
         containers: dict[str, Object] = {}
         for container in self.roles[role]["template"]["spec"]["containers"]:
             own = {variable["name"]: _value(variable) for variable in container.get("env", [])}
-            if self.kind != "TFJob" or container["name"] == main:
+            if self.kind not in {"TFJob", "MPIJob"} or container["name"] == main:
                 own |= self._environment(role, index, rank)
             containers[container["name"]] = container | {"env": own}
         if self.kind == "MPIJob" and role == "Worker" and not {"command", "args"} & containers[main].keys():
@@ -257,11 +257,14 @@ class _Operator:
         return found
 
     def _mpi(self, role: str) -> dict[str, str]:
+        hidden = {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
         if self.is_v2beta1:
-            return {"K_MPI_JOB_ROLE": role.lower()}
+            # Also for a launcher without workers, which alone can train.
+            hides = role == "Launcher" and self._count("Worker") and not self.spec.get("runLauncherAsWorker")
+            return {"K_MPI_JOB_ROLE": role.lower()} | (hidden if hides else {})
         has_gpu = "nvidia.com/gpu" in self._main(role).get("resources", {}).get("limits", {})
         if role == "Launcher" and not has_gpu:
-            return {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
+            return hidden
         return {}
 
 
