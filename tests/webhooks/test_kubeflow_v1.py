@@ -137,11 +137,42 @@ def test_a_name_that_is_too_long_later(
     assert [error.field for error in errors] == ([] if is_admitted else ["metadata.name"])
 
 
+OLD = "training.kubeflow.org"
+SPREAD = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {f"{OLD}/operator-name": "jaxjob-controller"}},
+        }
+    ]
+}
+
+
 def test_what_is_lost_is_a_warning(pipeline: Pipeline) -> None:
     """The author learns what has no effect here."""
     job = changed(elastic_job(), "spec", "elasticPolicy", "rdzvBackend", to="etcd")
     warnings = review_job(job, None, PYTORCH, pipeline).warnings
     assert [warning.field for warning in warnings] == ["spec.elasticPolicy.rdzvBackend"]
+
+
+@pytest.mark.parametrize(
+    ("container", "pod", "lost"),
+    [
+        pytest.param({"command": ["kubectl", "get", "pods", "-l", f"{OLD}/job-name=job"]}, {}, [], id="query"),
+        pytest.param({}, SPREAD, [], id="selector"),
+        pytest.param({"command": ["ping", "$JOB-worker-1"]}, {}, ["containers[jax].command"], id="name"),
+    ],
+)
+def test_labels_of_the_operator(container: Object, pod: Object, lost: list[str], pipeline: Pipeline) -> None:
+    """Pods of a served job have them, so that only what refers to their names is lost."""
+    job = jax_job()
+    template = job["spec"]["jaxReplicaSpecs"]["Worker"]["template"]
+    template["spec"] |= pod
+    template["spec"]["containers"][0] |= container
+    prefix = "spec.jaxReplicaSpecs[Worker].template.spec."
+    assert [each.field.removeprefix(prefix) for each in review_job(job, None, JAX, pipeline).warnings] == lost
 
 
 @pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from trainer.api.jobset_labels import JOB_GLOBAL_INDEX, JOB_INDEX
+from trainer.api.jobset_labels import JOB_GLOBAL_INDEX
 from trainer.api.labels import ANCESTOR_LABEL
-from trainer.conversion.pods import TRAINJOB_NAME, UNBUFFERED, label_value, name_variable, node_rank, pods_of, set_env
+from trainer.conversion.places import NODE, Place, label_value, name_variable, node_rank
+from trainer.conversion.pods import UNBUFFERED, pods_of, set_env
 from trainer.conversion.restarts import check_backoff_limit, restart_fields
 
 if TYPE_CHECKING:
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
     from trainer.conversion.pods import Pods
     from trainer.conversion.source import Role, Source
     from trainer.kube.objects import Object
-
-NODE: Final = "node"
-"""Name of the replicated Job whose pods are the nodes."""
 
 _TRAINER_FIELDS: Final = {"command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}
 """Members of the container that trains which the TrainJob states, and their names there."""
@@ -53,7 +52,15 @@ class Nodes:
 
     def host(self, number: int) -> str:
         """DNS name of a pod, by its number among all."""
-        return f"$({TRAINJOB_NAME})-{NODE}-0-{number}.$({TRAINJOB_NAME})"
+        return Place(NODE).host(number)
+
+    @staticmethod
+    def places(roles: tuple[Role, ...]) -> dict[str, Place]:
+        """Where the pods of each role are, one role after the other."""
+        starts = accumulate((role.replicas for role in roles), initial=0)
+        return {
+            role.name: Place(NODE, first, is_shared=len(roles) > 1) for role, first in zip(roles, starts, strict=False)
+        }
 
     @property
     def rank(self) -> Object:
@@ -77,12 +84,16 @@ class Parted:
 
     def host_of(self, role: Role, index: str) -> str:
         """DNS name of a pod, by its role and its index in it, which may be a reference to a variable."""
-        place = f"0-{index}" if self.is_first(role) else f"{index}-0"
-        return f"$({TRAINJOB_NAME})-{role.job_name}-{place}.$({TRAINJOB_NAME})"
+        return self.places[role.name].host(index)
 
     def index_of(self, role: Role) -> Object:
         """`valueFrom` of the index of a pod in its role."""
-        return node_rank() if self.is_first(role) else label_value(JOB_INDEX)
+        return self.places[role.name].index
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """Where the pods of each role are."""
+        return {role.name: Place(role.job_name, is_indexed=self.is_first(role)) for role in self.roles}
 
     def is_first(self, role: Role) -> bool:
         """Whether the pods of a role are one Job, which a runtime must have: its nodes."""
@@ -130,6 +141,7 @@ def draft_nodes(
         role,
         losses,
         reserved | names,
+        places=Nodes.places(source.roles),
         reserved_beside={variable["name"] for variable in beside},
         keeps_port=keeps_port,
     )
@@ -172,7 +184,7 @@ def draft_parted(
     for role in parted.roles:
         additions = [name_variable(), *variables(role, parted), UNBUFFERED]
         names = {variable["name"] for variable in additions}
-        pods = pods_of(source, role, losses, names, reserved_beside=names, keeps_port=True)
+        pods = pods_of(source, role, losses, names, places=parted.places, reserved_beside=names, keeps_port=True)
         for container in pods.template["spec"]["containers"]:
             set_env(container, additions)
         is_first = parted.is_first(role)

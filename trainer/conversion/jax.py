@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.conversion.draft import Nodes, draft_nodes
-from trainer.conversion.pods import UNBUFFERED, name_variable
+from trainer.conversion.places import name_variable
+from trainer.conversion.pods import UNBUFFERED
 
 if TYPE_CHECKING:
     from trainer.api.losses import Losses

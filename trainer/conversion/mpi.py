@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.kinds import MPIJob, MPIJobV2beta1, MPIJobV2beta1Spec
 from trainer.api.losses import Losses
-from trainer.conversion.draft import NODE, Draft, replicated_job
+from trainer.conversion.draft import Draft, replicated_job
+from trainer.conversion.places import NODE, Place
 from trainer.conversion.pods import main_container, pods_of, set_env
 from trainer.conversion.restarts import check_backoff_limit, restart_fields
 from trainer.kube.objects import mapping_at, objects_in
@@ -42,6 +43,7 @@ _EXEC: Final = frozenset({"OMPI_MCA_plm_rsh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC"
 """Variables of the Training Operator's transport."""
 _LAUNCHER: Final = "launcher"
 _ROLE: Final = "K_MPI_JOB_ROLE"
+_PLACES: Final = {"Launcher": Place(_LAUNCHER), "Worker": Place(NODE)}
 _DIRECTORY: Final = "/root/.ssh"
 _PORT: Final = 2222
 _LAUNCHER_BACKOFF_LIMIT: Final = 6
@@ -160,7 +162,7 @@ def _trains(source: Source) -> bool:
 
 def _pods_with(variables: list[Object], source: Source, role: Role, losses: Losses, reserved: frozenset[str]) -> Pods:
     """The pods of a role with what both operators change of them; only the container that trains gets variables."""
-    pods = pods_of(source, role, losses, reserved | {variable["name"] for variable in variables})
+    pods = pods_of(source, role, losses, reserved | {variable["name"] for variable in variables}, places=_PLACES)
     set_env(pods.main, variables)
     _resolve_hosts(pods, source, role, losses)
     _let_read_key(pods, source, role, losses)

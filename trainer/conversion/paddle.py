@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.kinds import PaddleJob
 from trainer.conversion.draft import Nodes, draft_nodes, draft_parted
-from trainer.conversion.pods import TRAINJOB_NAME, UNBUFFERED, declared_port, name_variable
+from trainer.conversion.places import TRAINJOB_NAME, name_variable
+from trainer.conversion.pods import UNBUFFERED, declared_port
 
 if TYPE_CHECKING:
     from trainer.api.losses import Losses

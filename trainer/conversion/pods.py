@@ -6,42 +6,27 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME
 from trainer.api.v1alpha1.decode import with_literal_command
+from trainer.conversion.old_labels import CONTAINERS
+from trainer.conversion.old_names import rewrite_names
+from trainer.conversion.references import References
 from trainer.kube.objects import mapping_at, objects_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from trainer.api.losses import Losses
+    from trainer.conversion.places import Place
     from trainer.conversion.source import Role, Source
     from trainer.kube.objects import Object
 
 TRAINER: Final = "trainer"
 """Name of the container that trains, where a pod has several."""
-TRAINJOB_NAME: Final = "TRAINJOB_NAME"
-"""Variable with the name of the TrainJob, which names of hosts are made of."""
 UNBUFFERED: Final[Object] = {"name": "PYTHONUNBUFFERED", "value": "1"}
 """Makes Python write what it prints at once."""
 
-_CONTAINERS: Final = ("containers", "initContainers")
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-
-
-def node_rank() -> Object:
-    """`valueFrom` of the index of a pod in its Job."""
-    return {"fieldRef": {"fieldPath": f"metadata.annotations['{COMPLETION_INDEX}']"}}
-
-
-def name_variable() -> Object:
-    """The variable TRAINJOB_NAME."""
-    return {"name": TRAINJOB_NAME, "valueFrom": label_value(JOBSET_NAME)}
-
-
-def label_value(label: str) -> Object:
-    """`valueFrom` of a label of the pod."""
-    return {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +49,7 @@ def pods_of(
     losses: Losses,
     reserved: AbstractSet[str] = frozenset(),
     *,
+    places: Mapping[str, Place],
     reserved_beside: AbstractSet[str] = frozenset(),
     keeps_port: bool = False,
 ) -> Pods:
@@ -74,6 +60,7 @@ def pods_of(
         role: of the job.
         losses: what is lost is added to it.
         reserved: variables of the container that trains whose values count for nothing, since they are set by others.
+        places: where the pods of all roles are, by role.
         reserved_beside: likewise, of the other containers.
         keeps_port: whether pods meet at the port that the job declares.
     """
@@ -83,7 +70,7 @@ def pods_of(
         if not template["metadata"]:
             del template["metadata"]
     spec = template["spec"]
-    for kind in _CONTAINERS:
+    for kind in CONTAINERS:
         if kind in spec:
             spec[kind] = [with_literal_command(container) for container in spec[kind]]
     _drop_pod_fields(spec, role, losses)
@@ -92,6 +79,8 @@ def pods_of(
         _drop_port(main, source, role, losses)
     for container in spec["containers"]:
         _drop_variables(container, reserved if container is main else reserved_beside, role, losses)
+    References(source, role, places, losses).rewrite(template)
+    rewrite_names(spec, role, source, places, losses)
     _rename(template, main, role, losses)
     return Pods(template, main)
 
@@ -184,7 +173,7 @@ def _rename(template: Object, main: Object, role: Role, losses: Losses) -> None:
 def _resource_references(value: Any) -> Iterator[Object]:
     """What names a container in variables and in volumes of the downward API."""
     spec = mapping_at(value)
-    for kind in _CONTAINERS:
+    for kind in CONTAINERS:
         for container in objects_in(spec.get(kind)):
             for variable in objects_in(container.get("env")):
                 yield mapping_at(variable, "valueFrom", "resourceFieldRef")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from trainer.api.kubeflow_v1.kinds import PyTorchJob
 from trainer.conversion import rendezvous
 from trainer.conversion.draft import Nodes, draft_nodes, draft_parted
-from trainer.conversion.pods import UNBUFFERED, declared_port, name_variable
+from trainer.conversion.places import name_variable
+from trainer.conversion.pods import UNBUFFERED, declared_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

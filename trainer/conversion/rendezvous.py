@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from trainer.conversion.draft import Nodes
-from trainer.conversion.pods import declared_port, name_variable
+from trainer.conversion.places import name_variable
+from trainer.conversion.pods import declared_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

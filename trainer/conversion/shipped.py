@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.progress import REPORTER
-from trainer.conversion.draft import NODE
+from trainer.conversion.places import NODE
 from trainer.conversion.pods import TRAINER, UNBUFFERED
 from trainer.kube.objects import mapping_at, objects_in
 

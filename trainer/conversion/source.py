@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kubeflow_v1.reading import normalised, read_job
+from trainer.conversion.old_labels import depends_on_role
 from trainer.kube.field_errors import required
 from trainer.kube.objects import mapping_at
 
@@ -116,6 +117,8 @@ def without_nulls(value: Any) -> Any:
 def _comparable(role: Role, kind: JobKind) -> tuple[str, Object]:
     """What pods of two roles must have in common to be nodes of one Job: all but the port at which they meet."""
     template = copy.deepcopy(role.template)
+    if depends_on_role(template):
+        template["role"] = role.name
     template["spec"].pop("restartPolicy", None)
     for container in template["spec"]["containers"]:
         if container["name"] == kind.container and "ports" in container:

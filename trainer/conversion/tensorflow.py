@@ -9,7 +9,8 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.kubeflow_v1.kinds import TFJob
-from trainer.conversion.draft import NODE, Draft, draft_nodes, draft_parted, replicated_job
+from trainer.conversion.draft import Draft, draft_nodes, draft_parted, replicated_job
+from trainer.conversion.places import NODE, Place
 from trainer.conversion.pods import declared_port, pods_of
 from trainer.conversion.restarts import check_backoff_limit, restart_fields
 
@@ -75,7 +76,8 @@ def _check(source: Source, losses: Losses) -> None:
 
 
 def _job(source: Source, role: Role, losses: Losses) -> Object:
-    pods = pods_of(source, role, losses, RESERVED)
+    places = {each.name: Place(_ROLES[each.name]) for each in source.roles}
+    pods = pods_of(source, role, losses, RESERVED, places=places)
     fields = restart_fields(source, role, pods, losses)
     if role.name == "Worker":
         if source.role(*_CHIEFS) is None and role.replicas > 1 and not _waits_for_all(source):

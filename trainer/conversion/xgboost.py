@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.conversion.draft import Nodes, draft_nodes, draft_parted
-from trainer.conversion.pods import UNBUFFERED, declared_port, name_variable
+from trainer.conversion.places import name_variable
+from trainer.conversion.pods import UNBUFFERED, declared_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

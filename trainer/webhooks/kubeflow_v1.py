@@ -25,6 +25,8 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.client import decoded
 from trainer.conversion import convert
 from trainer.conversion.encoding import encoded
+from trainer.conversion.old_names import LOST_QUERY
+from trainer.conversion.references import LOST_SELECTION
 from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Review
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.metrics import Metrics
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 _SCALE: Final = "scale"
 _OBSERVED: Final = {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.managedBy"}
 """What counts for the job itself, whatever its TrainJob says."""
+_LABELLED: Final = {LOST_SELECTION, LOST_QUERY}
+"""What pods of a served job still have: the labels of the operator."""
 _IMMUTABLE: Final = (("managedBy",), ("schedulingPolicy", "queue"))
 """Members of the run policy, as paths."""
 _FREE: Final = ("suspend", "cleanPodPolicy", "ttlSecondsAfterFinished")
@@ -210,7 +214,7 @@ def _unobserved(lost: FieldError, obj: Object) -> str:
 
     It keeps workers that still run when the Master has succeeded. An elastic job ends all pods with the first.
     """
-    if lost.field in _OBSERVED:
+    if lost.field in _OBSERVED or lost.message in _LABELLED:
         return ""
     if lost.field != "spec.runPolicy.cleanPodPolicy":
         return lost.message

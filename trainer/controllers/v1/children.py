@@ -15,8 +15,8 @@ from trainer.controllers.v1.autoscaler import autoscaler_of
 from trainer.controllers.v1.labels import JOB_ROLE, MASTER, labels_of_job, labels_of_seat, selector_of
 from trainer.controllers.v1.roles import Seat, Seating
 from trainer.conversion import convert
-from trainer.conversion.draft import NODE
 from trainer.conversion.encoding import encoded
+from trainer.conversion.places import NODE
 from trainer.kube.objects import controller_reference, mapping_at, metadata_of, name_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,125 @@
+"""Names of pods in commands and variables, as the operators made them: `demo-worker-0`.
+
+A name that is a host becomes the DNS name of the pod, one of a directory stays. What builds such a name, takes it apart
+or compares it is named, and so is what asks the cluster for pods by labels of the operators, or reads their files.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.conversion.old_labels import CONTAINERS
+from trainer.kube.objects import objects_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from trainer.api.losses import Losses
+    from trainer.conversion.places import Place
+    from trainer.conversion.source import Role, Source
+    from trainer.kube.objects import Object
+
+_LAUNCHER: Final = "launcher"
+"""The role whose only pod had no number in its name."""
+LOST_QUERY: Final = f"asks for labels that pods do not have here: {JOBSET_NAME} has the name of the job"
+_LABELS: Final = re.compile(r"training\.kubeflow\.org/")
+_TAKEN_APART: Final = re.compile(
+    r"\$\{HOSTNAME\s*[#%/:]|\bhostname\)?\s*\|"
+    r"|(?:gethostname\(\)|node\(\)|HOSTNAME\b[\"'\])]*)\s*\.\s*r?(?:split|partition)"
+)
+"""What reads the number of a pod from the name of its host."""
+_FILES: Final = {
+    "discover_hosts.sh": re.compile(r"/etc/mpi/discover_hosts\.sh\b"),
+    "kubexec.sh": re.compile(r"/etc/mpi/kubexec\.sh\b|/opt/kube\b"),
+}
+"""Files that both operators put into pods of MPI, and that nobody writes here."""
+
+
+def rewrite_names(spec: Object, role: Role, source: Source, places: Mapping[str, Place], losses: Losses) -> None:
+    """Change the names in the containers of a pod in place."""
+    names = _Names(source, places)
+    for kind in CONTAINERS:
+        for container in objects_in(spec.get(kind)):
+            path = f"{role.path}.template.spec.{kind}[{container.get('name')}]"
+            for field, position, text in [*_texts(container)]:
+                for message in names.problems(text):
+                    losses.add(f"{path}.{field}", message)
+                if (now := names.rewritten(text)) != text:
+                    _set(container, field, position, now)
+
+
+def _texts(container: Object) -> Iterator[tuple[str, int, str]]:
+    """The texts that may name pods, each with its field and its position there."""
+    for field in ("command", "args"):
+        for position, text in enumerate(container.get(field) or []):
+            yield field, position, str(text)
+    for position, variable in enumerate(objects_in(container.get("env"))):
+        if variable.get("value"):
+            yield f"env[{variable.get('name')}]", position, str(variable["value"])
+
+
+def _set(container: Object, field: str, position: int, text: str) -> None:
+    if field in container:
+        container[field][position] = text
+    else:
+        container["env"][position]["value"] = text
+
+
+class _Names:
+    """The names of the pods of a job."""
+
+    def __init__(self, source: Source, places: Mapping[str, Place]) -> None:
+        self._job = str(source.metadata.get("name") or "")
+        self._places = {role.lower(): place for role, place in places.items()}
+        self._has_files = source.kind.replicas_field == "mpiReplicaSpecs"
+        roles = "|".join(role.lower() for role in source.kind.roles)
+        own = re.escape(self._job)
+        self._name = re.compile(
+            rf"(?<![\w.$-]){own}-(?P<role>{roles})(?:-(?P<index>\d+))?(?:\.{own}(?![\w-]))?(?![\w-])"
+        )
+        self._own = re.compile(rf"(?<![\w.-]){own}-(?:{roles})-")
+        self._built = re.compile(rf"(?:\$\w+|[)}}])-(?:{roles})\b|-(?:{roles})-(?=[$`{{%\"'])")
+
+    def rewritten(self, text: str) -> str:
+        """A text with the names that hosts have now."""
+        return self._replaced(text, lambda host: host)
+
+    def problems(self, text: str) -> Iterator[str]:
+        """What a text does with names, labels and files that are no more."""
+        rest = self._replaced(text, lambda _: "")
+        if self._built.search(rest) or (self._job and self._own.search(rest)):
+            yield f"names a pod as the operator called it, which is another name now; hosts are {self._hosts()}"
+        if _TAKEN_APART.search(text):
+            yield f"takes the name of its host apart, which is another one now; hosts are {self._hosts()}"
+        if _LABELS.search(text):
+            yield LOST_QUERY
+        for name, file in _FILES.items():
+            if self._has_files and file.search(text):
+                yield f"reads {name} of the operator, which nobody writes here: the hosts are in /etc/mpi/hostfile"
+
+    def _replaced(self, text: str, replacement: Callable[[str], str]) -> str:
+        """A text with replacements of names that have a counterpart; those of directories are their own."""
+        if not self._job or "hostname" in text.lower():  # with which a name may be compared, and which is no DNS name
+            return text
+
+        def replace(found: re.Match[str]) -> str:
+            host = self._counterpart(found, text)
+            return replacement(host) if host else found[0]
+
+        return self._name.sub(replace, text)
+
+    def _counterpart(self, found: re.Match[str], text: str) -> str:
+        place, index = self._places.get(found["role"]), found["index"]
+        is_url = text.endswith("//", 0, found.start())
+        if not is_url and (text.endswith("/", 0, found.start()) or text.startswith("/", found.end())):
+            return found[0]
+        if place is None or (index is None) != (found["role"] == _LAUNCHER):
+            return ""
+        return place.host(int(index or 0), self._job)
+
+    def _hosts(self) -> str:
+        """How hosts are called."""
+        patterns = (place.host("INDEX", self._job or "NAME") for place in self._places.values())
+        return ", ".join(dict.fromkeys(patterns))
