@@ -212,6 +212,13 @@ def test_the_job_is_not_changed(name: str) -> None:
             id="gang-unequal",
         ),
         pytest.param("jax-three", {}, [], id="jax"),
+        pytest.param(
+            "jax-port", {}, ["spec.jaxReplicaSpecs[Worker].template.spec.containers[jax].ports[0]"], id="jax-port"
+        ),
+        pytest.param(
+            "tf-port", {}, ["spec.tfReplicaSpecs[Worker].template.spec.containers[tensorflow].ports[0]"], id="tf-port"
+        ),
+        pytest.param("xgb-port", {}, [], id="xgb-port"),
         pytest.param("tf-ps-chief", {}, [], id="tf-ps"),
         pytest.param("tf-master", {}, ["spec.tfReplicaSpecs[Master]"], id="tf-master"),
         pytest.param("tf-dynamic", {}, ["spec.enableDynamicWorker"], id="tf-dynamic"),
@@ -457,6 +464,18 @@ def test_frameworks_that_v1alpha1_lacks(name: str, pods: dict[str, tuple[int, in
     jobs = result.runtime["spec"]["template"]["spec"]["replicatedJobs"]
     found = {job["name"]: (job.get("replicas", 1), job["template"]["spec"]["parallelism"]) for job in jobs}
     assert found == pods
+
+
+def test_a_master_whose_workers_are_none() -> None:
+    """The master trains alone, and nothing is lost."""
+    job = copy.deepcopy(JOBS["torch-workers"])
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
+    kind = kind_of(job)
+    assert kind is not None
+    result = convert(job, kind)
+
+    assert result.train_job["spec"]["trainer"]["numNodes"] == 1
+    assert result.findings == ()
 
 
 def test_a_job_without_pods() -> None:

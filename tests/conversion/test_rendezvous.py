@@ -25,9 +25,12 @@ AT_FIRST = {
 }
 
 
-def variables(policy: Object, version: Version = "v2alpha1", *, replicas: int = 2, **metadata: str) -> Object:
-    """Variables of the rendezvous in the runtime and the TrainJob of a job with such a policy."""
-    container = {"name": "pytorch", "image": "image", "ports": [{"name": "pytorchjob-port", "containerPort": 4242}]}
+def variables(
+    policy: Object, version: Version = "v2alpha1", *, replicas: int = 2, port: int | None = None, **metadata: str
+) -> Object:
+    """Variables of the rendezvous in the runtime and the TrainJob of a job with such a policy and port."""
+    ports = [] if port is None else [{"name": "pytorchjob-port", "containerPort": port}]
+    container = {"name": "pytorch", "image": "image", "ports": ports}
     worker = {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
     spec = {"elasticPolicy": policy, "pytorchReplicaSpecs": {"Worker": worker}}
     own = metadata or {"name": "job"}
@@ -52,10 +55,10 @@ def variables(policy: Object, version: Version = "v2alpha1", *, replicas: int = 
             {"rdzvHost": "job-worker-1", "rdzvPort": 1234}, {"PET_RDZV_ENDPOINT": f"{FIRST}:1234"}, id="another-worker"
         ),
         pytest.param({"rdzvHost": "job-worker-0.team-a.svc.cluster.local"}, {}, id="the-first-worker-in-full"),
-        pytest.param({"rdzvHost": "other-worker-0"}, {"PET_RDZV_ENDPOINT": "other-worker-0:4242"}, id="another-job"),
+        pytest.param({"rdzvHost": "other-worker-0"}, {"PET_RDZV_ENDPOINT": "other-worker-0:23456"}, id="another-job"),
         pytest.param(
             {"rdzvHost": "job-worker-0.example.com"},
-            {"PET_RDZV_ENDPOINT": "job-worker-0.example.com:4242"},
+            {"PET_RDZV_ENDPOINT": "job-worker-0.example.com:23456"},
             id="elsewhere-of-that-name",
         ),
         pytest.param(
@@ -80,10 +83,29 @@ def test_variables(policy: Any, expected: Object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("policy", "port", "version", "expected"),
+    [
+        pytest.param({}, 29400, "v2alpha1", {}, id="that-of-the-plugin"),
+        pytest.param({}, 4242, "v2alpha1", {"PET_RDZV_ENDPOINT": f"{FIRST}:4242"}, id="another"),
+        pytest.param(
+            {"rdzvPort": 1}, 4242, "v2alpha1", {"PET_RDZV_ENDPOINT": f"{FIRST}:1"}, id="that-of-the-policy-first"
+        ),
+        pytest.param(
+            {"rdzvHost": "store"}, 4242, "v2alpha1", {"PET_RDZV_ENDPOINT": "store:4242"}, id="of-a-store-elsewhere"
+        ),
+        pytest.param({}, 4242, "v1alpha1", AT_FIRST | {"PET_RDZV_ENDPOINT": f"{FIRST}:4242"}, id="v1alpha1"),
+    ],
+)
+def test_the_port_of_the_workers(policy: Any, port: int, version: Version, expected: Object) -> None:
+    """Agents meet at the port pytorchjob-port, as the proposal of elastic PyTorchJobs has it."""
+    assert variables(policy, version, port=port) == expected
+
+
+@pytest.mark.parametrize(
     ("namespace", "expected"),
     [
         pytest.param("team-a", {}, id="its-own"),
-        pytest.param("team-b", {"PET_RDZV_ENDPOINT": "job-worker-0.team-a:4242"}, id="another"),
+        pytest.param("team-b", {"PET_RDZV_ENDPOINT": "job-worker-0.team-a:23456"}, id="another"),
     ],
 )
 def test_a_namespace(namespace: str, expected: Object) -> None:
@@ -94,7 +116,7 @@ def test_a_namespace(namespace: str, expected: Object) -> None:
 def test_a_name_that_the_server_chooses() -> None:
     """The author of such a job cannot have named its pods."""
     policy = {"rdzvHost": "job-worker-0"}
-    assert variables(policy, generateName="job-") == {"PET_RDZV_ENDPOINT": "job-worker-0:4242"}
+    assert variables(policy, generateName="job-") == {"PET_RDZV_ENDPOINT": "job-worker-0:23456"}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from trainer.webhooks.kubeflow_v1 import (
     FIXED_SIZE_RELEASED,
     KEPT_PODS,
     LATE_CLEANING,
-    NO_MASTER,
     RUNNING,
     JobAdmission,
     review_job,
@@ -65,10 +64,9 @@ CONTAINERS = ("pytorchReplicaSpecs", "Worker", "template", "spec", "containers")
         pytest.param(elastic_job(), [], id="elastic"),
         pytest.param(pytorch_job(1, master=False), [], id="one-worker-alone"),
         pytest.param(jax_job(), [], id="JAXJob"),
+        pytest.param(pytorch_job(2, master=False), [], id="no-master"),
         pytest.param(
-            pytorch_job(2, master=False),
-            [f"spec.pytorchReplicaSpecs[Master]: Required value: {NO_MASTER}"],
-            id="no-master",
+            changed(pytorch_job(1), "spec", "pytorchReplicaSpecs", "Worker", "replicas", to=0), [], id="master-alone"
         ),
         pytest.param(
             changed(elastic_job(), "spec", "elasticPolicy", "nProcPerNode", to=2),

@@ -116,7 +116,7 @@ def draft_nodes(
     sidecar_variables: Iterable[Object] = (),
     reserved: AbstractSet[str],
     ends_with_first: bool = False,
-    keeps_port: bool = False,
+    meets_at: int | None = None,
 ) -> Draft:
     """All pods as nodes of one Job; the TrainJob says what its container runs.
 
@@ -130,7 +130,7 @@ def draft_nodes(
         sidecar_variables: of all other containers, which the operator gave the same as the one that trains.
         reserved: variables of the container that trains which only a plugin or the operator sets.
         ends_with_first: whether the training is over when the first pod has ended well.
-        keeps_port: whether pods meet at the port that the job declares.
+        meets_at: port at which the plugin of the framework has pods meet. Default: none, they meet where the job says.
     """
     role = source.roles[0]
     additions = list(variables)
@@ -143,7 +143,7 @@ def draft_nodes(
         reserved | names,
         places=Nodes.places(source.roles),
         reserved_beside={variable["name"] for variable in beside},
-        keeps_port=keeps_port,
+        meets_at=meets_at,
     )
     set_env(pods.main, additions)
     for sidecar in pods.sidecars:
@@ -184,7 +184,7 @@ def draft_parted(
     for role in parted.roles:
         additions = [name_variable(), *variables(role, parted), UNBUFFERED]
         names = {variable["name"] for variable in additions}
-        pods = pods_of(source, role, losses, names, places=parted.places, reserved_beside=names, keeps_port=True)
+        pods = pods_of(source, role, losses, names, places=parted.places, reserved_beside=names)
         for container in pods.template["spec"]["containers"]:
             set_env(container, additions)
         is_first = parted.is_first(role)

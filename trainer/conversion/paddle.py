@@ -50,6 +50,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
             UNBUFFERED,
         ],
         reserved=RESERVED,
+        meets_at=port,
     )
 
 

@@ -51,7 +51,7 @@ def pods_of(
     *,
     places: Mapping[str, Place],
     reserved_beside: AbstractSet[str] = frozenset(),
-    keeps_port: bool = False,
+    meets_at: int | None = None,
 ) -> Pods:
     """The template of a role, without what JobSet or a plugin sets.
 
@@ -62,7 +62,7 @@ def pods_of(
         reserved: variables of the container that trains whose values count for nothing, since they are set by others.
         places: where the pods of all roles are, by role.
         reserved_beside: likewise, of the other containers.
-        keeps_port: whether pods meet at the port that the job declares.
+        meets_at: port at which the plugin of the framework has pods meet. Default: none, they meet where the job says.
     """
     template, path = copy.deepcopy(role.template), f"{role.path}.template"
     if "metadata" in template:
@@ -75,8 +75,8 @@ def pods_of(
             spec[kind] = [with_literal_command(container) for container in spec[kind]]
     _drop_pod_fields(spec, role, losses)
     main = main_container(source, spec["containers"])
-    if not keeps_port:
-        _drop_port(main, source, role, losses)
+    if meets_at is not None:
+        _drop_port(main, source, role, meets_at, losses)
     for container in spec["containers"]:
         _drop_variables(container, reserved if container is main else reserved_beside, role, losses)
     References(source, role, places, losses).rewrite(template)
@@ -94,9 +94,14 @@ def main_container(source: Source, containers: list[Object]) -> Object:
 
 def declared_port(source: Source, role: Role) -> int:
     """The port at which the operator had pods meet: that of its name in the container that trains, else the default."""
+    return stated_port(source, role) or source.kind.port
+
+
+def stated_port(source: Source, role: Role) -> int | None:
+    """The port of the operator's name in the container that trains; None if it has none."""
     main = main_container(source, role.template["spec"]["containers"])
     ports = (port["containerPort"] for port in main.get("ports") or [] if port.get("name") == source.kind.port_name)
-    return next(ports, source.kind.port)
+    return next(ports, None)
 
 
 def set_env(container: Object, variables: Iterable[Object]) -> None:
@@ -118,15 +123,18 @@ def _drop_pod_fields(spec: Object, role: Role, losses: Losses) -> None:
             losses.add(f"{path}.{name}", "is set by JobSet: read TRAINJOB_NAME and the pod's index instead")
 
 
-def _drop_port(main: Object, source: Source, role: Role, losses: Losses) -> None:
+def _drop_port(main: Object, source: Source, role: Role, meets_at: int, losses: Losses) -> None:
     """Leave out the port of the operator's name; the plugin of the framework declares its own."""
     kind = source.kind
     kept = []
     for index, port in enumerate(main.get("ports") or []):
         if not kind.port_name or port.get("name") != kind.port_name:
             kept.append(port)
-        elif port["containerPort"] != kind.port:
-            rule = "is left out: pods meet at a port that trainer chooses; read it from the environment"
+        elif port["containerPort"] != meets_at:
+            rule = (
+                f"is left out: pods meet at {meets_at}; read it from the variables, and open it where a NetworkPolicy "
+                f"names {port['containerPort']}"
+            )
             losses.add(f"{role.containers_path}[{main['name']}].ports[{index}]", rule)
     if kept:
         main["ports"] = kept

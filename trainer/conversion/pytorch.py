@@ -66,6 +66,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
         sidecar_variables=[name_variable(), *operator_variables(source, Nodes(), port), UNBUFFERED],
         reserved=reserved,
         ends_with_first=source.role("Master") is not None,
+        meets_at=None if torch else port,
     )
     if (processes := _processes(job)) != "auto":
         result.trainer["numProcPerNode"] = processes
@@ -168,7 +169,7 @@ def _elastic_policy(source: Source, policy: ElasticPolicy, losses: Losses) -> Ob
     most = policy.max_replicas or policy.min_replicas or workers
     rendezvous.check_backend(source, policy, losses)
     if policy.standalone:
-        rule = "is left out: nodes that meet nobody train the same, each by itself; for that let the command say it"
+        rule = "is left out: the nodes train together; for a training on each, let the command be torchrun --standalone"
         losses.add(f"{_ELASTIC}.standalone", rule)
     result: Object = {"minNodes": least, "maxNodes": most}
     if policy.max_restarts is not None:

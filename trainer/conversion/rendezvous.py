@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.conversion.draft import Nodes
 from trainer.conversion.places import name_variable
-from trainer.conversion.pods import declared_port
+from trainer.conversion.pods import stated_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def node_variables(source: Source, policy: ElasticPolicy, port: int) -> Iterator
     is_all = source.version == "v1alpha1"  # whose plugin knows no rendezvous
     if is_all or policy.rdzv_backend not in {None, _C10D}:
         yield {"name": "PET_RDZV_BACKEND", "value": policy.rdzv_backend or _C10D}
-    if is_all or not meets_inside(source, policy) or policy.rdzv_port not in {None, port}:
+    if is_all or not meets_inside(source, policy) or _stated_port(source, policy) not in {None, port}:
         if meets_inside(source, policy):
             yield name_variable()
         yield {"name": "PET_RDZV_ENDPOINT", "value": endpoint(source, policy, Nodes().host(0), port)}
@@ -78,9 +78,13 @@ def operator_variables(
 def endpoint(source: Source, policy: ElasticPolicy, first: str, port: int | None) -> str:
     """Host and port; `first` is the host that takes the place of a pod of the job."""
     is_inside = meets_inside(source, policy)
-    stated = policy.rdzv_port or (port if is_inside else None)
-    number = stated or declared_port(source, source.role("Worker") or source.roles[0])
+    number = _stated_port(source, policy) or (port if is_inside else None) or source.kind.port
     return f"{first if is_inside else policy.rdzv_host}:{number}"
+
+
+def _stated_port(source: Source, policy: ElasticPolicy) -> int | None:
+    """The port of the rendezvous that the job states, in its policy or as that of its workers."""
+    return policy.rdzv_port or stated_port(source, source.role("Worker") or source.roles[0])
 
 
 def meets_inside(source: Source, policy: ElasticPolicy) -> bool:

@@ -30,8 +30,8 @@ _ROLES: Final = {"Chief": "chief", "Master": "chief", "PS": "ps", "Evaluator": "
 _FIRST_WORKER: Final[Object] = {"rules": [{"succeededIndexes": "0"}]}
 
 
-def draft(source: Source, losses: Losses, _port: int) -> Draft:
-    """The parts of a TFJob."""
+def draft(source: Source, losses: Losses, port: int) -> Draft:
+    """The parts of a TFJob; `port` is where tasks meet."""
     _check(source, losses)
     workers = source.role("Worker")
     if source.pods == 1 or (len(source.roles) == 1 and workers and source.version == "v2alpha1"):
@@ -43,10 +43,11 @@ def draft(source: Source, losses: Losses, _port: int) -> Draft:
             variables=(),
             reserved=RESERVED,
             ends_with_first=not _waits_for_all(source),
+            meets_at=port,
         )
     if workers is None or source.version == "v1alpha1":
         return _draft_written_out(source, losses)
-    jobs = [_job(source, role, losses) for role in source.roles]
+    jobs = [_job(source, role, port, losses) for role in source.roles]
     check_backoff_limit(source, len(jobs), losses)
     # The workers come first, as in the runtimes that we ship: they are the nodes.
     jobs.sort(key=lambda job: job["name"] != NODE)
@@ -75,9 +76,9 @@ def _check(source: Source, losses: Losses) -> None:
         losses.add("spec.enableDynamicWorker", rule)
 
 
-def _job(source: Source, role: Role, losses: Losses) -> Object:
+def _job(source: Source, role: Role, port: int, losses: Losses) -> Object:
     places = {each.name: Place(_ROLES[each.name]) for each in source.roles}
-    pods = pods_of(source, role, losses, RESERVED, places=places)
+    pods = pods_of(source, role, losses, RESERVED, places=places, meets_at=port)
     fields = restart_fields(source, role, pods, losses)
     if role.name == "Worker":
         if source.role(*_CHIEFS) is None and role.replicas > 1 and not _waits_for_all(source):

@@ -46,7 +46,6 @@ def draft(source: Source, losses: Losses, _port: int) -> Draft:
         sidecar_variables=variables,
         reserved=RESERVED,
         ends_with_first=True,
-        keeps_port=True,
     )
     # The operator counts pods, and not their GPUs.
     result.trainer["numProcPerNode"] = 1

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.kubeflow_v1.kinds import SERVED_KINDS, PyTorchJob
+from trainer.api.kubeflow_v1.kinds import SERVED_KINDS
 from trainer.api.kubeflow_v1.reading import normalised
 from trainer.api.kueue import PODSET_LABEL, QUEUE_LABEL
 from trainer.api.trainingruntime import TrainingRuntime
@@ -28,7 +28,7 @@ from trainer.conversion.encoding import encoded
 from trainer.conversion.old_names import LOST_QUERY
 from trainer.conversion.references import LOST_SELECTION
 from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Review
-from trainer.kube.field_errors import FieldError, forbidden, invalid, required
+from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, mapping_at, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse
@@ -38,7 +38,7 @@ from trainer.webhooks.mutability import changes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.api.kubeflow_v1.kinds import Job, JobKind
+    from trainer.api.kubeflow_v1.kinds import JobKind
     from trainer.api.v1alpha1.discovery import Version
     from trainer.conversion import Conversion
     from trainer.framework.pipeline import Pipeline
@@ -74,11 +74,6 @@ FIXED_SIZE_PARTED: Final = (
     "cannot be changed while the job runs: its size is fixed, as it is standalone or its Master and Workers differ; "
     "suspend it first (spec.runPolicy.suspend)"
 )
-NO_MASTER: Final = (
-    "several workers find each other by a Master, or by spec.elasticPolicy: add one of the two; "
-    "the Master counts as the first worker"
-)
-
 KEPT_PODS: Final = (
     "keeps no pods that still run when the job fails: they are deleted; collect the logs that you need while they run"
 )
@@ -156,7 +151,6 @@ def _findings(obj: Object, kind: JobKind, pipeline: Pipeline, version: Version) 
     except InvalidObjectError as error:
         yield from error.errors
         return
-    yield from _own_rules(kind.model.from_object(normalised(obj, kind)))
     for lost in conversion.findings:
         if not lost.field.startswith("metadata.") and (message := _unobserved(lost, obj)):
             yield AdmissionWarning(lost.field, message)
@@ -198,15 +192,6 @@ def _parted(obj: Object, kind: JobKind) -> Object:
         labels = (metadata.get("labels") or {}) | {PODSET_LABEL: role.lower()}
         spec["template"]["metadata"] = metadata | {"labels": labels}
     return result
-
-
-def _own_rules(job: Job) -> Iterator[FieldError]:
-    """What the operator lets pass and never trains."""
-    if not isinstance(job, PyTorchJob) or job.spec.elastic_policy is not None:
-        return
-    worker = job.spec.pytorch_replica_specs.get("Worker")
-    if "Master" not in job.spec.pytorch_replica_specs and worker is not None and (worker.replicas or 1) > 1:
-        yield required("spec.pytorchReplicaSpecs[Master]", NO_MASTER)
 
 
 def _unobserved(lost: FieldError, obj: Object) -> str:

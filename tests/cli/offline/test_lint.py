@@ -85,8 +85,8 @@ spec:
         ),
         pytest.param(
             "\n".join(line for line in V1_JOB.splitlines() if "elasticPolicy" not in line),
-            1,
-            "spec.pytorchReplicaSpecs[Master]: Required value: several workers find each other by a Master",
+            0,
+            "warning: spec.pytorchReplicaSpecs[Worker]: become nodes of one training",
             id="no-master",
         ),
         pytest.param(V1_JOB.replace("replicas: 2", "replica: 2"), 1, "spec.pytorchReplicaSpecs", id="typo"),

@@ -198,6 +198,31 @@ async def test_labels_after_the_end(cluster: Cluster, monkeypatch: pytest.Monkey
         assert len(labelled(cluster)) == len({*labelled(cluster)}) == 5
 
 
+async def test_workers_without_a_master(cluster: Cluster) -> None:
+    """They are nodes of one training, and the job has succeeded when all of them have."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job(3, master=False))
+        assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 3
+        await cluster.run_pods(count=3)
+        assert cluster.conditions() == ["Created", "Running"]
+        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Worker"]["active"] == 3
+        await cluster.end("Completed")
+        await cluster.run_pods("Succeeded", count=3)
+        assert cluster.conditions()[-1] == "Succeeded"
+
+
+async def test_a_master_whose_workers_are_none(cluster: Cluster) -> None:
+    """It trains alone."""
+    job = pytorch_job(1)
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
+    async with cluster.managed():
+        await cluster.put(job)
+        assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 1
+        await cluster.run_pods(count=1)
+        assert cluster.conditions() == ["Created", "Running"]
+        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"].keys() == {"Master"}
+
+
 async def test_scaling(elastic_cluster: Cluster) -> None:
     """A new number of workers is that of the nodes of the TrainJob."""
     cluster = elastic_cluster

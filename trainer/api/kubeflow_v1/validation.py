@@ -27,8 +27,8 @@ _SINGLE: Final = {
     "MPIJob": ("Launcher",),
 }
 """The roles of which jobs of a kind have one pod, all of them together."""
-_POPULATED: Final = {"PyTorchJob": ("Worker",), "JAXJob": ("Worker",)}
-"""The roles that must have a pod if they are there."""
+_POPULATED: Final = {"PyTorchJob": ("Master", "Worker"), "JAXJob": ("Worker",)}
+"""The roles of which one must have a pod."""
 
 
 def errors_of(job: Job, kind: JobKind) -> Iterator[FieldError]:
@@ -65,9 +65,9 @@ def _check_roles(roles: dict[str, ReplicaSpec], kind: JobKind, path: str) -> Ite
         yield required(f"{path}[{needed}]", f"a {kind.resource.kind} has this role")
     elif not known:
         yield required(path, f"name at least one role: {listed(kind.roles)}")
-    for role in _POPULATED.get(kind.resource.kind, ()):
-        if role in known and known[role].replicas == 0:
-            yield invalid(f"{path}[{role}].replicas", 0, "must be at least 1")
+    able = [role for role in _POPULATED.get(kind.resource.kind, ()) if role in known]
+    if able and all(known[role].replicas == 0 for role in able):
+        yield invalid(f"{path}[{able[-1]}].replicas", 0, "must be at least 1")
     pods = sum(1 if replica.replicas is None else replica.replicas for replica in known.values())
     if pods > _MOST_PODS:
         yield invalid(path, pods, f"must have at most {_MOST_PODS} replicas of all roles together")
