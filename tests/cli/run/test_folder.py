@@ -9,7 +9,7 @@ import pytest
 
 from trainer.cli.errors import BadInputError
 from trainer.cli.run import folder as folder_module
-from trainer.cli.run.folder import files_of_folder, files_of_script, likely_secrets
+from trainer.cli.run.folder import files_of_folder, files_of_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,12 +34,12 @@ def test_ignored(tmp_path: Path) -> None:
         _DOT_git__config="",
         _DOT_git__info__exclude="*.private",
         project__notes_DOT_private="",
-        _DOT_gitignore="*.log\n/secret/\nkept.bin\n",
+        _DOT_gitignore="*.log\n/hidden/\nkept.bin\n",
         project__train_DOT_py="",
         project__a_DOT_log="",
         project__data__big_DOT_csv="",
         project__data__small_DOT_csv="",
-        project__secret__key="",
+        project__hidden__key="",
         project____pycache____train_DOT_pyc="",
         project__kept_DOT_bin="",
         project__venv__pyvenv_DOT_cfg="",
@@ -48,7 +48,7 @@ def test_ignored(tmp_path: Path) -> None:
         project___DOT_trainerignore="data/*\n!data/small.csv\n!kept.bin\n",
     )
 
-    assert names(tmp_path / "project") == ["data/small.csv", "kept.bin", "secret/key", "train.py"]
+    assert names(tmp_path / "project") == ["data/small.csv", "hidden/key", "kept.bin", "train.py"]
 
 
 def test_without_repository(tmp_path: Path) -> None:
@@ -168,7 +168,87 @@ def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         files_of_folder(tmp_path)
 
 
-def test_likely_secrets(tmp_path: Path) -> None:
-    """Files that often hold passwords are found by their names."""
-    write(tmp_path, _DOT_env="", keys__tls_DOT_key="", train_DOT_py="")
-    assert likely_secrets(files_of_folder(tmp_path)) == [".env", "keys/tls.key"]
+SECRETS = [
+    ".env", ".env.local", ".env.production", ".envrc", "prod.env", "id_rsa", "id_ed25519", "id_ecdsa_sk", "id_work",
+    "ID_RSA", "id_rsa.old", ".git-credentials", ".pgpass", ".vault-token", ".netrc", "_netrc", ".npmrc", ".pypirc",
+    ".ssh/", ".aws/", ".kube/", ".docker/", ".huggingface/", ".azure/", ".gnupg/", ".config/gcloud/", ".secrets/",
+    "secrets/", ".cache/huggingface/token", "credentials", "credentials.json", "credentials-prod.json", ".credentials",
+    "application_default_credentials.json", "service-account.json", "service_account_key.json", "gcp-key.json",
+    "kaggle.json", "kubeconfig", "dev.kubeconfig", "terraform.tfstate", "terraform.tfstate.backup", "prod.tfvars",
+    "tls.key", "key.pem", "store.jks", "store.p12", "store.pfx", "my.keystore", "vault.kdbx", "user.keytab",
+    "client_secret_1.json", "secrets.yaml", "secrets.sh", "my-secret", "hf_secret.txt", "passwords.txt", ".htpasswd",
+    ".bash_history", "hf_token", "rclone.conf", ".s3cfg", ".boto",
+]  # fmt: skip
+HARMLESS = [
+    "secrets.py", "secretary.py", "secretary.csv", "credentials_test.py", "password_hash.py", "id_mapping.py",
+    "id_mapping.json", "id_to_label.txt", "tokenizer.json", "tokens.txt", "environment.yml", "env.py", ".env.example",
+    "keyboard.py", "api_keywords.json", "keys.csv", "training_history", "secret_sharing/rounds.csv", "config.json",
+    "service_account.py", "serviceaccount.yaml", "data/.config/app.toml", "secret_santa.ipynb", "kubeconfig.md",
+    "_secret.cpython-311-x86_64-linux-gnu.so",
+]  # fmt: skip
+
+
+def touch(folder: Path, name: str) -> None:
+    """Make a file, or for a name with a slash at its end a folder with a file in it."""
+    file = folder / name / "config" if name.endswith("/") else folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets(tmp_path: Path, name: str) -> None:
+    """What usually holds secrets stays behind and is named, also in a folder that a script imports."""
+    write(tmp_path, train_DOT_py="", pkg__a_DOT_py="")
+    touch(tmp_path / "pkg", name)
+    left_out: list[str] = []
+
+    of_folder = files_of_folder(tmp_path, left_out=left_out.append)
+    of_script = files_of_script(tmp_path / "train.py", [tmp_path / "pkg"], left_out=left_out.append)
+
+    assert [file.name for file in of_folder] == [file.name for file in of_script] == ["pkg/a.py", "train.py"]
+    assert left_out == [f"pkg/{name}"] * 2
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless(tmp_path: Path, name: str) -> None:
+    """A name that only resembles one of a secret travels."""
+    touch(tmp_path, name)
+    left_out: list[str] = []
+    assert [file.name for file in files_of_folder(tmp_path, left_out=left_out.append)] == [name]
+    assert left_out == []
+
+
+def test_package_called_secrets(tmp_path: Path) -> None:
+    """A folder of that name with Python modules is code, of which the other names decide."""
+    write(tmp_path, secrets__a_DOT_py="", secrets__b_DOT_json="", secrets__api_DOT_key="")
+    assert names(tmp_path) == ["secrets/a.py", "secrets/b.json"]
+
+
+@pytest.mark.parametrize(
+    ("ignore_file", "line", "packed", "said"),
+    [
+        pytest.param(".trainerignore", "!.env", [".env"], [".aws/"], id="file"),
+        pytest.param(".trainerignore", "!.aws/", [".aws/config"], [".env"], id="folder"),
+        pytest.param(".trainerignore", ".env", [], [".aws/"], id="ignored"),
+        pytest.param(".gitignore", ".env", [], [".aws/"], id="ignored by git"),
+        pytest.param(".gitignore", "!.env", [], [".aws/", ".env"], id="kept by git"),
+    ],
+)
+def test_secrets_that_are_asked_for(
+    tmp_path: Path, ignore_file: str, line: str, packed: list[str], said: list[str]
+) -> None:
+    """A line with ! in .trainerignore packs them; those that are ignored anyway are not spoken of."""
+    touch(tmp_path, ".aws/")
+    touch(tmp_path, ".env")
+    (tmp_path / ignore_file).write_text(line)
+    left_out: list[str] = []
+    assert [file.name for file in files_of_folder(tmp_path, left_out=left_out.append)] == packed
+    assert left_out == said
+
+
+def test_link_to_a_secret(tmp_path: Path) -> None:
+    """A link to one travels as a link, without the content."""
+    write(tmp_path, _DOT_env="TOKEN=hidden")
+    (tmp_path / "settings").symlink_to(".env")
+    (packed,) = files_of_folder(tmp_path)
+    assert (packed.name, packed.link, packed.size) == ("settings", ".env", 0)

@@ -175,7 +175,8 @@ def test_warnings() -> None:
 
     assert result.exit_code == 0
     assert "warning: broken.py cannot be parsed here (line 2: " in result.stderr
-    assert "warning: .env travels in a ConfigMap, which everybody may read" in result.stderr
+    assert "warning: not packed, because by their names they hold secrets: .env; " in result.stderr
+    assert "a line !.env in .trainerignore packs .env all the same" in result.stderr
     assert "warning: pyproject.toml has its dependencies in project.dynamic, so that none of them" in result.stderr
     assert "hidden" not in result.output
 

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, NoReturn
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.ignores import IGNORE_FILE, Ignores
+from trainer.cli.run.ignores import IGNORE_FILE, Ignores, Verdict
 from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, included_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 MOST_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024
 """Limit of the bytes of all files before compression; a larger folder would not fit afterwards, and is not read."""
 _LARGEST = 5
 """How many of the largest files the error about a folder names."""
-_SECRETS = frozenset({".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials", "kubeconfig"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +37,28 @@ class PackedFile:
     """What a symbolic link to something in the folder points at, relative to its own folder."""
 
 
-def files_of_folder(folder: Path) -> list[PackedFile]:
+def _unsaid(name: str) -> None:
+    """Leave a file out without a word."""
+
+
+def files_of_folder(folder: Path, *, left_out: Callable[[str], None] = _unsaid) -> list[PackedFile]:
     """All files of a folder that are not ignored, by name.
+
+    Args:
+        folder: what is packed.
+        left_out: called with each file or folder, the latter with a slash at its end, that is not packed because it
+            probably holds secrets. Default: nothing.
 
     Raises:
         BadInputError: too many or too large, a symbolic link that leaves the folder, or something unreadable.
     """
     root = folder.resolve()
-    return _bounded(_walk(root, root, Ignores.of(root)), root)
+    return _bounded(_walk(root, root, Ignores.of(root), left_out), root)
 
 
-def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
+def files_of_script(
+    script: Path, beside: Iterable[Path], *, left_out: Callable[[str], None] = _unsaid
+) -> list[PackedFile]:
     """A script, the modules beside it, its requirements and what they include, by name; see `files_of_folder`.
 
     One that is a symbolic link travels as the file itself, because what it points at is not packed.
@@ -62,20 +72,11 @@ def files_of_script(script: Path, beside: Iterable[Path]) -> list[PackedFile]:
     def packed() -> Iterator[PackedFile]:
         for path in sorted(chosen):
             if path.is_dir():
-                yield from _walk(root, path, ignores.below(path))
+                yield from _walk(root, path, ignores.below(path), left_out)
             else:
                 yield _packed(root, path, follows_link=True)
 
     return _bounded(packed(), root)
-
-
-def likely_secrets(files: Iterable[PackedFile]) -> list[str]:
-    """Files that often hold passwords or keys."""
-    return [
-        file.name
-        for file in files
-        if Path(file.name).name in _SECRETS or Path(file.name).suffix in {".pem", ".key", ".p12", ".pfx"}
-    ]
 
 
 def too_large(files: Iterable[PackedFile], problem: str) -> BadInputError:
@@ -98,7 +99,7 @@ def size(number: int) -> str:
     return f"{number / 1024 / 1024:.1f} MiB"
 
 
-def _walk(root: Path, folder: Path, ignores: Ignores) -> Iterator[PackedFile]:
+def _walk(root: Path, folder: Path, ignores: Ignores, left_out: Callable[[str], None]) -> Iterator[PackedFile]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -106,10 +107,13 @@ def _walk(root: Path, folder: Path, ignores: Ignores) -> Iterator[PackedFile]:
     for entry in entries:
         path = Path(entry.path)
         is_folder = entry.is_dir(follow_symlinks=False)
-        if ignores.match(path, is_folder=is_folder):
+        verdict = ignores.match(path, is_folder=is_folder)
+        if verdict is Verdict.SECRET:
+            left_out(path.relative_to(root).as_posix() + ("/" if is_folder else ""))
+        if verdict is not Verdict.PACKED:
             continue
         if is_folder:
-            yield from _walk(root, path, ignores.below(path))
+            yield from _walk(root, path, ignores.below(path), left_out)
         elif entry.is_file(follow_symlinks=False) or entry.is_symlink():  # neither a socket nor a device
             yield _packed(root, path)
 
@@ -151,10 +155,10 @@ def _is_ignored(root: Path, target: Path) -> bool:
     ignores, folder = Ignores.of(root), root
     for part in target.relative_to(root).parent.parts:
         folder /= part
-        if ignores.match(folder, is_folder=True):
+        if ignores.match(folder, is_folder=True) is not Verdict.PACKED:
             return True
         ignores = ignores.below(folder)
-    return any(ignores.match(target, is_folder=is_folder) for is_folder in (False, True))
+    return any(ignores.match(target, is_folder=is_folder) is not Verdict.PACKED for is_folder in (False, True))
 
 
 def _unreadable(root: Path, path: Path, error: OSError) -> NoReturn:

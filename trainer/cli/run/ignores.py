@@ -1,14 +1,16 @@
-"""Which files of a folder are not packed: those of `.trainerignore`, those that git ignores, and artefacts of tools."""
+"""Which files of a folder are not packed: what `.trainerignore` or git ignores, what tools make, and likely secrets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
+from trainer.cli.run.secret_names import is_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +28,15 @@ _MADE_BY_TOOLS = frozenset(
     }
 )  # fmt: skip
 """Names that are never packed."""
+
+
+class Verdict(Enum):
+    """Whether a file or directory is packed."""
+
+    PACKED = auto()
+    IGNORED = auto()
+    SECRET = auto()
+    """It would be packed if its name were not one of those that usually hold secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +77,24 @@ class Ignores:
                 own.append((name, folder, _spec(file)))
         return Ignores(folder, (*own, *self.specs))
 
-    def match(self, path: Path, *, is_folder: bool) -> bool:
-        """Whether a file or directory of this folder is ignored."""
+    def match(self, path: Path, *, is_folder: bool) -> Verdict:
+        """Whether a file or directory of this folder is packed; secrets are where `.trainerignore` takes them back."""
         if path.name in _MADE_BY_TOOLS or path.suffix == ".pyc" or (is_folder and (path / "pyvenv.cfg").is_file()):
-            return True
-        for file in _FILES:
-            for name, folder, spec in self.specs:
-                if name != file:
-                    continue
+            return Verdict.IGNORED
+        ignored = self._decision(IGNORE_FILE, path, is_folder=is_folder)
+        if ignored is None and not self._decision(_OF_GIT, path, is_folder=is_folder):
+            return Verdict.SECRET if is_secret(path, is_folder=is_folder) else Verdict.PACKED
+        return Verdict.PACKED if ignored is False else Verdict.IGNORED
+
+    def _decision(self, file: str, path: Path, *, is_folder: bool) -> bool | None:
+        """Whether the nearest files of this name that say something about a path ignore it."""
+        for name, folder, spec in self.specs:
+            if name == file:
                 relative = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
                 decision = spec.check_file(relative).include
                 if decision is not None:
                     return decision
-        return False
+        return None
 
 
 def _spec(file: Path) -> GitIgnoreSpec:

@@ -62,8 +62,9 @@ Image = Annotated[str | None, typer.Option(help="Image; default: that of the run
 Folder = Annotated[
     Path | None,
     typer.Option(
-        help="Folder that travels with the script, without what .trainerignore and git ignore; default: the modules "
-        "beside the script that it imports, and requirements.txt or pyproject.toml.",
+        help="Folder that travels with the script, without what .trainerignore and git ignore and what by its name "
+        "holds secrets; default: the modules beside the script that it imports, and requirements.txt or "
+        "pyproject.toml.",
         rich_help_panel=_SCRIPT,
     ),
 ]

@@ -16,8 +16,9 @@ from trainer.cli.documents import Document, checked
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.code_source import git_code
 from trainer.cli.run.code_store import StoredCode, code_store, upload
-from trainer.cli.run.folder import files_of_folder, files_of_script, likely_secrets
+from trainer.cli.run.folder import files_of_folder, files_of_script
 from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runtimes_of_cluster
+from trainer.cli.run.ignores import IGNORE_FILE
 from trainer.cli.run.imports import Imports, imports_of
 from trainer.cli.run.node_resources import amounts_per_node, devices_per_node, resources_per_node
 from trainer.cli.run.package import START, CodePackage, pack, start_program
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 _REPORT = "report.py"
 """What scripts report their progress with; it travels with those that import it and have none beside them."""
+_MOST_NAMED = 50
+"""Files with secrets that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,16 +176,19 @@ def _code(options: ScriptOptions) -> _Code:
     if imports.syntax_error:
         note(f"{script} cannot be parsed here ({printable(imports.syntax_error)}): it may fail", kind="warning")
     folder = script.parent.resolve() if options.folder is None else options.folder.resolve()
+    secrets: list[str] = []
     if options.folder is None:
-        files = files_of_script(script, imports.beside)
+        files = files_of_script(script, imports.beside, left_out=secrets.append)
     elif not folder.is_dir():
         raise BadInputError(f"--folder: there is no folder {options.folder}")
     else:
-        files = files_of_folder(folder)
+        files = files_of_folder(folder, left_out=secrets.append)
+    if secrets:
+        note(_left_out(secrets), kind="warning")
     relative = _relative(script, folder)
     if relative not in {file.name for file in files}:
         raise BadInputError(f"{script} is ignored in {folder} (.trainerignore, .gitignore): the script must travel")
-    _warn_of(files, folder)
+    _warn_of_unread(files, folder)
     report = (PurePosixPath(relative).parent / _REPORT).as_posix()
     wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
     additions = {report: _report_source()} if wants_report else {}
@@ -192,13 +198,17 @@ def _code(options: ScriptOptions) -> _Code:
     return _Code(package, relative, imports, frozenset(required_packages(folder)), stored=stored)
 
 
-def _warn_of(files: Sequence[PackedFile], folder: Path) -> None:
-    for name in likely_secrets(files):
-        note(
-            f"{name} travels in a ConfigMap, which everybody may read who may read those of the namespace: "
-            "list it in .trainerignore, and use --secret-env for passwords",
-            kind="warning",
-        )
+def _left_out(secrets: Sequence[str]) -> str:
+    named = ", ".join(printable(name) for name in secrets[:_MOST_NAMED])
+    rest = f" and {len(secrets) - _MOST_NAMED} more" if len(secrets) > _MOST_NAMED else ""
+    return (
+        f"not packed, because by their names they hold secrets: {named}{rest}; give passwords by --secret-env; a line "
+        f"!{printable(secrets[0])} in {IGNORE_FILE} packs {printable(secrets[0])} all the same, for everybody who may "
+        "read the code"
+    )
+
+
+def _warn_of_unread(files: Sequence[PackedFile], folder: Path) -> None:
     table = "" if REQUIREMENTS in {file.name for file in files} else unread_requirements(folder)
     if table:
         note(
