@@ -262,6 +262,34 @@ def test_kept(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
     assert "node 0 [] again 42" in home.trainer("logs", "kept").stdout
 
 
+def test_copied(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
+    """A copy of the spec trains after the original is deleted, and the code goes with the last that mounts it."""
+    script = write(tmp_path, "madeforthistest")
+    home.trainer("run", script, "--name", "original", "--env", "GREETING=copied", "--suspend")
+    original = kubectl.get("trainjob", "original")
+    assert original is not None
+    copy = {name: original[name] for name in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "copied"}}
+    (tmp_path / "copy.yaml").write_text(yaml.safe_dump(copy))
+    (code,) = (name for name in _config_maps(kubectl) if name.startswith("original-code-"))
+
+    kubectl.kubectl("create", "-f", str(tmp_path / "copy.yaml"))
+    until(lambda: len(_owners(kubectl, code)) == 2, "the copy owns the code as well")
+    home.trainer("delete", "original")
+    until(lambda: _owners(kubectl, code) == ["copied"], "the garbage collector has taken the original off the code")
+    home.trainer("resume", "copied")
+    kubectl.kubectl("wait", "trainjob/copied", "--for=condition=Complete", "--timeout=100s")
+
+    assert "node 0 [] copied 42" in home.trainer("logs", "copied").stdout
+    home.trainer("delete", "copied")
+    until(lambda: code not in _config_maps(kubectl), "the code of the deleted TrainJobs is gone")
+
+
+def _owners(kubectl: Kubectl, config_map: str) -> list[str]:
+    found = kubectl.get("configmap", config_map)
+    assert found is not None
+    return [owner["name"] for owner in found["metadata"]["ownerReferences"]]
+
+
 @pytest.mark.parametrize(
     ("script", "runtime", "arguments", "expected"),
     [

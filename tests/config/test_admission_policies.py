@@ -10,7 +10,7 @@ from tests.config.kustomized import of_kind, rendered
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
-from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of
+from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of, owner_reference
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 
@@ -175,6 +175,33 @@ def test_objects_of_others(
 def test_certificates(secret: Object, is_refused: bool) -> None:
     """The Secret of its own certificates belongs to no TrainJob, and is the only one that it changes."""
     assert bool(refusals(POLICY[OWN], request("UPDATE", "secrets", secret, secret))) is is_refused
+
+
+def code(*owners: str, immutable: bool = True, namespace: str = "team", **fields: Any) -> Object:
+    """A ConfigMap with code, of these TrainJobs."""
+    references = [{**owner_reference(JOB), "uid": uid, **fields} for uid in owners]
+    metadata = {"name": "job-code-0123456789", "namespace": namespace, "ownerReferences": references}
+    return {"metadata": metadata, "immutable": immutable, "data": {}}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "is_refused"),
+    [
+        pytest.param(code("a", "b"), code("a"), False, id="a further owner"),
+        pytest.param(code("b"), code("a"), True, id="an owner goes"),
+        pytest.param(code("a", "b"), code("a", immutable=False), True, id="that could be changed"),
+        pytest.param(code("a", "b", kind="Pod"), code("a"), True, id="an owner of another kind"),
+        pytest.param(code("a", "b", controller=False), code("a"), False, id="no controller"),
+        pytest.param(code("a"), stranger(), True, id="of nobody"),
+        pytest.param(
+            code("a", "b", namespace="kube-system"), code("a", namespace="kube-system"), True, id="kube-system"
+        ),
+    ],
+)
+def test_code(new: Object, old: Object, is_refused: bool) -> None:
+    """Of code that belongs to TrainJobs it makes further ones owners, and nothing else."""
+    assert bool(refusals(POLICY[OWN], request("UPDATE", "configmaps", new, old))) is is_refused
+    assert refusals(POLICY[OWN], request("DELETE", "configmaps", None, old)) != []
 
 
 @pytest.mark.parametrize(

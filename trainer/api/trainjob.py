@@ -42,6 +42,8 @@ TRAIN_JOBS = Resource("trainer.kubeflow.org", "v2alpha1", "trainjobs", "TrainJob
 
 TRAIN_JOB_CONTROLLER = "kubeflow.org/trainjob-controller"
 """The value of `spec.managedBy` that names this controller."""
+CODE_VOLUME = "trainer-source"
+"""The volume of pods by which `trainer run` mounts the ConfigMap with the code."""
 
 
 def is_managed_here(train_job: Mapping[str, Any]) -> bool:

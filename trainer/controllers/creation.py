@@ -12,6 +12,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.api.v1alpha1.decode import is_larger_than_the_model
+from trainer.controllers.code_owner import own_code
 from trainer.framework.deploying.deployer import FIELD_MANAGER, RETRY_AFTER, ForeignObjectError, workload_of
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
@@ -145,6 +146,8 @@ class Creator:
             built_on = self._built_on(train_job, obj)
             # Before the first status of ours: another manager has made it, or this one was stopped.
             was_created = was_created or (built_on is not None and not _recorded(train_job))
+            if built_on is None:
+                await own_code(self._client, obj)
             plan = await self._plan(train_job, obj, built_on, was_created=was_created)
         except BuildError as error:
             if was_created and await self._is_outdated(obj):

@@ -117,19 +117,17 @@ def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
     return ref is not None and ref.get("uid") == uid_of(owner)
 
 
-def controller_reference(owner: Mapping[str, Any]) -> dict[str, Any]:
-    """An owner reference that makes `owner` the controller and lets a foreground deletion of it wait for the child.
+def owner_reference(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """An owner reference: garbage collection deletes the object once all its owners are gone.
 
     The owner must carry `apiVersion` and `kind` (items of built-in lists do not; informers add them).
     """
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": name_of(owner),
-        "uid": uid_of(owner),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner)}
+
+
+def controller_reference(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """An owner reference that makes `owner` the controller and lets a foreground deletion of it wait for the child."""
+    return owner_reference(owner) | {"controller": True, "blockOwnerDeletion": True}
 
 
 def find_condition(obj: Mapping[str, Any], condition_type: str) -> dict[str, Any] | None:

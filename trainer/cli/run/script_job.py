@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.api import patterns
 from trainer.api.kueue import QUEUE_LABEL
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.api.v1alpha1.encode import encode
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.package import START
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SOURCE, WORK = "/mnt/trainer/source", "/mnt/trainer/work"
 """Where the ConfigMap and the unpacked code are in a container."""
-_SOURCE_VOLUME, _WORK_VOLUME = "trainer-source", "trainer-work"
+_WORK_VOLUME = "trainer-work"
 _AUTHOR: Final = f"{TRAIN_JOBS.group}/run"
 """Manager of the changes to pods in `podSpecOverrides` and `runtimePatches`."""
 _LONGEST_STEM = 40
@@ -149,14 +149,14 @@ def _override(jobs: list[tuple[str, str]], container: str, config_map: str, stor
             {
                 "name": container,
                 "volumeMounts": [
-                    {"name": _SOURCE_VOLUME, "mountPath": SOURCE, "readOnly": True},
+                    {"name": CODE_VOLUME, "mountPath": SOURCE, "readOnly": True},
                     {"name": _WORK_VOLUME, "mountPath": WORK},
                     *mounts,
                 ],
             }
         ],
         "volumes": [
-            {"name": _SOURCE_VOLUME, "configMap": {"name": config_map}},
+            {"name": CODE_VOLUME, "configMap": {"name": config_map}},
             {"name": _WORK_VOLUME, "emptyDir": {}},
             *volumes,
         ],

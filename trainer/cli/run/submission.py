@@ -22,7 +22,7 @@ from trainer.kube.errors import (
     KubeError,
     NotFoundError,
 )
-from trainer.kube.objects import name_of, namespace_of, owner_references_of, uid_of
+from trainer.kube.objects import name_of, namespace_of, owner_reference, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ async def _delete_code(client: Client, document: Document) -> None:
 
 
 async def _own(client: Client, document: Document, job: Object) -> None:
-    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name_of(job), "uid": uid_of(job)}
-    body = {"metadata": {"ownerReferences": [owner]}}
+    body = {"metadata": {"ownerReferences": [owner_reference(job)]}}
     try:
         await client.patch(
             CONFIG_MAPS, name_of(document.obj), body, namespace_of(document.obj), field_manager=FIELD_MANAGER
