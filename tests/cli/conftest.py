@@ -14,6 +14,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster
 from trainer.cli.run.display import JobDisplay
+from trainer.explain.suspension import WORKLOADS
 from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
 
@@ -77,7 +78,7 @@ class ConnectedClient(FakeClient):
 @pytest.fixture
 def served() -> FakeClient:
     """The cluster of `cluster`, by the clock of the machine."""
-    resources = [TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, PYTORCH_JOBS]
+    resources = [TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, PYTORCH_JOBS, WORKLOADS[0]]
     return ConnectedClient(resources=resources)
 
 

@@ -11,6 +11,7 @@ from tests.dashboard.conftest import UserClient, node_pod, train_job, visiting
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.discovery import Served
+from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.resource import EVENTS, PODS
 
@@ -268,6 +269,25 @@ async def test_actions(client: UserClient) -> None:
         assert content["error"]
         assert await visitor.json("/api/trainjobs/default/demo", "DELETE", json={"uid": "uid-of-demo"}) == (200, {})
         assert client.find(TRAIN_JOBS, "demo", "default") is None
+
+
+async def test_suspension_by_kueue() -> None:
+    """Where Kueue decides whether a TrainJob runs, its Workload is changed; else the page says why nothing is."""
+    client = UserClient(train_job(), resources=(TRAIN_JOBS, WORKLOADS[0]))
+    metadata = {"name": "of-demo", "namespace": "default", "uid": "w", "labels": {JOB_UID: "uid-of-demo"}}
+    spec = {"queueName": "team", "active": True}
+    client.add({"apiVersion": WORKLOADS[0].api_version, "kind": "Workload", "metadata": metadata, "spec": spec})
+    path, body = "/api/trainjobs/default/demo", {"uid": "uid-of-demo"}
+    async with visiting(client) as visitor:
+        refused = await visitor.json(f"{path}/resume", "POST", json=body)
+        assert refused == (
+            409, {"error": "Workload of-demo of TrainJob demo is active: Kueue's queue team decides when it runs"}
+        )  # fmt: skip
+        assert await visitor.json(f"{path}/suspend", "POST", json=body) == (200, {})
+        assert (client.find(WORKLOADS[0], "of-demo", "default") or {})["spec"]["active"] is False
+        assert (await visitor.json(f"{path}/resume", "POST", json={"uid": "another"}))[0] == 409
+        assert await visitor.json(f"{path}/resume", "POST", json=body) == (200, {})
+    assert (client.find(WORKLOADS[0], "of-demo", "default") or {})["spec"]["active"] is True
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"uid": 1}', b'{"uid": ""}', b"{}", b"x" * 5000])

@@ -305,7 +305,7 @@ CASES = {
     "inactive-workload": Case(
         "WorkloadInactive",
         "is in Kueue's queue team-a; is inactive",
-        "set spec.active",
+        "then activate it: trainer resume demo",
         "kubectl describe workload",
         train_job(suspend=True, metadata=QUEUED),
         (workload(PENDING, active=False),),

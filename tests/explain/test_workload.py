@@ -182,7 +182,7 @@ def test_deactivated() -> None:
     )
     assert (standing.reason, standing.waits) == ("WorkloadInactive", False)
     assert standing.message == f"is inactive; was evicted (DeactivatedDueToRequeuingLimitExceeded): {why}"
-    assert "then set spec.active" in standing.remedy
+    assert "then activate it" in standing.remedy
 
 
 @pytest.mark.parametrize("status", [None, {}, {"conditions": None, "admissionChecks": "x", "requeueState": []}])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.explain.decision import set_suspend
 from trainer.kube.access import resource_attributes
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.objects import ObjectKey
+from trainer.kube.errors import ConflictError
+from trainer.kube.objects import ObjectKey, uid_of
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
@@ -52,13 +54,17 @@ class Actions:
         }
 
     async def set_suspend(self, key: ObjectKey, uid: str, *, suspend: bool) -> None:
-        """Suspend or resume the TrainJob with this uid, and no other of its name.
+        """Suspend or resume the TrainJob with this uid, and no other of its name, where it is decided whether it runs.
 
         Raises:
-            KubeError: the API server refuses it.
+            KubeError: the API server refuses it, or there is nothing to do.
         """
-        patch = {"metadata": {"uid": uid}, "spec": {"suspend": suspend}}
-        await self._client.patch(TRAIN_JOBS, key.name, patch, key.namespace, field_manager=FIELD_MANAGER)
+        train_job = await self._client.get(TRAIN_JOBS, key.name, key.namespace)
+        if uid_of(train_job) != uid:
+            raise ConflictError(409, f"TrainJob {key.name} is another one now: load its page again")
+        decision = await set_suspend(self._client, train_job, suspend=suspend, field_manager=FIELD_MANAGER)
+        if not decision.is_changed:
+            raise ConflictError(409, decision.remark)
 
     async def scale(self, key: ObjectKey, uid: str, *, nodes: int) -> None:
         """Change the number of nodes of the TrainJob with this uid, and of no other of its name.

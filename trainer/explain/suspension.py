@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
-from trainer.explain.workload import standing_of
+from trainer.explain.workload import INACTIVE, standing_of
 from trainer.kube.objects import labels_of, metadata_of, name_of, objects_in
 from trainer.kube.resource import Resource
 from trainer.plugins.jobset.revision import is_decided
@@ -92,7 +92,10 @@ def _queued(snapshot: Snapshot, workload: Object, queue: str) -> Cause:
     message = f"{stands} in Kueue's queue {queue}{_position(snapshot)}"
     if standing.message:
         message = f"{message}; {standing.message}"
-    return Cause(standing.reason, about, one_line(message), standing.remedy, describe(about))
+    remedy = standing.remedy
+    if standing.reason == INACTIVE:
+        remedy = f"{remedy}: {trainer('resume', snapshot.name, namespace=snapshot.namespace)}"
+    return Cause(standing.reason, about, one_line(message), remedy, describe(about))
 
 
 def _position(snapshot: Snapshot) -> str:

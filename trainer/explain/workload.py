@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
+INACTIVE: Final = "WorkloadInactive"
+"""The reason of a Workload that somebody, or Kueue itself, has deactivated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Where a Workload stands that its job waits for."""
@@ -108,9 +112,9 @@ def standing_of(workload: Object) -> Standing:
     reserved = find_condition(workload, "QuotaReserved") or {}
     if mapping_at(workload, "spec").get("active") is False:
         standing = Standing(
-            "WorkloadInactive",
+            INACTIVE,
             "is inactive",
-            "correct what Kueue has deactivated it for, if it says so, then set spec.active of the Workload to true",
+            "correct what Kueue has deactivated it for, if it says so, then activate it",
             waits=False,
         )
     elif reserved.get("status") == "True":

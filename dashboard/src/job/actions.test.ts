@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canScale } from "./actions";
+import { canScale, suspensions } from "./actions";
 
 const RUNNING = { state: "Running", isDeleted: false, isSuspended: false, bounds: null, started: "2026-01-01T00:00:00Z" };
 const BOUNDS = { least: 1, most: 4 };
@@ -13,4 +13,17 @@ test.each([
   ["has been suspended since its creation", { isSuspended: true, started: null }, true],
 ])("the nodes of what %s", (_, changes, expected) => {
   expect(canScale({ ...RUNNING, ...changes })).toBe(expected);
+});
+
+const HELD = [{ type: "Pending", status: "True", reason: "JobSetSuspended" }];
+
+test.each([
+  ["runs", {}, ["suspend"]],
+  ["is suspended", { isSuspended: true }, ["resume"]],
+  ["waits in a queue or is inactive in it", { conditions: HELD }, ["suspend", "resume"]],
+  ["was held", { conditions: [{ ...HELD[0]!, status: "False" }] }, ["suspend"]],
+  ["has ended", { state: "Failed" }, []],
+  ["is deleted", { isDeleted: true }, []],
+])("what is offered for a training that %s", (_, changes, expected) => {
+  expect(suspensions({ ...RUNNING, conditions: [], ...changes })).toEqual(expected);
 });

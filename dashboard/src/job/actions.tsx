@@ -26,14 +26,14 @@ export function Actions({ job }: { job: Job }) {
     }
     setBusy(false);
   }
-  const suspends = job.isSuspended ? "resume" : "suspend";
   return (
     <div class="actions">
-      {rights?.suspend && !ENDED.has(job.state) && !job.isDeleted && (
-        <button type="button" disabled={isBusy} onClick={() => void change("POST", `${path}/${suspends}`)}>
-          {job.isSuspended ? "Resume" : "Suspend"}
-        </button>
-      )}
+      {rights?.suspend &&
+        suspensions(job).map((verb) => (
+          <button key={verb} type="button" disabled={isBusy} onClick={() => void change("POST", `${path}/${verb}`)}>
+            {verb === "resume" ? "Resume" : "Suspend"}
+          </button>
+        ))}
       {rights?.suspend && canScale(job) && (
         <Scale job={job} isBusy={isBusy} onScale={(nodes) => void change("POST", `${path}/scale`, { nodes })} />
       )}
@@ -69,6 +69,18 @@ export function Actions({ job }: { job: Job }) {
       </dialog>
     </div>
   );
+}
+
+/** Whether to suspend or to resume; both where somebody else has suspended the JobSet, such as a queue that it waits in. */
+export function suspensions(
+  job: Pick<Job, "state" | "isDeleted" | "isSuspended" | "conditions">,
+): ("suspend" | "resume")[] {
+  if (ENDED.has(job.state) || job.isDeleted) return [];
+  if (job.isSuspended) return ["resume"];
+  const isHeld = job.conditions.some(
+    (each) => each.type === "Pending" && each.status === "True" && each.reason === "JobSetSuspended",
+  );
+  return isHeld ? ["suspend", "resume"] : ["suspend"];
 }
 
 /** Whether the number of nodes may change: that of an elastic training until it ends, of others before they begin. */

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from tests.cli.conftest import finished, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
-from trainer.kube.objects import name_of
+from trainer.explain.suspension import JOB_UID, WORKLOADS
+from trainer.kube.objects import name_of, uid_of
 
 if TYPE_CHECKING:
     from trainer.kube.testing import FakeClient
@@ -104,3 +105,28 @@ def test_jobset_that_others_have_changed(
 
     assert (result.exit_code, result.stdout) == (0, "")
     assert remedy in " ".join(result.stderr.split())
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("command", "active", "line"),
+    [
+        pytest.param(
+            "suspend", True, "suspended: its Workload of-a of Kueue is inactive until it is resumed", id="suspend"
+        ),
+        pytest.param("resume", False, "resumed: Kueue's queue team decides when it runs", id="resume"),
+    ],
+)
+def test_kueue_decides(served: FakeClient, command: str, active: bool, line: str) -> None:
+    """Where Kueue has a Workload, that is changed, and the command says so."""
+    job = train_job("a", state="Running")
+    served.add(job)
+    metadata = {"name": "of-a", "namespace": "default", "labels": {JOB_UID: uid_of(job)}}
+    spec = {"queueName": "team", "active": active}
+    served.add({"apiVersion": WORKLOADS[0].api_version, "kind": "Workload", "metadata": metadata, "spec": spec})
+
+    result = CliRunner().invoke(app, f"{command} a")
+
+    assert (result.exit_code, result.stdout) == (0, f"{NAMED}a {line}\n"), result.stderr
+    assert [each["spec"]["active"] for each in served.objects(WORKLOADS[0])] == [not active]
+    assert jobs(served) == {"a": False}

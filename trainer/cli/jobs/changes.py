@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -17,8 +16,9 @@ from trainer.cli.jobs.find import find_train_job, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.explain.decision import set_suspend
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
+from trainer.kube.objects import name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -50,7 +50,8 @@ def suspend(
 ) -> None:
     """Suspend TrainJobs: their pods are deleted, and start from the beginning when they are resumed.
 
-    A training continues where it was if it reads its own checkpoints from a volume or object storage.
+    A training continues where it was if it reads its own checkpoints from a volume or object storage. Where Kueue
+    decides whether it runs, its Workload is deactivated, which gives its quota back.
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended.
     """
@@ -60,7 +61,7 @@ def suspend(
 def resume(
     names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
 ) -> None:
-    """Resume TrainJobs that are suspended.
+    """Resume TrainJobs that are suspended; those of a queue of Kueue wait in it until they are admitted.
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended.
     """
@@ -95,22 +96,9 @@ async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool)
             verb = "suspended" if suspend else "resumed"
             raise CommandError(f"TrainJob {name_of(job)} cannot be {verb}: it has ended, and is {state.word}")
     for job in jobs:
-        if bool((job.get("spec") or {}).get("suspend")) == suspend:
-            note(_nothing_to_do(job, suspend=suspend))
+        decision = await set_suspend(client, job, suspend=suspend, field_manager=FIELD_MANAGER)
+        if not decision.is_changed:
+            note(decision.remark)
             continue
-        # The uid keeps a new TrainJob of the same name as it is.
-        patch = {"metadata": {"uid": uid_of(job)}, "spec": {"suspend": suspend}}
-        await client.patch(TRAIN_JOBS, name_of(job), patch, namespace_of(job), field_manager=FIELD_MANAGER)
-        say(f"{reference(job)} {'suspended' if suspend else 'resumed'}")
-
-
-def _nothing_to_do(job: Object, *, suspend: bool) -> str:
-    """That a TrainJob has this state already, and what to do if its JobSet has another."""
-    message = f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}"
-    suspended = find_condition(job, ConditionType.SUSPENDED) or {}
-    if suspend and suspended.get("status") == "False":
-        return f"{message}, but somebody else has resumed its Jobs: resume and suspend it to stop them"
-    pending = find_condition(job, ConditionType.PENDING) or {}
-    if not suspend and pending.get("status") == "True" and pending.get("reason") == ConditionReason.JOB_SET_SUSPENDED:
-        return f"{message}, but its JobSet is: resume the JobSet, or suspend and resume the TrainJob"
-    return message
+        remark = f": {decision.remark}" if decision.remark else ""
+        say(f"{reference(job)} {'suspended' if suspend else 'resumed'}{remark}")

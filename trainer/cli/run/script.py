@@ -113,6 +113,11 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
     """
     for word in (options.script, *options.arguments):
         check_text("SCRIPT [-- ARGS]", word, shown=printable(word))
+    if options.suspend and options.queue is not None:
+        raise BadInputError(
+            "--suspend: must not be given together with --queue, because Kueue resumes what it admits: leave one of "
+            "them out, or suspend it afterwards (trainer suspend NAME)"
+        )
     variables = environment(options.env, options.secret_env, os.environ)
     name = job_name(options.name, options.script)
     gpus, amounts = devices_per_node(options.gpus), amounts_per_node(options.resources)
