@@ -127,3 +127,18 @@ def test_what_is_exported(tuning: Cluster, tmp_path: Path) -> None:
 
     assert tuning.wait_for_state("tune", "Complete", "Failed", timeout=90) == "Complete"
     assert (tmp_path / "trained" / "a.json").read_text() == "{}"
+
+
+def test_what_a_training_cannot_export(tuning: Cluster, tmp_path: Path) -> None:
+    """A training that leaves a link to the variables of the exporter gets none of its keys; the TrainJob says why."""
+    config = {
+        "input": {"storageUri": f"file://{tmp_path}/source"},
+        "output": {"storageUri": f"file://{tmp_path}/trained", "secretRef": {"name": "token"}},
+    }
+    command = ["sh", "-c", "cd /workspace/adapters; echo {} >a.json; ln -s /proc/self/environ config.json"]
+    tuning.apply(train_job(tmp_path / "source", modelConfig=config, trainer={"command": command}))
+
+    facts = failed(tuning).splitlines()[0]
+
+    assert "container model-exporter exited with code 2: export: 'config.json' is a symbolic link that leads" in facts
+    assert sorted(path.name for path in (tmp_path / "trained").iterdir()) == [".trainer-index.json", "a.json"]

@@ -26,6 +26,10 @@ OPTIONS = read_options("dataset", {"STORAGE_URI": "s3://bucket"})
         pytest.param(["a\0b"], id="zero byte"),
         pytest.param(["a", "a"], id="twice"),
         pytest.param(["a", "a/b"], id="file and directory"),
+        pytest.param([".trainer-index.json"], id="index"),
+        pytest.param(["a/.dataset.fetching/log"], id="name of what is being filled"),
+        pytest.param(["\ud800"], id="no text"),
+        pytest.param(["a/" + "b" * 256], id="long"),
         pytest.param([], id="none"),
     ],
 )

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.initializers.s3 import S3Server, run_s3_server
-from trainer.initializers.index import INDEX_NAME, FileIndex
+from trainer.initializers.index import FileIndex
 from trainer.initializers.parts import PART_SIZE
+from trainer.initializers.shared_directory import SharedDirectory
 from trainer.initializers.testing import AnswerFault, RangeServer
 from trainer.initializers.testing.s3_server import LIBRARIES
 
@@ -96,7 +97,7 @@ def test_export_can_be_fetched(initializer: Initializer, s3: S3Server) -> None:
     again.directory.mkdir()
     assert again.run("s3://bucket/out", "model", **s3.environ) == 0, again.message
     assert again.fetched() == {"model.safetensors": BIG}
-    index = FileIndex.read(again.target / INDEX_NAME)
+    index = FileIndex.read(SharedDirectory.open(again.target))
     assert index is not None
     assert str(index.files[0].digest).startswith("sha256:")
 

@@ -8,6 +8,7 @@ added by the entry point group `trainer.initializers`, with what this front door
 from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer.initializers.file_store import Exporter, FileStore, LocalFile, RemoteFile
 from trainer.initializers.options import TransferOptions
+from trainer.initializers.shared_directory import path_of
 
 __all__ = [
     "Exporter",
@@ -18,4 +19,5 @@ __all__ = [
     "TransferError",
     "TransferOptions",
     "UnavailableSourceError",
+    "path_of",
 ]

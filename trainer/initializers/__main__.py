@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from trainer.initializers.errors import TransferError, exit_code_of, one_line
 from trainer.initializers.fetch import fetch
 from trainer.initializers.file_store import Exporter, open_store
-from trainer.initializers.local import files_below
+from trainer.initializers.local import files_to_export
 from trainer.initializers.options import DIRECTORIES, TransferOptions, read_options
 from trainer.initializers.staging import Staging
 from trainer.initializers.transfer_progress import TransferProgress
@@ -69,21 +69,28 @@ def _export(options: TransferOptions, _sleep: Callable[[float], None]) -> None:
         raise TransferError(
             f"{options.shown} cannot be written: export to hf://, s3://, gs://, az://, pvc:// or file://"
         )
-    files = [file for file in files_below(options.directory) if options.selects(file.path)]
-    if not files:
+    files, refused = files_to_export(options)
+    if not files and not refused:
         raise TransferError(f"{options.directory} has no files to export: check the volume, or set TRANSFER_PATH")
     progress = TransferProgress()
     progress.start(sum(file.size for file in files))
-    written = storage.export(files, progress.add)
+    written = storage.export(files, progress.add) if files else 0
     for file in files[:_LISTED]:
         _say(f"{options.shown.rstrip('/')}/{file.path}, {file.size} bytes")
     if len(files) > _LISTED:
         _say(f"and {len(files) - _LISTED} other files")
     _say(f"{options.directory} is in {options.shown}: {written} of {len(files)} files were written")
+    if refused:
+        others = f", and so are {len(refused) - 1} others" if len(refused) > 1 else ""
+        raise TransferError(
+            f"{refused[0].path!r} {refused[0].fault}, and is not exported{others}: have the training write a file, or "
+            f"leave it out with IGNORE_PATTERNS; the other {len(files)} files are in {options.shown}"
+        )
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    """Print a line, in which names of files can command neither a terminal nor those who read progress."""
+    sys.stdout.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in text) + "\n")
     sys.stdout.flush()
 
 

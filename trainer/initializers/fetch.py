@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
 
 from trainer.initializers.errors import TransferError
+from trainer.initializers.file_names import fault_of
 from trainer.initializers.index import FileIndex, digest_of
 from trainer.initializers.part_writer import PartWriter
 from trainer.initializers.parts import PART_SIZE, FilePart, PartLog, checksum_of, parts_of
@@ -22,7 +23,6 @@ from trainer.initializers.retries import Retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from trainer.initializers.file_store import FileStore, RemoteFile
     from trainer.initializers.options import TransferOptions
@@ -63,8 +63,7 @@ def fetch(
             progress.add(sum(file.size or 0 for file in files))
             staging.discard()
             return index
-        staging.files.mkdir(parents=True, exist_ok=True)
-        log = PartLog(staging.log)
+        log = PartLog(staging.open_log())
         try:
             writer = PartWriter(storage, retries, progress)
             work = _Fetch(staging, log, progress, writer=writer, part_size=part_size)
@@ -85,11 +84,9 @@ def checked(files: Sequence[RemoteFile], options: TransferOptions) -> Sequence[R
     if len(names) < len(files):
         raise TransferError(f"{options.shown} has several files of one name: check the source")
     for file in files:
-        path = PurePosixPath(file.path)
-        is_canonical = str(path) == file.path and "\0" not in file.path and file.path != "."
-        if path.is_absolute() or ".." in path.parts or not is_canonical:
-            raise TransferError(f"{options.shown} has a file named {file.path!r}, which is no path in the target")
-        for parent in path.parents:
+        if fault := fault_of(file.path):
+            raise TransferError(f"{options.shown} has a file named {file.path!r}, {fault}")
+        for parent in PurePosixPath(file.path).parents:
             if str(parent) in names:
                 raise TransferError(
                     f"{options.shown} has {str(parent)!r} and {file.path!r}, and no directory can hold both: leave one "
@@ -114,8 +111,8 @@ def _is_published(staging: Staging, file: RemoteFile, known: dict[str, RemoteFil
     before = known.get(file.path)
     if before is None or before.version != file.version:
         return False
-    path = staging.target / file.path
-    return path.is_file() and file.size in {None, path.stat().st_size}
+    size = staging.published_size(file.path)
+    return size is not None and file.size in {None, size}
 
 
 @dataclass(slots=True)
@@ -123,7 +120,6 @@ class _Remaining:
     """How much of a file is not done yet."""
 
     file: RemoteFile
-    path: Path
     parts: int
     attempts: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -173,61 +169,51 @@ class _Fetch:
 
     def _parts(self, files: Sequence[RemoteFile]) -> Iterator[tuple[_Remaining, FilePart]]:
         for file in files:
-            path = self._staging.files / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
             parts = parts_of(file, self._part_size)
-            remaining = _Remaining(file, path, len(parts))
+            remaining = _Remaining(file, len(parts))
             for part in parts:
                 yield remaining, part
 
     def _complete(self, remaining: _Remaining, part: FilePart) -> None:
         """Have one part on the disk, and after the last one the file."""
         known = self._log.checksum(remaining.file, part)
-        if known is not None and checksum_of(remaining.path, part) == known:
-            self._progress.add(_length(part, remaining.path))
-        else:
-            self._fetch_part(remaining, part)
+        with self._staging.open_collected(remaining.file.path) as opened:
+            if known is not None and checksum_of(opened, part) == known:
+                self._progress.add(os.fstat(opened.fileno()).st_size if part.end is None else part.end - part.start)
+            else:
+                self._log.add_part(remaining.file, part, self._writer.write(remaining.file, part, opened))
         if remaining.is_last():
             self._finish(remaining)
-
-    def _fetch_part(self, remaining: _Remaining, part: FilePart) -> None:
-        checksum = self._writer.write(remaining.file, part, remaining.path)
-        self._log.add_part(remaining.file, part, checksum)
 
     def _finish(self, remaining: _Remaining) -> None:
         """Verify a file whose parts are complete."""
-        file, path = remaining.file, remaining.path
-        if file.digest is not None and digest_of(path, file.digest.partition(":")[0]) != file.digest:
-            remaining.attempts += 1
-            self._log.drop(file)
-            if remaining.attempts == _DIGEST_ATTEMPTS:
-                path.unlink()
-                raise TransferError(
-                    f"{file.path}: the checksum is not {file.digest}, though it was fetched twice: check the source"
-                )
-            parts = parts_of(file, self._part_size)
-            remaining.parts = len(parts)
-            self._progress.add(-path.stat().st_size)
-            path.unlink()
-            for part in parts:
-                self._complete_again(remaining, part)
-            return
-        with path.open("rb") as opened:
+        file = remaining.file
+        with self._staging.open_collected(file.path) as opened:
+            size = os.fstat(opened.fileno()).st_size
+            is_right = file.digest is None or digest_of(opened, file.digest.partition(":")[0]) == file.digest
             os.fsync(opened.fileno())
-        self._log.add_whole(file, path.stat().st_size)
-
-    def _complete_again(self, remaining: _Remaining, part: FilePart) -> None:
-        self._fetch_part(remaining, part)
-        if remaining.is_last():
-            self._finish(remaining)
+        if is_right:
+            self._log.add_whole(file, size)
+            return
+        remaining.attempts += 1
+        self._log.drop(file)
+        self._staging.drop_collected(file.path)
+        if remaining.attempts == _DIGEST_ATTEMPTS:
+            raise TransferError(
+                f"{file.path}: the checksum is not {file.digest}, though it was fetched twice: check the source"
+            )
+        parts = parts_of(file, self._part_size)
+        remaining.parts = len(parts)
+        self._progress.add(-size)
+        for part in parts:
+            self._complete(remaining, part)
 
     def _is_whole(self, file: RemoteFile) -> bool:
         """Whether an earlier fetch has completed the file, be it in the staging directory or already in the target."""
         size = self._log.size_when_whole(file)
         if size is None:
             return False
-        paths = (self._staging.files / file.path, self._staging.target / file.path)
-        return any(path.is_file() and path.stat().st_size == size for path in paths)
+        return size in {self._staging.collected_size(file.path), self._staging.published_size(file.path)}
 
     def _check_space(self, files: Sequence[RemoteFile]) -> None:
         """Raise TransferError if the volume cannot hold what is missing."""
@@ -248,10 +234,6 @@ class _Fetch:
             f"{_show(self._staging.free_bytes())} are free: request a larger volume, or leave files out with "
             "IGNORE_PATTERNS"
         )
-
-
-def _length(part: FilePart, path: Path) -> int:
-    return (path.stat().st_size if part.end is None else part.end) - part.start
 
 
 def _show(size: int) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
 
 from trainer.initializers.errors import TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from trainer.initializers.options import TransferOptions
+    from trainer.initializers.shared_directory import SharedDirectory
 
 GROUP = "trainer.initializers"
 """Entry point group: the name is a scheme, the value a function from TransferOptions to a FileStore."""
@@ -53,8 +53,13 @@ class LocalFile:
 
     path: str
     """Relative to the directory that is exported, with `/`."""
-    source: Path
     size: int
+    directory: SharedDirectory
+    """The directory that is exported."""
+
+    def open(self) -> BinaryIO:
+        """Open it for reading; a library that wants a path takes `path_of` this file."""
+        return self.directory.read_file(self.path, follow=True)
 
 
 class FileStore(Protocol):

@@ -6,7 +6,9 @@ downloads keep neither the parts nor the bound of memory that an initializer nee
 
 from __future__ import annotations
 
+import resource
 import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -28,6 +30,7 @@ from huggingface_hub.utils.tqdm import disable_progress_bars
 from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer.initializers.file_store import LocalFile, RemoteFile
 from trainer.initializers.index import digest_of
+from trainer.initializers.shared_directory import path_of
 from trainer.initializers.web import RangeReader, chunks
 
 if TYPE_CHECKING:
@@ -87,26 +90,32 @@ class HubRepository:
     def export(self, files: Sequence[LocalFile], report: Callable[[int], None]) -> int:
         """Commit what has changed, to a repository that is made where it is missing."""
         name, kind = self._name, self._kind
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # all files of the commit are open
         self._call(lambda: self._api.create_repo(name, repo_type=kind, exist_ok=True))
         known = {file.path: _digest(file) for file in self._tree()}
-        added, size = [], 0
-        for file in files:
-            path = f"{self._below}/{file.path}" if self._below else file.path
-            before = known.get(path, "").partition(":")[0] or "sha256"
-            if digest_of(file.source, before) != known.get(path):
-                added.append(CommitOperationAdd(path_in_repo=path, path_or_fileobj=file.source))
+        revision = self._revision
+        with ExitStack() as stack:
+            added, size = [], 0
+            for file in files:
+                path = f"{self._below}/{file.path}" if self._below else file.path
+                before = known.get(path, "").partition(":")[0] or "sha256"
+                opened = file.open()
+                if digest_of(opened, before) == known.get(path):
+                    opened.close()
+                    report(file.size)
+                    continue
+                stack.enter_context(opened)  # until the commit is made: its name may lead elsewhere by then
+                added.append(CommitOperationAdd(path_in_repo=path, path_or_fileobj=path_of(opened)))
                 size += file.size
-            else:
-                report(file.size)
-        if added:
-            revision = self._revision
-            self._call(
-                lambda: self._api.create_commit(
-                    name, added, commit_message="Export of a TrainJob", repo_type=kind, revision=revision
+            if added:
+                self._call(
+                    lambda: self._api.create_commit(
+                        name, added, commit_message="Export of a TrainJob", repo_type=kind, revision=revision
+                    )
                 )
-            )
-            report(size)
-        return len(added)
+                report(size)
+            return len(added)
 
     def _tree(self) -> list[RepoFile]:
         """The files of the newest commit of the revision."""

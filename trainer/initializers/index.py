@@ -6,17 +6,21 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO
 
 from trainer.initializers.errors import TransferError
+from trainer.initializers.file_names import INDEX_NAME, fault_of
 from trainer.initializers.file_store import RemoteFile
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
-INDEX_NAME = ".trainer-index.json"
-"""The file with the index, in the directory that was fetched and below the prefix of an export."""
+    from trainer.initializers.shared_directory import SharedDirectory
+
 _CHUNK = 1 << 20
+_SIZE_LIMIT = 256 << 20
+"""Bytes of an index, which has a million files then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,44 +45,69 @@ class FileIndex:
 
     @classmethod
     def decode(cls, content: bytes) -> FileIndex | None:
-        """The index in a file; None when it is none of ours."""
+        """The index in a file; None when no initializer has written it, since others can write there, too."""
         try:
             document = json.loads(content)
-            files = tuple(
-                RemoteFile(str(file["path"]), file["size"], str(file["version"]), file["digest"])
-                for file in document["files"]
-            )
-            return cls(str(document["source"]), files)
-        except (ValueError, KeyError, TypeError):
+            return cls(str(document["source"]), tuple(_file(entry) for entry in document["files"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     @classmethod
-    def read(cls, path: Path) -> FileIndex | None:
-        """The index at a path; None when there is none."""
+    def read(cls, directory: SharedDirectory, below: str = "") -> FileIndex | None:
+        """The index in a directory; None when there is none.
+
+        Raises:
+            TransferError: there is one that no initializer has written.
+        """
+        path = str(PurePosixPath(below, INDEX_NAME))
         try:
-            return cls.decode(path.read_bytes())
+            with directory.read_file(path) as opened:
+                content = opened.read(_SIZE_LIMIT + 1)
         except FileNotFoundError:
             return None
+        index = cls.decode(content) if len(content) <= _SIZE_LIMIT else None
+        if index is None:
+            raise TransferError(
+                f"{directory.path / path} is not what an initializer has written: empty the directory, or use another"
+            )
+        return index
 
-    def write(self, path: Path) -> None:
-        """Write the index, which appears whole."""
-        partial = path.with_name(f"{path.name}.fetching")
-        with partial.open("wb") as opened:
+    def write(self, directory: SharedDirectory, below: str = "") -> None:
+        """Write the index into a directory, where it appears whole."""
+        path = str(PurePosixPath(below, INDEX_NAME))
+        with directory.write_file(f"{path}.fetching") as opened:
             opened.write(self.encode())
             opened.flush()
             os.fsync(opened.fileno())
-        partial.replace(path)
+        directory.replace(f"{path}.fetching", path)
 
 
-def digest_of(path: Path, algorithm: str) -> str:
+def _file(entry: Mapping[str, object]) -> RemoteFile:
+    """An entry of an index, whose names and types are checked as those of a server are.
+
+    Raises:
+        ValueError: it has others.
+    """
+    match entry:
+        case {
+            "path": str(path),
+            "size": int() | None as size,
+            "version": str(version),
+            "digest": str() | None as digest,
+        } if not fault_of(path):
+            return RemoteFile(path, size, version, digest)
+    raise ValueError("no entry of an index")
+
+
+def digest_of(opened: BinaryIO, algorithm: str) -> str:
     """The digest of a file by `sha256` or `git-blob`, written as in RemoteFile."""
     if algorithm not in {"sha256", "git-blob"}:
-        raise TransferError(f"{path.name}: the checksum {algorithm} is not known: use sha256")
-    with path.open("rb") as opened:
-        if algorithm == "sha256":
-            state = hashlib.sha256()
-        else:
-            state = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-        while data := opened.read(_CHUNK):
-            state.update(data)
+        raise TransferError(f"the checksum {algorithm} is not known: use sha256")
+    if algorithm == "sha256":
+        state = hashlib.sha256()
+    else:
+        state = hashlib.sha1(b"blob %d\0" % os.fstat(opened.fileno()).st_size, usedforsecurity=False)
+    opened.seek(0)
+    while data := opened.read(_CHUNK):
+        state.update(data)
     return f"{algorithm}:{state.hexdigest()}"

@@ -20,12 +20,15 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from trainer.initializers.errors import TransferError
+from trainer.initializers.file_names import INDEX_NAME
 from trainer.initializers.file_store import LocalFile, RemoteFile
-from trainer.initializers.index import INDEX_NAME, FileIndex, digest_of
+from trainer.initializers.index import FileIndex, digest_of
 from trainer.initializers.object_errors import translate, translate_configuration
+from trainer.initializers.shared_directory import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from obstore.store import AzureConfig, ClientConfig, GCSConfig, RetryConfig, S3Config
 
@@ -62,7 +65,11 @@ class ObjectStore:
         for found in objects:
             key, size = str(found["path"]), int(found["size"])
             path = self._relative(key)
-            if path == INDEX_NAME or (not size and key in directories) or not self._selects(path, key):
+            if (
+                path.rpartition("/")[2] == INDEX_NAME
+                or (not size and key in directories)
+                or not self._selects(path, key)
+            ):
                 continue
             version = _etag(found.get("e_tag")) or f"{found['last_modified'].isoformat()}-{size}"
             indexed = known.get(path)
@@ -97,12 +104,13 @@ class ObjectStore:
         known = self._index([self._key(name) for name in present])
 
         def upload(file: LocalFile) -> tuple[RemoteFile, bool]:
-            digest = digest_of(file.source, "sha256")
-            before = known.get(file.path)
-            if before is not None and before.digest == digest and present.get(file.path) == before.version:
-                report(file.size)
-                return before, False
-            version = self._upload(file)
+            with file.open() as opened:
+                digest = digest_of(opened, "sha256")
+                before = known.get(file.path)
+                if before is not None and before.digest == digest and present.get(file.path) == before.version:
+                    report(file.size)
+                    return before, False
+                version = self._upload(file, path_of(opened))
             report(file.size)
             return RemoteFile(file.path, file.size, version, digest), True
 
@@ -114,11 +122,11 @@ class ObjectStore:
             self._put(self._key(INDEX_NAME), index.encode())
         return changed
 
-    def _upload(self, file: LocalFile) -> str:
+    def _upload(self, file: LocalFile, source: Path) -> str:
         part = max(_UPLOAD_PART_SIZE, -(-file.size // _PARTS_LIMIT))
         try:
             result = obstore.put(
-                self._store, self._key(file.path), file.source, chunk_size=part, max_concurrency=_UPLOAD_PARTS
+                self._store, self._key(file.path), source, chunk_size=part, max_concurrency=_UPLOAD_PARTS
             )
         except (BaseError, OSError) as error:
             raise translate(error, self._options) from error

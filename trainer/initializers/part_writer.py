@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from trainer.initializers.file_store import FileStore, RemoteFile
     from trainer.initializers.parts import FilePart
@@ -27,19 +26,16 @@ class PartWriter:
         self.stopped = threading.Event()
         """Once set, no thread asks for another byte."""
 
-    def write(self, file: RemoteFile, part: FilePart, path: Path) -> int:
-        """Write the bytes of a part, and return their CRC-32.
+    def write(self, file: RemoteFile, part: FilePart, opened: BinaryIO) -> int:
+        """Write the bytes of a part to the file that is open, and return their CRC-32.
 
         Raises:
             TransferError: they cannot be had.
         """
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if file.size is not None and os.fstat(descriptor).st_size > file.size:
-                os.ftruncate(descriptor, file.size)
-            return self._write(file, part, descriptor)
-        finally:
-            os.close(descriptor)
+        descriptor = opened.fileno()
+        if file.size is not None and os.fstat(descriptor).st_size > file.size:
+            os.ftruncate(descriptor, file.size)
+        return self._write(file, part, descriptor)
 
     def _write(self, file: RemoteFile, part: FilePart, descriptor: int) -> int:
         position, checksum, attempts = part.start, 0, 0

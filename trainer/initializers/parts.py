@@ -13,17 +13,18 @@ import os
 import threading
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from trainer.initializers.file_store import RemoteFile
 
 PART_SIZE = 16 << 20
 """Bytes; larger parts make fewer requests, smaller ones lose less when a request is interrupted."""
 _CHUNK = 1 << 20
+_LINE_LIMIT = 1 << 10
+"""Bytes of a line, several times those of the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,12 @@ def parts_of(file: RemoteFile, part_size: int = PART_SIZE) -> list[FilePart]:
 class PartLog:
     """Which parts are on the disk, kept over the end of the process; safe to use from several threads."""
 
-    def __init__(self, path: Path) -> None:
-        self._parts, self._whole = _read(path)
+    def __init__(self, opened: BinaryIO) -> None:
+        """Take a file that is open for reading and appending."""
+        opened.seek(0)
+        self._parts, self._whole = _read(opened)
         self._lock = threading.Lock()
-        self._file = path.open("ab")
+        self._file = opened
         if self._file.tell():
             self._file.write(b"\n")  # ends a line that a kill has cut
 
@@ -84,30 +87,26 @@ class PartLog:
             self._file.flush()
 
 
-def checksum_of(path: Path, part: FilePart) -> int | None:
+def checksum_of(opened: BinaryIO, part: FilePart) -> int | None:
     """The CRC-32 of a part on the disk; None when it is not all there."""
-    try:
-        with path.open("rb") as opened:
-            left = os.fstat(opened.fileno()).st_size - part.start if part.end is None else part.end - part.start
-            opened.seek(part.start)
-            checksum = 0
-            while left > 0 and (data := opened.read(min(_CHUNK, left))):
-                checksum = zlib.crc32(data, checksum)
-                left -= len(data)
-            return None if left else checksum
-    except FileNotFoundError:
-        return None
+    left = os.fstat(opened.fileno()).st_size - part.start if part.end is None else part.end - part.start
+    opened.seek(part.start)
+    checksum = 0
+    while left > 0 and (data := opened.read(min(_CHUNK, left))):
+        checksum = zlib.crc32(data, checksum)
+        left -= len(data)
+    return None if left else checksum
 
 
 def _key(file: RemoteFile) -> str:
     """What the file is known by in the log: another version of it is another file."""
-    return hashlib.sha256(f"{file.path}\0{file.version}\0{file.size}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{file.path}\0{file.version}\0{file.size}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _read(path: Path) -> tuple[dict[tuple[str, int], int], dict[str, int]]:
+def _read(opened: BinaryIO) -> tuple[dict[tuple[str, int], int], dict[str, int]]:
     parts: dict[tuple[str, int], int] = {}
     whole: dict[str, int] = {}
-    for line in _lines(path):
+    for line in _lines(opened):
         match line:
             case {"file": str(key), "start": int(start), "crc32": int(checksum)}:
                 parts[key, start] = checksum
@@ -119,10 +118,7 @@ def _read(path: Path) -> tuple[dict[tuple[str, int], int], dict[str, int]]:
     return parts, whole
 
 
-def _lines(path: Path) -> Iterator[object]:
-    if not path.exists():
-        return
-    with path.open("rb") as opened:
-        for text in opened:
-            with contextlib.suppress(ValueError):  # a kill has cut the line
-                yield json.loads(text)
+def _lines(opened: BinaryIO) -> Iterator[object]:
+    while text := opened.readline(_LINE_LIMIT):
+        with contextlib.suppress(ValueError, RecursionError):  # a kill has cut the line
+            yield json.loads(text)

@@ -13,17 +13,19 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import sys
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO
 
 from trainer.initializers.errors import TransferError
-from trainer.initializers.index import INDEX_NAME, FileIndex
+from trainer.initializers.file_names import INDEX_NAME, unfinished
+from trainer.initializers.index import FileIndex
+from trainer.initializers.shared_directory import SharedDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from pathlib import Path
 
 _KEPT = {"lost+found", ".snapshot"}
 """What file systems put into an empty volume."""
@@ -35,88 +37,113 @@ class Staging:
     def __init__(self, target: Path) -> None:
         self.target = target
         self._is_inside = _stays(target)
-        name = f".{target.name}.fetching"
-        self._directory = target / name if self._is_inside else target.with_name(name)
-        self.files = self._directory / "files"
-        self.log = self._directory / "log"
+        self._directory = SharedDirectory.open(target if self._is_inside else target.parent, create=True)
+        self._target = "" if self._is_inside else target.name
+        self._own = unfinished(target.name)
+        self._files = f"{self._own}/files"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Own the target; wait while another process fetches into it."""
-        descriptor = self._lock()
+        lock = self._lock()
         try:
             yield
         finally:
-            os.close(descriptor)
+            lock.close()
 
     def published(self) -> FileIndex | None:
-        """The index of what was fetched before; None when nothing was, or not all."""
-        return FileIndex.read(self.target / INDEX_NAME)
+        """The index of what was fetched before; None when nothing was, or not all.
+
+        Raises:
+            TransferError: there is one that no initializer has written.
+        """
+        return FileIndex.read(self._directory, self._target)
 
     def check_target(self) -> None:
         """Raise TransferError if the target holds what no initializer has fetched."""
-        if self.log.exists() or (self.target / INDEX_NAME).exists() or not self.target.is_dir():
-            return
-        found = sorted(
-            entry.name for entry in self.target.iterdir() if entry.name not in {*_KEPT, self._directory.name}
-        )
-        if found:
+        found = [name for name in self._directory.names(self._target) if name not in {*_KEPT, self._own}]
+        if INDEX_NAME not in found and found and self._directory.size(self._log_name) is None:
             raise TransferError(
                 f"the target {self.target} exists and holds what was not fetched here, such as {found[0]!r}: empty it, "
                 "or use another volume"
             )
 
+    def published_size(self, path: str) -> int | None:
+        """The size of a file in the target; None where there is none."""
+        return self._directory.size(self._in_target(path))
+
+    def collected_size(self, path: str) -> int | None:
+        """The size of a file that was collected; None where there is none."""
+        return self._directory.size(f"{self._files}/{path}")
+
+    def open_collected(self, path: str) -> BinaryIO:
+        """Open a file to collect, for reading and writing."""
+        return self._directory.write_file(f"{self._files}/{path}", "r+b")
+
+    def open_log(self) -> BinaryIO:
+        """Open the log of parts, for reading and appending."""
+        return self._directory.write_file(self._log_name, "a+b")
+
+    def drop_collected(self, path: str) -> None:
+        """Remove a file that was collected."""
+        self._directory.unlink(f"{self._files}/{path}")
+
     def free_bytes(self) -> int:
         """Bytes that may still be written to the volume."""
-        status = os.statvfs(self._directory)
+        status = self._directory.space()
         return status.f_bavail * status.f_frsize
 
     def volume_bytes(self) -> int:
         """Bytes of the whole volume."""
-        status = os.statvfs(self._directory)
+        status = self._directory.space()
         return status.f_blocks * status.f_frsize
 
     def publish(self, index: FileIndex, stale: Collection[str] = ()) -> None:
         """Make the files that were collected the target, without those that the source has no more."""
-        self.files.mkdir(exist_ok=True)
-        if not self._is_inside and (not self.target.exists() or not any(self.target.iterdir())):
-            index.write(self.files / INDEX_NAME)
-            self.files.rename(self.target)
+        self._directory.make(self._files)
+        if not self._is_inside and not self._directory.names(self._target):
+            index.write(self._directory, self._files)
+            self._directory.replace(self._files, self._target)
         else:
             self._publish_each(index, stale)
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self.discard()
 
     def discard(self) -> None:
         """Remove what was collected; the target stays as it is."""
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._directory.remove(self._own)
 
     def _publish_each(self, index: FileIndex, stale: Collection[str]) -> None:
-        (self.target / INDEX_NAME).unlink(missing_ok=True)
-        for root, _, names in os.walk(self.files):
-            place = self.target / Path(root).relative_to(self.files)
-            place.mkdir(parents=True, exist_ok=True)
-            for name in names:
-                Path(root, name).replace(place / name)
-        for name in stale:
-            (self.target / name).unlink(missing_ok=True)
-        index.write(self.target / INDEX_NAME)
+        self._directory.unlink(self._in_target(INDEX_NAME))
+        for file in index.files:
+            if self.collected_size(file.path) is not None:
+                self._directory.replace(f"{self._files}/{file.path}", self._in_target(file.path))
+        for path in stale:
+            self._directory.unlink(self._in_target(path))
+        index.write(self._directory, self._target)
 
-    def _lock(self) -> int:
+    def _in_target(self, path: str) -> str:
+        return str(PurePosixPath(self._target, path))
+
+    @property
+    def _log_name(self) -> str:
+        return f"{self._own}/log"
+
+    def _lock(self) -> BinaryIO:
+        name = f"{self._own}/lock"
         while True:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            path = self._directory / "lock"
             try:
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                opened = self._directory.write_file(name, "r+b")
             except FileNotFoundError:  # the owner has removed the directory just now
                 continue
             try:
-                _wait_for(descriptor, self.target)
-                if path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino:
-                    return descriptor
+                _wait_for(opened.fileno(), self.target)
+                with suppress(FileNotFoundError):
+                    if self._directory.status(name).st_ino == os.fstat(opened.fileno()).st_ino:
+                        return opened
             except BaseException:
-                os.close(descriptor)
+                opened.close()
                 raise
-            os.close(descriptor)  # of a directory that the owner has removed meanwhile
+            opened.close()  # of a directory that the owner has removed meanwhile
 
 
 def _stays(target: Path) -> bool:

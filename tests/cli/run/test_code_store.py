@@ -17,7 +17,7 @@ from trainer.cli.run.folder import files_of_folder
 from trainer.cli.run.package import pack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from trainer.cli.run.code_store import CodeStore
@@ -104,6 +104,20 @@ def test_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     upload(code, b"archive")
     stored = tmp_path / "shared" / "my code" / code.digest / "code.tar.gz"
     stored.write_bytes(b"ARCHIVE")
+    assert upload(code, b"archive").startswith("the code is uploaded: ")
+    assert stored.read_bytes() == b"archive"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "link"])
+def test_what_a_training_has_put_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    """What is no file in the place of the archive is not read, and gives way to the archive."""
+    monkeypatch.setenv("PVC_PATH", str(tmp_path))
+    code = StoredCode.of(code_store("pvc://shared", None), b"archive")
+    stored = tmp_path / "shared" / code.digest / "code.tar.gz"
+    stored.parent.mkdir(parents=True)
+    make(stored)
     assert upload(code, b"archive").startswith("the code is uploaded: ")
     assert stored.read_bytes() == b"archive"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 import subprocess
 import sys
 import tarfile
@@ -131,7 +132,7 @@ def upload(code: StoredCode, archive: bytes) -> str:
         _remove_damaged(code, mounts / claim)
     with tempfile.TemporaryDirectory() as directory:
         (Path(directory) / ARCHIVE).write_bytes(archive)
-        variables = {"STORAGE_URI": code.uri, "TRANSFER_PATH": directory}
+        variables = {"STORAGE_URI": code.uri, "TRANSFER_PATH": os.path.realpath(directory)}  # the path of no link
         # A process of its own: the libraries for buckets have threads, and read the environment.
         done = subprocess.run(
             [sys.executable, "-m", "trainer.initializers", "export"],
@@ -149,8 +150,10 @@ def _remove_damaged(code: StoredCode, mount: Path) -> None:
     """Remove an archive that is not what its digest says: an export compares sizes, and every node would refuse it."""
     path = mount / unquote(urlsplit(code.uri).path).lstrip("/") / ARCHIVE
     try:
-        with path.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        found = ""
+        if stat.S_ISREG(path.lstat().st_mode):  # a training that writes the claim can have made a pipe or a link of it
+            with path.open("rb") as opened:
+                found = hashlib.file_digest(opened, "sha256").hexdigest()
         if found != code.digest:
             path.unlink()
     except FileNotFoundError:

@@ -180,7 +180,9 @@ def fetch(uri: str) -> Path:
     unpack(INITIALIZERS, TOOLS / "source")
     keys = [path for path in SECRET.iterdir() if path.is_file()] if SECRET.is_dir() else []
     variables = {path.name: path.read_text(encoding="utf-8") for path in keys}
-    variables.update({"STORAGE_URI": uri, "TRANSFER_PATH": str(FETCHED), "PYTHONPATH": str(TOOLS / "source")})
+    variables.update(
+        {"STORAGE_URI": uri, "TRANSFER_PATH": os.path.realpath(FETCHED), "PYTHONPATH": str(TOOLS / "source")}
+    )
     # What it prints would be taken for the progress of the training.
     run([python, "-m", "trainer.initializers", "dataset"], "fetch the code", variables=variables, shows=False)
     return FETCHED / ARCHIVE.name
