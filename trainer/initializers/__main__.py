@@ -18,6 +18,7 @@ from trainer.initializers.local import files_to_export
 from trainer.initializers.options import DIRECTORIES, TransferOptions, read_options
 from trainer.initializers.staging import Staging
 from trainer.initializers.transfer_progress import TransferProgress
+from trainer.initializers.variables import unused_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,8 @@ def main(
     command: str = parser.parse_args(arguments).command
     try:
         options = read_options(command, environ)
+        for warning in unused_variables(options):
+            _say(f"warning: {warning}")
         (_export if command == "export" else _fetch)(options, sleep)
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -44,7 +44,8 @@ def exit_code_of(error: BaseException) -> int:
     The shipped runtimes end the TrainJob at 2, which is also the code of a command line that is wrong.
     """
     is_final = isinstance(error, TransferError | PermissionError) and not isinstance(error, UnavailableSourceError)
-    return 2 if is_final or _is_full(error) else 1
+    is_panic = not isinstance(error, Exception)  # of a library in Rust, which a variable has led there
+    return 2 if is_final or is_panic or _is_full(error) else 1
 
 
 def _is_full(error: BaseException) -> TypeGuard[OSError]:

@@ -20,6 +20,7 @@ from trainer.initializers.index import FileIndex, digest_of
 from trainer.initializers.part_writer import PartWriter
 from trainer.initializers.parts import PART_SIZE, FilePart, PartLog, checksum_of, parts_of
 from trainer.initializers.retries import Retries
+from trainer.initializers.selected_rows import SelectedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,23 +55,30 @@ def fetch(
     with staging.locked():
         staging.check_target()
         files = checked(retries.call(lambda: list(storage.files())), options)
-        index = FileIndex(options.shown, tuple(files))
         known = _known(staging, options)
+        rows = SelectedRows(options, files) if options.split else None
+        index = FileIndex(options.source, tuple(files))
         missing = [file for file in files if not _is_published(staging, file, known)]
-        stale = known.keys() - {file.path for file in files}
-        if not missing and not stale and staging.published() is not None:
-            progress.start(sum(file.size or 0 for file in files))
-            progress.add(sum(file.size or 0 for file in files))
+        if rows is None:
+            is_there = not missing and known.keys() <= index.by_path().keys() and staging.published() is not None
+        elif is_there := rows.are_there(known.values(), staging):
+            index = FileIndex(options.source, tuple(known.values()))
+        if is_there:
+            progress.start(size := sum(file.size or 0 for file in index.files))
+            progress.add(size)
             staging.discard()
             return index
         log = PartLog(staging.open_log())
         try:
             writer = PartWriter(storage, retries, progress)
-            work = _Fetch(staging, log, progress, writer=writer, part_size=part_size)
-            work.run(missing, options.connections)
+            work = _Fetch(staging, log, progress, writer=writer, part_size=part_size, counts_target=rows is None)
+            if rows is None:
+                work.run(missing, options.connections)
+            else:
+                index = rows.select(staging, lambda files: work.run(files, options.connections))
         finally:
             log.close()
-        staging.publish(index, stale)
+        staging.publish(index, known.keys() - index.by_path().keys())
         return index
 
 
@@ -100,9 +108,10 @@ def _known(staging: Staging, options: TransferOptions) -> dict[str, RemoteFile]:
     published = staging.published()
     if published is None:
         return {}
-    if published.source != options.shown:
+    if published.source != options.source:
         raise TransferError(
-            f"the target {staging.target} holds {published.source}: empty it, or use another volume for {options.shown}"
+            f"the target {staging.target} holds {published.source}: empty it, or use another volume for "
+            f"{options.source}"
         )
     return published.by_path()
 
@@ -134,9 +143,17 @@ class _Fetch:
     """The threads of one fetch, and what they share."""
 
     def __init__(
-        self, staging: Staging, log: PartLog, progress: TransferProgress, *, writer: PartWriter, part_size: int
+        self,
+        staging: Staging,
+        log: PartLog,
+        progress: TransferProgress,
+        *,
+        writer: PartWriter,
+        part_size: int,
+        counts_target: bool,
     ) -> None:
         self._staging, self._log, self._progress = staging, log, progress
+        self._counts_target = counts_target  # not where the target has some rows of a file only
         self._writer, self._part_size = writer, part_size
         self._lock = threading.Lock()
         self._error: BaseException | None = None
@@ -213,7 +230,9 @@ class _Fetch:
         size = self._log.size_when_whole(file)
         if size is None:
             return False
-        return size in {self._staging.collected_size(file.path), self._staging.published_size(file.path)}
+        if size == self._staging.collected_size(file.path):
+            return True
+        return self._counts_target and size == self._staging.published_size(file.path)
 
     def _check_space(self, files: Sequence[RemoteFile]) -> None:
         """Raise TransferError if the volume cannot hold what is missing."""

@@ -27,6 +27,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
+from trainer.initializers.endpoints import endpoint_of
 from trainer.initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer.initializers.file_store import LocalFile, RemoteFile
 from trainer.initializers.index import digest_of
@@ -51,7 +52,7 @@ class HubRepository:
     def __init__(self, options: TransferOptions) -> None:
         self._options = options
         self._kind, self._name, self._revision, self._below = _parse(options)
-        self._endpoint = (options.variable("HF_ENDPOINT") or options.variable("ENDPOINT") or ENDPOINT).rstrip("/")
+        self._endpoint = endpoint_of(options, "HF_ENDPOINT") or ENDPOINT.rstrip("/")
         self._token = options.variable("ACCESS_TOKEN") or options.variable("HF_TOKEN")
         self._api = HfApi(endpoint=self._endpoint, token=self._token or False)
         self._commit = ""

@@ -42,7 +42,8 @@ class DirectoryStore:
         except FileNotFoundError:
             raise self._missing() from None
         if not stat.S_ISDIR(status.st_mode):
-            yield _remote(PurePosixPath(below).name, status)
+            if self._options.selects(name := PurePosixPath(below).name):
+                yield _remote(name, status)
             return
         for file in directory.files(below):
             path = PurePosixPath(file.path).relative_to(below).as_posix()

@@ -8,6 +8,7 @@ figures.
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,6 +20,7 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import AzureStore, GCSStore, S3Store
 
+from trainer.initializers.endpoints import endpoint_of
 from trainer.initializers.errors import TransferError
 from trainer.initializers.file_names import INDEX_NAME
 from trainer.initializers.file_store import LocalFile, RemoteFile
@@ -39,6 +41,8 @@ _UPLOADS = 3
 """Files at the same time, of `_UPLOAD_PARTS` parts each: 96 MiB are in memory at most."""
 _UPLOAD_PARTS = 4
 _UPLOAD_PART_SIZE = 8 << 20
+_BUCKET = re.compile(r"[A-Za-z0-9$][A-Za-z0-9._-]{0,221}")
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
 _PARTS_LIMIT = 9000
 """S3 takes 10,000 parts of one file."""
 
@@ -178,10 +182,15 @@ def open_s3(options: TransferOptions) -> ObjectStore:
         "secret_access_key": "SECRET_ACCESS_KEY",
         "session_token": "SESSION_TOKEN",
         "region": "REGION",
-        "endpoint": "ENDPOINT",
         "role_arn": "ROLE_ARN",
     }
     config = _config(options, names)
+    region = options.variable("REGION") or options.variable("AWS_REGION") or options.variable("AWS_DEFAULT_REGION")
+    if region and not _REGION.fullmatch(region):
+        raise TransferError(f"REGION={region!r} is no region: write it as us-east-1")
+    # This name of it counts before all others, also before those that obstore reads itself.
+    endpoint = endpoint_of(options, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    config |= {"aws_endpoint_url_s3": endpoint} if endpoint else {}
     if ("access_key_id" in config) != ("secret_access_key" in config):
         raise TransferError("one of ACCESS_KEY_ID and SECRET_ACCESS_KEY is missing: give both by secretRef")
     if "role_arn" in config and not options.variable("AWS_WEB_IDENTITY_TOKEN_FILE"):
@@ -189,7 +198,7 @@ def open_s3(options: TransferOptions) -> ObjectStore:
             "ROLE_ARN needs a token of the pod's service account: annotate the service account for IAM roles, which "
             "sets AWS_WEB_IDENTITY_TOKEN_FILE"
         )
-    bucket, (client, retry) = _bucket(options), _client(options)
+    bucket, (client, retry) = _bucket(options), _client(options, endpoint)
     with _configuring(options):
         store = S3Store(bucket, config=cast("S3Config", config), client_options=client, retry_config=retry)
     return ObjectStore(store, options)
@@ -197,8 +206,9 @@ def open_s3(options: TransferOptions) -> ObjectStore:
 
 def open_gcs(options: TransferOptions) -> ObjectStore:
     """The store of a `gs://` URI, with GOOGLE_APPLICATION_CREDENTIALS or the identity of the node."""
-    config = _config(options, {"base_url": "ENDPOINT", "bearer_token": "ACCESS_TOKEN"})
-    bucket, (client, retry) = _bucket(options), _client(options)
+    endpoint = endpoint_of(options, "GOOGLE_BASE_URL")
+    config = _config(options, {"bearer_token": "ACCESS_TOKEN"}) | ({"base_url": endpoint} if endpoint else {})
+    bucket, (client, retry) = _bucket(options), _client(options, endpoint)
     with _configuring(options):
         store = GCSStore(bucket, config=cast("GCSConfig", config), client_options=client, retry_config=retry)
     return ObjectStore(store, options)
@@ -206,10 +216,11 @@ def open_gcs(options: TransferOptions) -> ObjectStore:
 
 def open_azure(options: TransferOptions) -> ObjectStore:
     """The store of an `az://` URI, whose host is the container; AZURE_STORAGE_ACCOUNT_NAME names the account."""
-    config = _config(options, {"endpoint": "ENDPOINT"})
+    endpoint = endpoint_of(options, "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+    config = {"endpoint": endpoint} if endpoint else {}
     if not options.variable("AZURE_STORAGE_ACCOUNT_NAME") and not options.variable("AZURE_STORAGE_USE_EMULATOR"):
         raise TransferError("AZURE_STORAGE_ACCOUNT_NAME is not set: give the name of the account in env or secretRef")
-    bucket, (client, retry) = _bucket(options), _client(options)
+    bucket, (client, retry) = _bucket(options), _client(options, endpoint)
     with _configuring(options):
         store = AzureStore(bucket, config=cast("AzureConfig", config), client_options=client, retry_config=retry)
     return ObjectStore(store, options)
@@ -229,14 +240,14 @@ def _config(options: TransferOptions, names: dict[str, str]) -> dict[str, str]:
     return {key: value for key, name in names.items() if (value := options.variable(name))}
 
 
-def _client(options: TransferOptions) -> tuple[ClientConfig, RetryConfig]:
+def _client(options: TransferOptions, endpoint: str | None) -> tuple[ClientConfig, RetryConfig]:
     """Timeouts and repetitions: few here, since the fetch repeats what is left of a part."""
     client: ClientConfig = {
         "connect_timeout": "10s",
         "read_timeout": f"{options.timeout}s",
         "timeout": "1h",
     }
-    if (options.variable("ENDPOINT") or "").startswith("http://"):
+    if (endpoint or "").startswith("http://"):
         client["allow_http"] = True
     wait = timedelta(seconds=max(options.retry_interval, 0.001))  # none at all makes object_store panic
     retry: RetryConfig = {
@@ -249,6 +260,8 @@ def _client(options: TransferOptions) -> tuple[ClientConfig, RetryConfig]:
 
 def _bucket(options: TransferOptions) -> str:
     bucket = options.location.netloc
+    if bucket and not _BUCKET.fullmatch(bucket):
+        raise TransferError(f"STORAGE_URI {options.shown} has no name of a bucket before its path: {bucket!r}")
     if bucket:
         return bucket
     raise TransferError(f"STORAGE_URI {options.shown} names no bucket: write {options.location.scheme}://bucket/prefix")

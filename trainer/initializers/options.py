@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from trainer.initializers.errors import TransferError, without_secrets
+from trainer.initializers.split import parse_split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +45,8 @@ class TransferOptions:
     """Seconds without a byte after which a request is repeated. Default: 60."""
     retry_interval: float = 1.0
     """Seconds before the first repetition; they double from one to the next. Default: 1."""
+    split: str = ""
+    """The rows that are selected, as in `trainer.initializers.split`. Default: all."""
 
     @property
     def location(self) -> SplitResult:
@@ -54,6 +57,11 @@ class TransferOptions:
     def shown(self) -> str:
         """The URI without secrets, for messages and records."""
         return without_secrets(self.uri, self.environ)
+
+    @property
+    def source(self) -> str:
+        """What the target holds, for records: the URI without secrets, and the rows that were selected."""
+        return f"{self.shown} SPLIT={self.split}" if self.split else self.shown
 
     def variable(self, name: str) -> str | None:
         """A variable of the environment; an empty one counts as not set, as in the released images."""
@@ -95,7 +103,17 @@ def read_options(command: str, environ: Mapping[str, str]) -> TransferOptions:
         connections=int(_number(environ, "TRANSFER_CONNECTIONS", 16, least=1, most=_CONNECTIONS_LIMIT)),
         timeout=_number(environ, "TRANSFER_TIMEOUT_SECONDS", 60, least=0.01, most=3600),
         retry_interval=_number(environ, "TRANSFER_RETRY_SECONDS", 1, least=0, most=60),
+        split=_split(command, environ),
     )
+
+
+def _split(command: str, environ: Mapping[str, str]) -> str:
+    text = environ.get("SPLIT", "").strip()
+    if text and command != "dataset":
+        raise TransferError(f"SPLIT={text!r} selects rows of a dataset, and the command is {command}: remove SPLIT")
+    if text:
+        parse_split(text)
+    return text
 
 
 def _patterns(environ: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -88,6 +88,15 @@ class Staging:
         """Remove a file that was collected."""
         self._directory.unlink(f"{self._files}/{path}")
 
+    def open_selected(self, path: str) -> BinaryIO:
+        """Open a new file for what was selected of one that was collected."""
+        return self._directory.write_file(f"{self._own}/selected/{path}")
+
+    def keep_selected(self) -> None:
+        """Let what was selected take the place of all that was collected."""
+        self._directory.remove(self._files)
+        self._directory.replace(f"{self._own}/selected", self._files)
+
     def free_bytes(self) -> int:
         """Bytes that may still be written to the volume."""
         status = self._directory.space()

@@ -112,7 +112,7 @@ class WebFile:
     def __init__(self, options: TransferOptions) -> None:
         location = options.location
         self._url = location._replace(fragment="").geturl()
-        self._shown = options.shown
+        self._options, self._shown = options, options.shown
         self._digest = _digest(location.fragment, options.shown)
         self._name = basename(unquote(location.path)) or "index.html"
         self._reader = RangeReader(self._url, timeout=options.timeout, connections=options.connections)
@@ -122,6 +122,8 @@ class WebFile:
 
     def files(self) -> Iterator[RemoteFile]:
         """The one file; its first byte is asked for, since many servers answer HEAD wrongly."""
+        if not self._options.selects(self._name):
+            return
         response = self._reader.open(self._url, 0, 1, self._headers)
         self._check(response.status, {200, 206, 416})
         self._state = _state_of(response)
