@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.explain.samples import (
     CREATED,
@@ -25,10 +26,11 @@ from tests.explain.samples import (
     waiting,
 )
 from trainer.api.jobset_labels import JOBSET_UID
-from trainer.explain import QueuePosition, Unread, Verdict
+from trainer.explain import QueuePosition, Unread, Verdict, walk
 from trainer.plugins.jobset.revision import SUSPEND
 
 if TYPE_CHECKING:
+    from trainer.explain import Cause
     from trainer.kube.objects import Object
 
 NO_GPU = (
@@ -1101,6 +1103,21 @@ def test_old_refusals(kind: str, secret: str, reasons: list[str]) -> None:
     old = refusal("exceeded quota: team", kind)
     found = answer(train_job(), jobset(), *jobs, old, unread=(Unread(secret, "forbidden"),))
     assert [cause.reason for cause in found.causes] == reasons
+
+
+def test_object_that_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that an object makes fail is named with what could not be read, and the other steps have their say."""
+
+    def fail(_: object) -> list[Cause]:
+        raise TypeError("a mistake of ours")
+
+    monkeypatch.setattr(walk, "gang_causes", fail)
+    with capture_logs() as logs:
+        found = answer(train_job(), jobset(nodes=1), waiting("ImagePullBackOff", "Back-off pulling image"))
+    assert [cause.reason for cause in found.causes] == ["ImagePullBackOff"]
+    why = "an object could not be understood (TypeError), which is a defect of trainer"
+    assert found.unread == (Unread("some of the causes", why),)
+    assert [(entry["event"], entry["object"]) for entry in logs] == [("could not explain", "TrainJob demo")]
 
 
 def test_long_and_hostile_messages_are_bounded() -> None:

@@ -22,20 +22,24 @@ if TYPE_CHECKING:
     from trainer.kube.testing import ManualClock
 
 
-async def test_refused_entries(database: Database, clock: ManualClock) -> None:
-    """Of a batch that is refused all is written but the entries that are refused by themselves."""
+async def test_entries_that_cannot_be_written(database: Database, clock: ManualClock) -> None:
+    """Of a batch that cannot be written all is written but the entries that cannot be written by themselves."""
 
     def write(connection: Connection, rows: Sequence[dict[str, Any]]) -> list[str]:
+        if any(row["uid"] == "5" for row in rows):
+            raise TypeError("a mistake of ours")
         put(connection, TRAININGS, rows)
         return [row["uid"] for row in rows]
 
     rows = [row(f"{number}", number) for number in range(7)]
-    for number in (2, 5):
-        rows[number]["state"] = None
+    rows[2]["state"] = None
     with capture_logs() as logs:
-        written = await Persistence(database, clock).write_all(write, rows)
+        written = await Persistence(database, clock).write_all(write, rows, lambda row: row["uid"])
     left = ["0", "1", "3", "4", "6"]
     assert [uid for some, uids in written for uid in uids] == left
     assert [entry["uid"] for some, _ in written for entry in some] == left
     assert sorted(record.uid for record in await run_sync(History(database).trainings)) == left
-    assert [event["event"] for event in logs] == ["could not write history"] * 2
+    assert [(event["event"], event["object"]) for event in logs] == [
+        ("could not write history", "2"),
+        ("could not write history", "5"),
+    ]

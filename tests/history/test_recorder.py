@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,14 +19,18 @@ from trainer.history import metric_writer, recorder
 from trainer.history.database import Database
 from trainer.history.errors import HistoryError, TakenOverError
 from trainer.history.log_tails import BYTES
+from trainer.history.notifications import Webhook
 from trainer.history.records import mark_deleted
 from trainer.kube.errors import ForbiddenError, KubeError, TransportError
+from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.plugins import coscheduling
 from trainer.progress.samples import MetricId
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.history.queries import History
     from trainer.kube.objects import Object
     from trainer.kube.testing import FakeLog, ManualClock
@@ -558,3 +563,51 @@ async def test_without_rights(cluster: Cluster) -> None:
         cluster.client.faults.fail(ForbiddenError(403, "no"), verb="list", resource=resource, times=1000)
     async with cluster.recorder():
         await cluster.until(lambda history: history.trainings())
+
+
+def raising(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that raises where it is about the TrainJob `bad`."""
+
+    def function(*arguments: Any, **options: Any) -> Any:
+        for argument in arguments:
+            obj = getattr(argument, "train_job", argument)
+            if isinstance(obj, dict) and name_of(obj) == "bad":
+                raise TypeError("a mistake of ours")
+        return original(*arguments, **options)
+
+    return function
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("trainer.history.records.row_of", id="row"),
+        pytest.param("trainer.history.recorder.text_about", id="notification"),
+        pytest.param("trainer.history.recorder.ended_logs", id="logs"),
+        pytest.param("trainer.history.inquiries.creator_of", id="creator"),
+        pytest.param("trainer.history.companions._named_by", id="companions"),
+    ],
+)
+async def test_mistake_about_one_training(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Whatever the work on one TrainJob raises, it is logged with its name, and the others are recorded."""
+    module, _, name = place.rpartition(".")
+    monkeypatch.setattr(place, raising(getattr(import_module(module), name)))
+    webhook = Webhook("http://127.0.0.1:9/")
+    with capture_logs() as logs:
+        async with cluster.recorder(webhook=webhook):
+            for name in ("bad", "good"):
+                job = cluster.submit(name)
+                cluster.client.add(node_pod(job, ended=True))
+                cluster.end(name)
+            for state in ("Complete", "Failed"):
+                for name in ("bad", "good"):
+                    cluster.end(name, state)
+                await cluster.until(lambda history: {"good": state}.items() <= states_of(history).items())  # noqa: B023
+            await cluster.until(lambda history: history.log_tails("uid-of-good"))
+            await cluster.until(lambda history: history.document("uid-of-good", "jobset"))
+    problems = [entry for entry in logs if entry["log_level"] == "error"]
+    assert {entry["object"] for entry in problems} == {"default/bad"}
+
+
+def states_of(history: History) -> dict[str, str]:
+    return {record.name: record.state for record in history.trainings()}

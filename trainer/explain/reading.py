@@ -10,9 +10,10 @@ import anyio.to_thread
 
 from trainer.controllers.failure_log import FailureLog
 from trainer.explain.cause import Unread
-from trainer.explain.needs import has_children, needs_of
+from trainer.explain.needs import Needs, has_children, needs_of
 from trainer.explain.snapshot import QueuePosition, Snapshot
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
+from trainer.kube.barrier import Barrier
 from trainer.kube.client import ListOptions
 from trainer.kube.errors import ApiError, KubeError, NotFoundError, UnauthorizedError
 from trainer.kube.events.compact import compact_event
@@ -24,7 +25,6 @@ from trainer.workloads import JOBSETS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from trainer.explain.needs import Needs
     from trainer.framework import FailedContainer
     from trainer.kube.client import Client, ObjectList
     from trainer.kube.clock import Clock
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_NEEDS = Barrier("could not tell what to read")
 _EVENTS = 500
 """Events in a page."""
 _EVENT_PAGES = 4
@@ -64,8 +65,17 @@ class SnapshotReader:
                 tasks.start_soon(self._get, JOBSETS, name)
                 tasks.start_soon(self._list, PODS, Selection(self._namespace, jobset_selector(name)))
         seen = self._seen()
-        await self._read(await anyio.to_thread.run_sync(needs_of, seen), seen)
+        await self._read(await anyio.to_thread.run_sync(self._needs, seen), seen)
         return self._seen()
+
+    def _needs(self, seen: Snapshot) -> Needs:
+        needs = Needs()
+        with _NEEDS.around(seen.subject) as attempt:
+            needs = needs_of(seen)
+        if attempt.error is not None:
+            why = "the objects that were read could not be understood, which is a defect of trainer"
+            self._add(Unread("further objects", why))
+        return needs
 
     @property
     def _namespace(self) -> str:
@@ -138,7 +148,7 @@ class SnapshotReader:
             return
         try:
             answer = await self.client.get(LOCAL_QUEUES, queue, self._namespace, subresource="pendingworkloads")
-        except (KubeError, ValueError, NotImplementedError):
+        except (KubeError, NotImplementedError):
             return  # the visibility API is optional, and seldom granted
         for item in objects_in(answer.get("items")):
             if mapping_at(item, "metadata").get("name") == name_of(workload):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionReason
-from trainer.explain.cause import Explanation, Verdict
+from trainer.explain.cause import Explanation, Unread, Verdict
 from trainer.explain.containers import container_causes
 from trainer.explain.gang import gang_causes
 from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
@@ -15,10 +15,15 @@ from trainer.explain.progress import notes, rendezvous, stalls
 from trainer.explain.starting import starting
 from trainer.explain.suspension import suspensions
 from trainer.framework.status.status import has_ended
+from trainer.kube.barrier import Barrier
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from trainer.explain.cause import Cause
     from trainer.explain.snapshot import Snapshot
+
+_T = TypeVar("_T")
 
 _FROM_ABOVE = (deletion, management, creation_failure, suspensions)
 """What keeps a TrainJob from having pods; the first that is found ends the walk."""
@@ -27,26 +32,52 @@ _RESTARTS = frozenset({ConditionReason.RESTARTING_PODS})
 """Said in more detail by the causes of containers."""
 
 
+_STEPS = Barrier("could not explain", passing=(InvalidObjectError,))
+
+
 def explain(snapshot: Snapshot) -> Explanation:
     """The answer; pure.
+
+    A step that an object makes fail finds nothing, and the answer names it.
 
     Raises:
         InvalidObjectError: the TrainJob does not fit the model, since its CRD is another one.
     """
-    said = tuple(notes(snapshot))
+    walk = _Walk(snapshot)
+    said = tuple(walk.take(notes))
     if has_ended(snapshot.train_job):
         failed = has_failed(snapshot.train_job)
         verdict = Verdict.FAILED if failed else Verdict.SUCCEEDED
-        return Explanation(verdict, (failure(snapshot),) if failed else (), said, snapshot.unread)
-    causes = next((found for step in _FROM_ABOVE if (found := list(step(snapshot)))), None) or _below(snapshot)
-    return Explanation(Verdict.WAITING if causes else Verdict.RUNNING, tuple(causes), said, snapshot.unread)
+        causes = walk.take(lambda seen: [failure(seen)] if failed else [])
+    else:
+        from_above = (found for step in _FROM_ABOVE if (found := walk.take(step)))
+        causes = next(from_above, []) or _below(walk)
+        verdict = Verdict.WAITING if causes else Verdict.RUNNING
+    return Explanation(verdict, tuple(causes), said, (*snapshot.unread, *walk.failed))
 
 
-def _below(snapshot: Snapshot) -> list[Cause]:
+class _Walk:
+    """Takes one step after the other."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.failed: list[Unread] = []
+
+    def take(self, step: Callable[[Snapshot], Iterable[_T]]) -> list[_T]:
+        """What a step finds."""
+        found: list[_T] = []
+        with _STEPS.around(self._snapshot.subject) as attempt:
+            found = list(step(self._snapshot))
+        if attempt.error is not None:
+            why = f"an object could not be understood ({type(attempt.error).__name__}), which is a defect of trainer"
+            self.failed.append(Unread("some of the causes", why))
+        return found
+
+
+def _below(walk: _Walk) -> list[Cause]:
     """What keeps pods from running, then what keeps running ones from making progress."""
-    problems, containers = list(pod_problems(snapshot)), list(container_causes(snapshot))
+    problems, containers = walk.take(pod_problems), walk.take(container_causes)
     if containers:
         problems = [each for each in problems if each.reason not in _RESTARTS]
-    found = [*problems, *gang_causes(snapshot), *containers]
-    found += chain(stalls(snapshot), rendezvous(snapshot))
-    return found or list(starting(snapshot))
+    found = [*problems, *walk.take(gang_causes), *containers, *walk.take(stalls), *walk.take(rendezvous)]
+    return found or walk.take(starting)

@@ -151,7 +151,7 @@ class MetricWriter:
         return recorder.drain()
 
     async def _save(self) -> None:
-        await self._persistence.write_all(save_samples, self._unsaved)
+        await self._persistence.write_all(save_samples, self._unsaved, lambda new: new.uid)
         self._unsaved = []
 
     def _collect(self) -> None:

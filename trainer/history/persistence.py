@@ -9,6 +9,7 @@ from anyio import CancelScope
 
 from trainer.history.errors import HistoryError, RefusedError, TakenOverError
 from trainer.kube.backoff import Backoff
+from trainer.kube.barrier import Barrier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ class Persistence:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._barrier = Barrier("could not write history", passing=(TakenOverError,))
 
     async def run(self, transaction: Callable[[Connection], _T], *, shielded: bool = False) -> _T | None:
         """The answer of a transaction; None where the database refuses what is written.
@@ -51,23 +53,35 @@ class Persistence:
             return None
 
     async def write_all(
-        self, write: Callable[[Connection, Sequence[_Entry]], _T], entries: Sequence[_Entry]
+        self,
+        write: Callable[[Connection, Sequence[_Entry]], _T],
+        entries: Sequence[_Entry],
+        key: Callable[[_Entry], object],
     ) -> list[tuple[Sequence[_Entry], _T]]:
-        """Write entries in one transaction, or in several of fewer where the database refuses some of them.
+        """Write entries in one transaction, or in several of fewer where some of them cannot be written.
+
+        Args:
+            write: called with a connection.
+            entries: what is to be written.
+            key: what identifies an entry in the log, where it is left out.
 
         Returns:
-            The entries of each transaction with its answer, without the entries that are refused by themselves.
+            The entries of each transaction with its answer, without the entries that cannot be written by themselves.
         """
-        if not entries:
+        if len(entries) < 2:
+            for entry in entries:
+                with self._barrier.around(key(entry)):
+                    return [(entries, await self._until_taken(lambda connection: write(connection, entries)))]
             return []
         try:
             return [(entries, await self._until_taken(lambda connection: write(connection, entries)))]
-        except RefusedError:
-            if len(entries) == 1:
-                log.exception("could not write history")
-                return []
+        except TakenOverError:
+            raise
+        except Exception:  # noqa: S110 - which one it is, and why, shows when it is written alone
+            pass
         middle = len(entries) // 2
-        return [*await self.write_all(write, entries[:middle]), *await self.write_all(write, entries[middle:])]
+        halves = entries[:middle], entries[middle:]
+        return [done for half in halves for done in await self.write_all(write, half, key)]
 
     async def _until_taken(self, transaction: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         failures = 0

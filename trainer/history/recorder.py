@@ -8,7 +8,6 @@ restart loses nothing that the cluster still has, and doubles nothing.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +16,13 @@ import structlog
 from anyio.to_thread import run_sync
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionType
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
 from trainer.history.cluster_identity import cluster_of
 from trainer.history.cluster_view import ChangeHandler, ClusterView
-from trainer.history.companions import Companions
+from trainer.history.entry import Entry
+from trainer.history.errors import HistoryError
+from trainer.history.inquiries import Inquiries
 from trainer.history.log_tails import LogTails, ended_logs
 from trainer.history.metric_writer import MetricWriter
 from trainer.history.notifications import Notifier, occasion_of, text_about
@@ -37,14 +36,14 @@ from trainer.history.records import (
     save_trainings,
 )
 from trainer.history.retention import Retention
-from trainer.history.training import bounded, creator_of, seconds
+from trainer.history.training import bounded, seconds
+from trainer.kube.barrier import Barrier
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.errors import KubeError
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
-from trainer.kube.objects import ObjectKey, mapping_at, uid_of
+from trainer.kube.objects import ObjectKey, mapping_at
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
@@ -68,32 +67,8 @@ _READERS = 8
 """Logs of which the last lines are read at once."""
 _WAITING_EVENTS = 50_000
 """Events that wait for the database, of a kilobyte each; the oldest go first."""
-_ASKING = 10
-"""Requests at once for who has made a TrainJob, and for what is rendered for it."""
-_ENDS = frozenset({ConditionType.FAILED, ConditionType.COMPLETE})
 _LAST_SECONDS = 10.0
 """Time for the last write, when the recorder is ended."""
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A TrainJob that is recorded."""
-
-    job: CachedObject
-    jobset: CachedObject | None = None
-    creator: str | None = None
-    """None: it has to be asked for."""
-    is_recorded: bool = False
-    """Whether the database has it."""
-    state: str = ""
-    """That which the database has, or which a TrainJob of before the newest one that the database has was found in: of
-    what happened before the cluster was recorded, nobody is notified."""
-    deleted: float | None = None
-    written: Mapping[str, str] = field(default_factory=dict)
-    companions: Sequence[Object] = ()
-    """What was rendered beside the JobSet, until it is written."""
-    rendered: str = ""
-    """The JobSet for which they were asked for."""
 
 
 class Recorder:
@@ -131,8 +106,9 @@ class Recorder:
         self._metrics = MetricWriter(client, self._persistence, self._clock)
         self._retention = retention
         self._tails = LogTails(client, database, self._persistence, self._clock)
-        self._companions = Companions(client)
-        self._entries: dict[str, _Entry] = {}
+        self._inquiries = Inquiries(client)
+        self._barrier = Barrier("could not record", passing=(HistoryError,))
+        self._entries: dict[str, Entry] = {}
         self._uids: dict[ObjectKey, set[str]] = {}
         """By name; several where one was deleted, whose pods are not gone, and another has its name."""
         self._known: dict[str, Present] = {}
@@ -143,7 +119,6 @@ class Recorder:
         """Trainings that are being written, or were when the writer was cancelled."""
         self._with_pods: set[str] = set()
         """Trainings whose pods have changed."""
-        self._asking = anyio.Semaphore(_ASKING)
         self._events: dict[tuple[str, str], dict[str, Any]] = {}
         self._unsaved_events: dict[tuple[str, str], dict[str, Any]] = {}
         self._logs: dict[tuple[str, str, str], EndedLog] = {}
@@ -197,7 +172,7 @@ class Recorder:
         entry = self._entries.get(job.uid)
         if entry is None:
             known = self._known.pop(job.uid, None)
-            entry = _Entry(job, self._view.jobset_of(job))
+            entry = Entry(job, self._view.jobset_of(job))
             if known is not None:
                 entry.creator, entry.is_recorded, entry.state = known.creator, True, known.state
             self._entries[job.uid] = entry
@@ -279,36 +254,35 @@ class Recorder:
             return
         for uid in observed:
             if (entry := self._entries.get(uid)) is not None:
-                await self._observe(uid, entry, tasks)
+                with self._barrier.around(entry.job.key):
+                    await self._observe(uid, entry, tasks)
 
-    async def _write_trainings(self, cluster: str, entries: list[_Entry]) -> None:
-        async with anyio.create_task_group() as tasks:
-            for entry in entries:
-                if entry.creator is None:
-                    tasks.start_soon(self._find_creator, entry)
-                if entry.jobset is not None:
-                    tasks.start_soon(self._find_companions, entry, entry.jobset)
-        trainings = [
-            Training(
-                entry.job,
-                entry.jobset,
-                self._view.runtime_of(entry.job) if not entry.is_recorded else None,
-                entry.creator or "",
-                entry.deleted,
-                entry.written,
-                entry.companions,
-                self._notification(entry),
-            )
-            for entry in entries
-        ]
+    async def _write_trainings(self, cluster: str, entries: list[Entry]) -> None:
+        await self._inquiries.make(entries)
+        trainings: list[Training] = []
+        for entry in entries:
+            with self._barrier.around(entry.job.key):
+                trainings.append(self._training(entry))
         write = partial(save_trainings, cluster=cluster, now=self._clock.now().timestamp())
-        for some, written in await self._persistence.write_all(write, trainings):
+        for some, written in await self._persistence.write_all(write, trainings, lambda training: training.job.key):
             for training, versions in zip(some, written, strict=True):
                 entry = self._entries[training.job.uid]
                 entry.is_recorded, entry.state, entry.written = True, state_word(training.job), versions
                 entry.companions = ()
 
-    def _notification(self, entry: _Entry) -> tuple[str, str] | None:
+    def _training(self, entry: Entry) -> Training:
+        return Training(
+            entry.job,
+            entry.jobset,
+            self._view.runtime_of(entry.job) if not entry.is_recorded else None,
+            entry.creator or "",
+            entry.deleted,
+            entry.written,
+            entry.companions,
+            self._notification(entry),
+        )
+
+    def _notification(self, entry: Entry) -> tuple[str, str] | None:
         """Occasion and text, where the TrainJob has come into a state of which somebody wants to know."""
         state = state_word(entry.job)
         if self._webhook is None or state == entry.state or state not in self._webhook.occasions:
@@ -320,45 +294,18 @@ class Recorder:
             objects = [jobset, *self._view.pods_of(entry.job.key, jobset)]
         return occasion_of(job, state), text_about(Snapshot(job, self._clock.now(), objects))
 
-    async def _find_creator(self, entry: _Entry) -> None:
-        """Informers drop managedFields, so this is asked for once."""
-        key, creator = entry.job.key, ""
-        async with self._asking:
-            try:
-                job = await self._client.get(TRAIN_JOBS, key.name, key.namespace)
-            except KubeError as error:
-                log.info("could not ask who has made TrainJob", trainjob=str(key), error=str(error))
-            else:
-                creator = creator_of(job) if uid_of(job) == entry.job.uid else ""
-        entry.creator = creator
-
-    async def _find_companions(self, entry: _Entry, jobset: CachedObject) -> None:
-        """Ask again where the JobSet has changed; of what had ended before, the database has them."""
-        rendered = f"{jobset.uid} {mapping_at(jobset.get('metadata')).get('generation')}"
-        if entry.rendered == rendered or entry.deleted is not None:
-            return
-        is_known = entry.is_recorded and not entry.rendered and entry.state in _ENDS
-        if not is_known:
-            async with self._asking:
-                try:
-                    entry.companions = await self._companions.of(entry.job, jobset.decode())
-                except KubeError as error:
-                    log.info("could not ask what is rendered", trainjob=str(entry.job.key), error=str(error))
-                    return
-        entry.rendered = rendered
-
     async def _write_events(self) -> None:
         waiting = {key: row for key, row in self._events.items() if not self._is_recorded(key[0])}
         self._unsaved_events |= {key: row for key, row in self._events.items() if key not in waiting}
         self._events = {key: row for key, row in waiting.items() if key[0] in self._entries}
-        await self._persistence.write_all(save_events, [*self._unsaved_events.values()])
+        await self._persistence.write_all(save_events, [*self._unsaved_events.values()], lambda row: row["uid"])
         self._unsaved_events = {}
 
     def _is_recorded(self, uid: str) -> bool:
         entry = self._entries.get(uid)
         return entry is not None and entry.is_recorded
 
-    async def _observe(self, uid: str, entry: _Entry, tasks: TaskGroup) -> None:
+    async def _observe(self, uid: str, entry: Entry, tasks: TaskGroup) -> None:
         """Follow the logs of a training; one that was deleted is observed until its pods are gone."""
         if not entry.is_recorded:
             return
@@ -377,7 +324,7 @@ class Recorder:
         if entry.deleted is not None and not pods:
             self._forget(uid, entry)
 
-    def _forget(self, uid: str, entry: _Entry) -> None:
+    def _forget(self, uid: str, entry: Entry) -> None:
         self._metrics.forget(uid)
         del self._entries[uid]
         same = self._uids[entry.job.key]
@@ -393,7 +340,10 @@ class Recorder:
                     self._new_logs = anyio.Event()
                 await self._new_logs.wait()
             ended = self._logs.pop(next(iter(self._logs)))
-            if await self._tails.keep(ended):
+            is_kept = False
+            with self._barrier.around(f"{ended.container.namespace}/{ended.container.pod}"):
+                is_kept = await self._tails.keep(ended)
+            if is_kept:
                 continue
             read, place = self._read.get(ended.uid, {}), (ended.node, ended.container.container)
             if read.get(place) == ended.run:

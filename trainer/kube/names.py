@@ -10,6 +10,7 @@ from typing import Final
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_PATH_SEGMENT = re.compile(r"(?!\.{1,2}\Z)[!-~]{1,253}")
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
 _SUBDOMAIN_TEXT: Final = (
@@ -50,6 +51,11 @@ def qualified_name_problems(text: str) -> list[str]:
     if not _QUALIFIED_PART.fullmatch(name):
         problems.append(f"name part {_QUALIFIED_TEXT}")
     return problems
+
+
+def is_path_segment(text: str) -> bool:
+    """Whether a URL can have the text as the name of an object, which names of every kind fit, those of roles too."""
+    return _PATH_SEGMENT.fullmatch(text) is not None and not any(character in text for character in "/%?#")
 
 
 def label_value_problems(text: str) -> list[str]:

@@ -21,6 +21,7 @@ from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, s
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.status.status import has_ended
+from trainer.kube.barrier import Barrier
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import all_of, annotation_changed, any_of
 from trainer.kube.controller.reconcile import Result
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _PAUSE_AFTER_DEFECT = 60.0
+"""Seconds after which a log is read again whose reading has failed."""
 
 _NAMED_VALUES = 4
 """Dropped values of one field that an event names; the note of an event has at most 1024 characters."""
@@ -113,6 +115,7 @@ class ProgressController:
         self._clock = manager.clock
         self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
         self._events = EventRecorder(manager.events, FIELD_MANAGER)
+        self._following = Barrier("could not follow log")
         self._stalls = StallWatch(manager.clock, series)
         self._writer = ProgressWriter(
             manager,
@@ -230,22 +233,17 @@ class ProgressController:
 
     def _start_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope, name: str) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
-        self._tasks.start_soon(self._follow_step, run, scope, name=name)
+        self._tasks.start_soon(self._follow_step, run, scope, name, name=name)
 
-    async def _follow_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
-        with scope:
-            try:
-                await run()
-            except Exception:
-                log.exception("following the log of a step failed")
+    async def _follow_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope, name: str) -> None:
+        with scope, self._following.around(name):
+            await run()
 
     async def _follow(self, training: Training, follower: Follower, scope: anyio.CancelScope) -> None:
         with scope:
-            try:
+            with self._following.around(training.key) as attempt:
                 await follower.run()
-            except Exception:
-                # A defect in the reading of one log must not stop the manager; the log is read again after a pause.
-                log.exception("following a log failed")
+            if attempt.error is not None:
                 training.follower = training.place = None
                 self._controller.enqueue(training.key, after=_PAUSE_AFTER_DEFECT)
             else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
+from trainer.kube.barrier import Barrier
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import uid_of
+from trainer.kube.objects import key_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.position import Position
 from trainer.progress.containers import PrimaryContainer, started_containers
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.progress.containers import StartedContainer
 
-log = structlog.get_logger(__name__)
+_FOLLOWING = Barrier("could not follow log")
 
 LINE_LIMIT = 256 * 1024
 """Bytes of a line that is read; messages about progress are shorter."""
@@ -62,6 +62,7 @@ class PrimaryLog:
 
     def __init__(self, client: Client, job: Object, clock: Clock, reader: PrimaryLogReader, *, pace: float = 0) -> None:
         self._client = client
+        self._key = key_of(job)
         self._clock = clock
         self._reader = reader
         self._options = ContainerLogOptions(line_limit=LINE_LIMIT, idle_timeout=IDLE_SECONDS, pace=pace)
@@ -82,10 +83,9 @@ class PrimaryLog:
 
     async def run(self) -> None:
         """Follow until cancelled; what goes wrong ends this log alone."""
-        try:
+        with _FOLLOWING.around(self._key) as attempt:
             await self._run()
-        except Exception:
-            log.exception("could not follow log")
+        if attempt.error is not None:
             self._not_read = "the output of the program says why"
             self._reader.hinder()
 

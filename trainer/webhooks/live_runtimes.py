@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api import patterns
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import open_snapshot, snapshot_key
@@ -70,9 +69,7 @@ class LiveRuntimes:
         return runtime
 
     async def _stored(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        # What is no name of an object cannot be asked for.
-        is_name = patterns.compiled(patterns.OBJECT_NAME).search(key.name) is not None
-        found = await self._get(resource, key) if is_name else None
+        found = await self._get(resource, key)
         return None if found is None else read_runtime(resource, found)
 
     async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:

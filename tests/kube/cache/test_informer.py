@@ -611,7 +611,8 @@ async def test_failing_handler_harms_nobody(informer: Informer, handler: Recordi
     assert handler.take() == ["add d", "delete d"]
     assert failing.calls[-2:] == ["add d", "delete d"]
     assert {entry["event"] for entry in logs} == {"handler failed"}
-    assert logs[0]["handler"] == "FailingHandler"
+    assert (logs[0]["handler"], logs[0]["resource"]) == ("FailingHandler", "pods")
+    assert logs[-1]["object"] == "ns/d"
 
 
 async def test_managed_fields_are_not_kept(client: FakeClient, clock: ManualClock, background: Background) -> None:

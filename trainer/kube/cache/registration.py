@@ -6,16 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import anyio
-import structlog
 
+from trainer.kube.barrier import Barrier
 from trainer.kube.pager import in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from trainer.kube.cache.cached_object import CachedObject
-
-log = structlog.get_logger(__name__)
 
 
 class Handler(Protocol):
@@ -36,7 +34,8 @@ class Handler(Protocol):
         """The object is gone; `stale` when the watch missed it, so that this is its last known, not its last state."""
 
 
-Notification: TypeAlias = "Callable[[Handler], None]"
+Notification: TypeAlias = "partial[None]"
+"""Is called with the handler; its last argument so far is the object."""
 
 
 def added(obj: CachedObject, handler: Handler, *, initial: bool) -> None:
@@ -59,7 +58,7 @@ class Registration:
 
     def __init__(self, handler: Handler, resource: str, *, is_late: bool) -> None:
         self._handler = handler
-        self._resource = resource
+        self._barrier = Barrier("handler failed", resource=resource, handler=type(handler).__name__)
         self._synced = anyio.Event()
         self._has_ended = False
         # Changes wait here while a late handler gets what exists.
@@ -112,4 +111,6 @@ class Registration:
         try:
             notification(self._handler)
         except Exception:
-            log.exception("handler failed", resource=self._resource, handler=type(self._handler).__name__)
+            # Entered only now: many handlers take less time than a context manager.
+            with self._barrier.around(notification.args[-1].key):
+                raise

@@ -22,9 +22,10 @@ from trainer.kube.client import (
     WatchEvent,
     WatchOptions,
 )
-from trainer.kube.errors import TransportError
+from trainer.kube.errors import NotFoundError, TransportError
+from trainer.kube.names import is_path_segment
 from trainer.kube.pager import list_all
-from trainer.kube.resource import PODS
+from trainer.kube.resource import NAMESPACES, PODS
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.page_decoder import decode_page
 from trainer.kube.rest.request import Request
@@ -44,6 +45,9 @@ APPLY_CONTENT_TYPE = "application/apply-patch+yaml"
 
 WATCH_IDLE_SLACK = 15.0
 """Seconds that a watch may stay silent beyond its timeout, at which the server ends it, before it is taken for dead."""
+
+_SHOWN = 100
+"""Characters of a name that a message quotes."""
 
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -195,23 +199,27 @@ class HttpClient(Client):
 
 
 def _object_path(resource: Resource, name: str, namespace: str | None, subresource: str | None = None) -> str:
-    if not name:
-        raise ValueError(f"a request for one of {resource.qualified_name} needs a name")
-    _check_segment(name)
     _check_namespace(resource, namespace)
+    _check_name(resource, name)
     return resource.path(namespace, name, subresource)
 
 
 def _check_namespace(resource: Resource, namespace: str | None) -> None:
     if resource.namespaced and not namespace:
         raise ValueError(f"{resource.qualified_name} are namespaced: the request needs a namespace")
-    _check_segment(namespace or "")
+    if namespace:
+        _check_name(NAMESPACES, namespace)
 
 
-def _check_segment(name: str) -> None:
-    """A name that somebody made up must not lead to another object."""
-    if name in {".", ".."} or any(character in name for character in "/%?#"):
-        raise ValueError(f"{name!r} is no name of an object: it must not be . or .., or contain one of / % ? #")
+def _check_name(resource: Resource, name: str) -> None:
+    """A name is mostly made of what a user wrote: one that no object can have must not lead to another object.
+
+    Raises:
+        NotFoundError: as for any other name that no object has, so that no caller needs a case of its own.
+    """
+    if not is_path_segment(name):
+        shown = ascii(name[:_SHOWN])[1:-1]
+        raise NotFoundError(404, f'{resource.qualified_name} "{shown}" not found: no object can have this name')
 
 
 def _selectors(selection: Selection) -> dict[str, str | int | bool | None]:

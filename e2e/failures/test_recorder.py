@@ -1,0 +1,106 @@
+"""What a tenant does in one namespace costs the others nothing of their history."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from e2e.kubectl import BIN
+from e2e.processes import Process
+from e2e.replicas import BRIEF, fake_job
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from e2e.cluster import Cluster
+    from e2e.replicas import Replicas
+
+pytestmark = pytest.mark.timeout(300)
+TENANT = "e2e-history-attacker"
+
+
+@pytest.fixture
+def tenant(replicas: Replicas) -> Iterator[Cluster]:
+    """A namespace beside that of the test."""
+    cluster = replace(replicas.cluster, namespace=TENANT)
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TENANT}})
+    yield cluster
+    cluster.kubectl("delete", "trainjobs", "--all")
+    cluster.kubectl("delete", "namespace", TENANT, "--timeout=90s")
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """A recorder of all namespaces with a database of its own."""
+
+    process: Process
+    directory: Path
+
+    def list(self, namespace: str = "") -> list[dict[str, Any]]:
+        """What the history has of a namespace, or of all."""
+        command = [str(BIN / "trainer"), "history", "list", "-o", "json", "-n", namespace]
+        environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+        answer = subprocess.run(
+            command,
+            env=environment | self.process.environment,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+        found: list[dict[str, Any]] = json.loads(answer.stdout) if answer.returncode == 0 else []
+        return found
+
+    def names(self, namespace: str) -> set[str]:
+        """The TrainJobs that have ended there, or that are recorded."""
+        return {record["name"] for record in self.list(namespace)}
+
+
+@contextmanager
+def recording(cluster: Cluster, directory: Path, *options: str) -> Iterator[Recorder]:
+    command = [str(BIN / "trainer"), "history", "record", "--kubeconfig", str(cluster.kubeconfig), *options]
+    process = Process(command, directory / "recorder.log", {"XDG_STATE_HOME": str(directory / "state")})
+    process.start(ready="started recorder")
+    try:
+        yield Recorder(process, directory)
+    finally:
+        process.stop()
+
+
+def with_names(job: dict[str, Any], name: str) -> dict[str, Any]:
+    """A suspended TrainJob that names a ConfigMap, and a gang in an annotation of its pods, by this text."""
+    volume = {"name": "v", "configMap": {"name": name}}
+    metadata = {"annotations": {"scheduling.k8s.io/group-name": name}}
+    override = {"targetJobs": [{"name": "node"}], "volumes": [volume], "metadata": metadata}
+    return job | {"spec": job["spec"] | {"suspend": True, "podSpecOverrides": [override]}}
+
+
+def test_names_that_no_object_has(replicas: Replicas, tenant: Cluster, tmp_path: Path) -> None:
+    """The recorder lives, records these TrainJobs and the others, also after a restart."""
+    mine = replicas.cluster
+    names = ("a/b", "..", "a%2fb", "a?b", "x y", "\u00e4")
+    with recording(mine, tmp_path) as recorder:
+        tenant.apply(*(with_names(fake_job(f"bad-{number}", BRIEF), name) for number, name in enumerate(names)))
+        until(lambda: len(tenant.list("jobsets")) == len(names), "the JobSets are made")
+        mine.apply(fake_job("mine", BRIEF))
+        mine.wait_for_state("mine", "Complete")
+        until(lambda: [each["state"] for each in recorder.list(mine.namespace)] == ["Complete"], "mine is recorded")
+        until(lambda: len(recorder.names(TENANT)) == len(names), lambda: f"{recorder.list(TENANT)}")
+        assert recorder.process.exit_code() is None
+        recorder.process.stop()
+        recorder.process.start(ready="started recorder")
+        mine.apply(fake_job("next", BRIEF))
+        until(lambda: recorder.names(mine.namespace) == {"mine", "next"}, "what comes after a restart is recorded")
+        assert recorder.process.exit_code() is None
+        assert "Traceback" not in recorder.process.output()
+    for number, _ in enumerate(names):
+        explained = tenant.trainer("explain", f"bad-{number}", "-o", "json")
+        assert json.loads(explained.stdout)["verdict"] == "waiting", explained.stderr

@@ -1,0 +1,33 @@
+"""A TrainJob that is recorded, as the recorder knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is there of a TrainJob now, and what of it the database has."""
+
+    job: CachedObject
+    jobset: CachedObject | None = None
+    creator: str | None = None
+    """None: it has to be asked for."""
+    is_recorded: bool = False
+    """Whether the database has it."""
+    state: str = ""
+    """That which the database has, or which a TrainJob of before the newest one that the database has was found in: of
+    what happened before the cluster was recorded, nobody is notified."""
+    deleted: float | None = None
+    written: Mapping[str, str] = field(default_factory=dict)
+    companions: Sequence[Object] = ()
+    """What was rendered beside the JobSet, until it is written."""
+    rendered: str = ""
+    """The JobSet for which they were asked for."""
