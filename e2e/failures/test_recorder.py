@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -104,3 +105,31 @@ def test_names_that_no_object_has(replicas: Replicas, tenant: Cluster, tmp_path:
     for number, _ in enumerate(names):
         explained = tenant.trainer("explain", f"bad-{number}", "-o", "json")
         assert json.loads(explained.stdout)["verdict"] == "waiting", explained.stderr
+
+
+def of_size(job: dict[str, Any], size: int) -> dict[str, Any]:
+    """A suspended TrainJob with a variable of so many characters, which cannot be compressed."""
+    job["spec"]["suspend"] = True
+    job["spec"]["trainer"] = {"env": [{"name": "BALLAST", "value": secrets.token_hex(size // 2)}]}
+    return job
+
+
+def test_suspended_trainings_of_another_namespace(replicas: Replicas, tenant: Cluster, tmp_path: Path) -> None:
+    """They take more room than there is in all, and evict nothing of the others, which is said."""
+    mine = replicas.cluster
+    finished = {f"mine-{number}" for number in range(8)}
+    with recording(mine, tmp_path, "--retain-size", "256Ki") as recorder:
+        mine.apply(*(fake_job(name, BRIEF) for name in finished))
+        for name in finished:
+            mine.wait_for_state(name, "Complete")
+        for number in range(8):
+            tenant.apply(of_size(fake_job(f"theirs-{number}", BRIEF), 100_000))
+        until(lambda: len(recorder.list()) == 16, lambda: f"{recorder.list()}")
+        until(lambda: {each["state"] for each in recorder.list(mine.namespace)} == {"Complete"}, "mine have ended")
+        mine.kubectl("delete", "trainjobs", "--all")
+        until(lambda: all(each["deleted"] for each in recorder.list(mine.namespace)), "mine are gone from the cluster")
+        recorder.process.stop()
+        # It looks for what is to be forgotten at its start, and then each hour.
+        recorder.process.start(ready="history is larger than it may be")
+        assert TENANT in recorder.process.output()
+        assert recorder.names(mine.namespace) == finished

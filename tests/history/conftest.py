@@ -156,9 +156,9 @@ class Cluster:
         self.client.add(jobset(job))
         return job
 
-    def change(self, name: str, **status: Any) -> None:
+    def change(self, name: str, *, namespace: str = "default", **status: Any) -> None:
         """Change the status of a TrainJob."""
-        job = self.client.find(TRAIN_JOBS, name, "default")
+        job = self.client.find(TRAIN_JOBS, name, namespace)
         assert job is not None
         self.client.add(job | {"status": (job.get("status") or {}) | status})
 

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from tests.history.conftest import train_job
 from tests.history.test_queries import row
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.notifications import ATTEMPTS, Webhook
@@ -101,6 +102,25 @@ async def test_once_each(cluster: Cluster) -> None:
     assert by_name["default/good"] == "TrainJob default/good has succeeded"
     assert by_name["default/bad"].startswith("TrainJob default/bad has failed: Ended: it is over")
     assert len(receiver.texts) == 4
+
+
+async def test_namespaces_take_turns(cluster: Cluster) -> None:
+    """Fifty trainings that fail in one namespace keep another namespace waiting for a few seconds, and are all sent."""
+    receiver = Receiver()
+    async with receiver.listening(), cluster.recorder(webhook=Webhook(receiver.url)):
+        for number in range(50):
+            cluster.submit(f"theirs-{number}")
+        cluster.client.add(train_job("mine", namespace="quiet"))
+        await cluster.until(lambda history: len(history.trainings()) == 51)
+        for number in range(50):
+            cluster.end(f"theirs-{number}", "Failed")
+        await until(cluster, lambda: receiver.texts)
+        cluster.end("mine", "Failed", namespace="quiet")
+        begun = cluster.clock.monotonic()
+        await cluster.until(lambda _: any("quiet/mine" in text for text in receiver.texts))
+        assert cluster.clock.monotonic() - begun < 5
+        await until(cluster, lambda: len(receiver.texts) == 51)
+    assert len(set(receiver.texts)) == 51
 
 
 async def test_cancelled(cluster: Cluster) -> None:

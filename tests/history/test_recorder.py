@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from structlog.testing import capture_logs
 
-from tests.history.conftest import TAG, Cluster, FailingDatabase, gang, node_pod, recorded_cluster, train_job
+from tests.history.conftest import TAG, Cluster, FailingDatabase, gang, jobset, node_pod, recorded_cluster, train_job
 from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history import metric_writer, recorder
@@ -396,23 +396,28 @@ async def test_ended_while_the_database_is_away(cluster: Cluster) -> None:
 
 
 async def test_many_samples_while_the_database_is_away(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits of all trainings together is bounded: each loses every second sample, and never the last."""
+    """What waits of all trainings together is bounded: each of the namespace that has most loses every second sample,
+    and never the last; other namespaces lose none."""
     monkeypatch.setattr(metric_writer, "WAITING_LIMIT", 100)
     names = ("one", "two", "three")
     logs = {}
-    for name in names:
-        pod = cluster.client.add(node_pod(cluster.submit(name)))
-        logs[name] = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    for name in (*names, "mine"):
+        job = cluster.client.add(train_job(name, namespace="quiet" if name == "mine" else "default"))
+        cluster.client.add(jobset(job))
+        pod = cluster.client.add(node_pod(job))["metadata"]
+        logs[name] = cluster.client.log(pod["name"], pod["namespace"], "node")
         report(logs[name], 0)
     async with cluster.recorder():
-        for name in names:
+        for name in logs:
             await cluster.until(partial(steps_of, uid=f"uid-of-{name}"))
         cluster.database.is_away = True
         for step in range(1, 101):
-            for log in logs.values():
-                report(log, step)
+            for name, log in logs.items():
+                if name != "mine" or step % 5 == 0:
+                    report(log, step)
             await cluster.clock.advance(1.1)
         cluster.database.is_away = False
+    assert len(await cluster.ask(partial(steps_of, uid="uid-of-mine"))) == 21
     found = [await cluster.ask(partial(steps_of, uid=f"uid-of-{name}")) for name in names]
     assert 50 < sum(map(len, found)) <= 100 + len(names)
     assert {steps[-1] for steps in found} == {100}
@@ -434,7 +439,7 @@ async def test_events_while_the_database_is_away(cluster: Cluster) -> None:
 
 async def test_many_events_while_the_database_is_away(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more events than may wait, the newest are written."""
-    monkeypatch.setattr(recorder, "_WAITING_EVENTS", 5)
+    monkeypatch.setattr(recorder, "WAITING_EVENTS", 5)
     cluster.submit()
     async with cluster.recorder():
         await cluster.until(lambda history: history.trainings())
@@ -576,6 +581,71 @@ def raising(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(*arguments, **options)
 
     return function
+
+
+async def test_streams_that_namespaces_share(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings that print nothing leave another namespace its stream, and lose nothing of what they print later."""
+    monkeypatch.setattr(metric_writer, "STREAMS", 4)
+    theirs = [cluster.submit(f"theirs-{number}") for number in range(8)]
+    logs = [
+        cluster.client.log(cluster.client.add(node_pod(job))["metadata"]["name"], "default", "node") for job in theirs
+    ]
+    report(logs[0], 1)
+    async with cluster.recorder():
+        await cluster.until(lambda history: steps_of(history, "uid-of-theirs-0") == [1])
+        mine = cluster.client.add(train_job("mine", namespace="quiet"))
+        cluster.client.add(jobset(mine))
+        log = cluster.client.log(cluster.client.add(node_pod(mine))["metadata"]["name"], "quiet", "node")
+        report(log, 1, 2, 3)
+        await cluster.until(lambda history: steps_of(history, "uid-of-mine") == [1, 2, 3])
+        log.end()
+        cluster.client.add(node_pod(mine, ended=True))
+        cluster.end("mine", namespace="quiet")
+        for stream in logs:
+            report(stream, 2, 3)
+            stream.end()
+        for job in theirs:
+            cluster.client.add(node_pod(job, ended=True))
+            cluster.end(job["metadata"]["name"])
+        for number in range(8):
+            expected = [1, 2, 3] if number == 0 else [2, 3]
+            await cluster.until(lambda history: steps_of(history, f"uid-of-theirs-{number}") == expected)  # noqa: B023
+
+
+async def test_events_of_another_namespace(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood of events in one namespace drops none of another one, also while the database is away."""
+    monkeypatch.setattr(recorder, "WAITING_EVENTS", 20)
+    cluster.submit()
+    mine = cluster.client.add(train_job("mine", namespace="quiet"))
+    async with cluster.recorder():
+        await cluster.until(lambda history: len(history.trainings()) == 2)
+        cluster.database.is_away = True
+        about = event("mine", "mine")
+        about["metadata"]["namespace"] = about["involvedObject"]["namespace"] = mine["metadata"]["namespace"]
+        cluster.client.add(about)
+        for number in range(200):
+            cluster.client.add(event(f"e{number}", "demo"))
+        await cluster.clock.advance(0.5)
+        cluster.database.is_away = False
+    assert len(await cluster.ask(lambda history: history.events("uid-of-mine"))) == 1
+
+
+async def test_namespaces_take_turns(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What changes in one namespace is written before most of a thousand changes of another one."""
+    written: list[str] = []
+    async with cluster.recorder():
+        for number in range(1000):
+            cluster.client.add(train_job(f"theirs-{number}"))
+        cluster.client.add(train_job("mine", namespace="quiet"))
+
+        async def note(_: object) -> None:
+            written[:] = [record.name for record in await cluster.ask(lambda history: history.trainings(limit=2000))]
+            if "mine" in written:
+                cluster.database.before = None
+
+        cluster.database.before = note
+        await cluster.until(lambda _: "mine" in written)
+    assert len(written) <= 2 * 100
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from anyio.to_thread import run_sync
@@ -77,6 +78,39 @@ async def test_retention(
         return set(connection.scalars(select(DOCUMENTS.c.uid)))
 
     assert await database.run(documents) == {*detailed & left, "elsewhere"}
+
+
+@pytest.mark.parametrize(
+    ("size", "left"),
+    [
+        pytest.param(1_000_000, {"a": 8, "b": 30, "c": 3}, id="room"),
+        pytest.param(350_000, {"a": 8, "b": 20, "c": 3}, id="who-has-most-loses"),
+        pytest.param(150_000, {"a": 5, "b": 5, "c": 3}, id="shares"),
+        pytest.param(33_000, {"a": 1, "b": 1, "c": 1}, id="equal-shares"),
+    ],
+)
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_shares(
+    database: Database, clock: ManualClock, size: int, left: dict[str, int], *, is_over: bool
+) -> None:
+    """What does not fit is taken from the namespaces that have most; where theirs is not over, from nobody else."""
+    now, uids = clock.now().timestamp(), {"a": 8, "b": 30, "c": 3}
+
+    def fill(connection: Connection) -> None:
+        for age, (namespace, number) in enumerate(uids.items()):
+            # Those of the namespace with most are the newest.
+            over = now - DAY * (1 if namespace == "b" else 9 + age)
+            ended = {"ended": over, "deleted": over} if is_over or namespace != "b" else {}
+            columns: dict[str, Any] = {"namespace": namespace, "cluster": "here"} | ended
+            rows = [row(f"{namespace}{each}", now, **columns) for each in range(number)]
+            put(connection, TRAININGS, rows)
+            documents = [{"uid": each["uid"], "kind": "trainjob", "content": b"x" * 10_000} for each in rows]
+            put(connection, DOCUMENTS, documents)
+
+    await database.run(fill)
+    await Retention(Persistence(database, clock), RetentionOptions(size=size), "here", clock).look()
+    found = Counter(each.namespace for each in await run_sync(History(database).trainings))
+    assert found == (left if is_over else left | {"b": 30})
 
 
 async def test_still_in_the_cluster(cluster: Cluster) -> None:

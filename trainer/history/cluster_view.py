@@ -10,7 +10,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.kube.cache.cache import Cache
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import ObjectKey, labels_of, mapping_at, namespace_of, uid_of
+from trainer.kube.objects import ObjectKey, labels_of, mapping_at, uid_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
 from trainer.progress.primary_pod import is_made_of
@@ -30,9 +30,10 @@ _SYNC_SECONDS = 30.0
 """How long to wait for what a recorder does without, such as where it may not watch pods."""
 
 
-def _jobset_names(pod: CachedObject) -> tuple[str, ...]:
+def _jobsets(pod: CachedObject) -> tuple[str, ...]:
+    """With the namespace: those of others, who may choose the same name, are not looked at."""
     name = pod.labels.get(JOBSET_NAME)
-    return (name,) if name else ()
+    return (str(ObjectKey(pod.key.namespace, name)),) if name else ()
 
 
 class ChangeHandler:
@@ -78,7 +79,7 @@ class ClusterView:
         self.jobs = self._cache.informer(TRAIN_JOBS, where)
         self.jobsets = self._cache.informer(JOBSETS, where, optional=True)
         self.pods = self._cache.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
-        self.pods.add_index(_PODS_OF_JOBSET, _jobset_names)
+        self.pods.add_index(_PODS_OF_JOBSET, _jobsets)
         self.events = self._cache.informer(EVENTS, where)
         self._runtimes = {
             CLUSTER_TRAINING_RUNTIMES.kind: self._cache.informer(CLUSTER_TRAINING_RUNTIMES),
@@ -104,10 +105,7 @@ class ClusterView:
 
     def pods_of(self, key: ObjectKey, jobset: Object) -> list[Object]:
         """The pods of a JobSet, which may be gone by now."""
-        found = (
-            pod for pod in self.pods.lister.by_index(_PODS_OF_JOBSET, key.name) if namespace_of(pod) == key.namespace
-        )
-        uid = uid_of(jobset)
+        found, uid = self.pods.lister.by_index(_PODS_OF_JOBSET, str(key)), uid_of(jobset)
         return [pod for pod in found if labels_of(pod).get(JOBSET_UID, uid) == uid and is_made_of(jobset, pod)]
 
     def runtime_of(self, job: CachedObject) -> CachedObject | None:

@@ -20,8 +20,8 @@ _AT_ONCE = 500
 _DETAILS = (schema.DOCUMENTS, schema.EVENTS, schema.LOG_TAILS, schema.METRIC_CHUNKS)
 
 
-def measure(connection: Connection, cluster: str) -> int:
-    """Count the bytes of a cluster's trainings that may still grow, and return those of all that it has."""
+def measure(connection: Connection, cluster: str) -> dict[str, int]:
+    """Count the bytes of a cluster's trainings that may still grow, and return those of all, by namespace."""
     trainings = schema.TRAININGS
     size: Any = _OF_ROWS
     for table in _DETAILS:
@@ -31,7 +31,9 @@ def measure(connection: Connection, cluster: str) -> int:
     may_grow = (trainings.c.deleted.is_(None) & trainings.c.forgotten.is_(None)) | (trainings.c.size == 0)
     is_of_cluster = trainings.c.cluster == cluster
     connection.execute(update(trainings).where(is_of_cluster, may_grow).values(size=size))
-    return int(connection.scalar(select(func.coalesce(func.sum(trainings.c.size), 0)).where(is_of_cluster)) or 0)
+    total = select(trainings.c.namespace, func.sum(trainings.c.size)).where(is_of_cluster)
+    rows = connection.execute(total.group_by(trainings.c.namespace))
+    return {str(row[0]): int(row[1]) for row in rows}
 
 
 def forget_older(connection: Connection, cluster: str, moment: float, now: float, limit: int) -> int:
@@ -40,10 +42,12 @@ def forget_older(connection: Connection, cluster: str, moment: float, now: float
     return _forget(connection, connection.execute(query).all(), now)
 
 
-def forget_bytes(connection: Connection, cluster: str, excess: int, now: float, limit: int) -> tuple[int, int]:
-    """Forget a cluster's trainings that were over first, of so many bytes together; returns their number and bytes."""
+def forget_bytes(
+    connection: Connection, *, cluster: str, namespace: str, excess: int, now: float, limit: int
+) -> tuple[int, int]:
+    """Forget trainings of a namespace that were over first, of so many bytes together; returns number and bytes."""
     some, freed = [], 0
-    for row in connection.execute(_oldest(cluster, limit)):
+    for row in connection.execute(_oldest(cluster, limit).where(schema.TRAININGS.c.namespace == namespace)):
         if freed >= excess:
             break
         some.append(row)

@@ -53,6 +53,8 @@ class MetricRecorder(PrimaryLogReader):
         self._on_news = on_news
         self._curves = Curves(total_limit=BUFFER_LIMIT)
         self._position = Position()
+        self._container: StartedContainer | None = None
+        """That to which the position belongs."""
         self._logged: set[MetricId] = set()
         """Metrics that the log of this run has."""
         self._posted = Curves(total_limit=BUFFER_LIMIT)
@@ -107,7 +109,9 @@ class MetricRecorder(PrimaryLogReader):
     def begin(self, container: StartedContainer) -> Position:
         """See `PrimaryLogReader`."""
         self.is_at_end = False
-        progress = self._progress
+        if container == self._container:  # whose log was left for a while
+            return self._position
+        self._container, progress = container, self._progress
         if (progress.pod, progress.container) == (container.pod_uid, container.container):
             self._position = _position_of(progress.position)
             return self._position

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ import anyio
 from trainer.history.chunks import URGENT
 from trainer.history.metric_recorder import MetricRecorder
 from trainer.history.records import last_posted, metric_progress, save_samples
+from trainer.history.shares import Shares
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import mapping_at
+from trainer.kube.objects import mapping_at, namespace_of
 from trainer.progress.primary_log import PrimaryLog
 
 if TYPE_CHECKING:
@@ -31,15 +33,17 @@ PAUSE = 10.0
 PACE = 1.0
 """Seconds between two reads of a log."""
 STREAMS = 2000
-"""Logs that are followed at once; further trainings wait for their turn."""
+"""Logs that are followed at once, see `Shares`; further trainings wait."""
 WAITING_LIMIT = 2_000_000
-"""Samples of all trainings that wait to be written, in 48 MB; beyond them every second one of each is dropped."""
+"""Samples of all trainings that wait to be written, in 48 MB; beyond them every second one goes of each training of the
+namespace that has most."""
 _AT_ONCE = 200
 """Trainings in one transaction."""
 
 
 @dataclass(slots=True)
 class _Feed:
+    namespace: str
     recorder: MetricRecorder
     source: PrimaryLog
     scope: anyio.CancelScope
@@ -63,11 +67,11 @@ class MetricWriter:
         """Those with something to write."""
         self._unsaved: list[NewSamples] = []
         """What is being written, or was when the writer was cancelled."""
-        self._samples = 0
-        """Those of all feeds that wait."""
+        self._samples: Counter[str] = Counter()
+        """Those that wait, by namespace."""
         self._turn = anyio.Lock()
         self._urgent = anyio.Event()
-        self._slots = anyio.Semaphore(STREAMS)
+        self._streams = Shares(STREAMS)
 
     async def see(self, job: Object, uid: str, pods: Sequence[Object], tasks: TaskGroup, *, is_over: bool) -> None:
         """Take a training that the database has, with its present pods.
@@ -90,7 +94,7 @@ class MetricWriter:
             posted = await self._persistence.run(partial(last_posted, uid=uid, run=progress.run))
             recorder = MetricRecorder(uid, progress, self._note, posted)
             source = PrimaryLog(self._client, job, self._clock, recorder, pace=PACE)
-            feed = self._feeds[uid] = _Feed(recorder, source, anyio.CancelScope())
+            feed = self._feeds[uid] = _Feed(namespace_of(job), recorder, source, anyio.CancelScope())
             tasks.start_soon(self._follow, feed)
         feed.recorder.see_status(mapping_at(job, "status", "trainerStatus"))
         feed.source.see(pods)
@@ -118,21 +122,26 @@ class MetricWriter:
         feed = self._feeds.get(uid)
         if feed is None:
             return
-        waiting = feed.recorder.waiting
-        self._samples += waiting - feed.waiting
-        feed.waiting = waiting
-        if waiting >= URGENT:
+        self._count(feed, feed.recorder.waiting)
+        if feed.waiting >= URGENT:
             self._urgent.set()
-        if self._samples > WAITING_LIMIT:
+        if self._samples.total() > WAITING_LIMIT:
             self._thin_out()
+
+    def _count(self, feed: _Feed, waiting: int) -> None:
+        """Count its samples that wait."""
+        self._samples[feed.namespace] += waiting - feed.waiting
+        feed.waiting = waiting
+        if not self._samples[feed.namespace]:
+            del self._samples[feed.namespace]
 
     def _thin_out(self) -> None:
         """While the database is away, all trainings together take bounded memory."""
-        self._samples = 0
+        namespace = max(self._samples, key=lambda each: self._samples[each])
         for feed in self._feeds.values():
-            feed.recorder.thin_out()
-            feed.waiting = feed.recorder.waiting
-            self._samples += feed.waiting
+            if feed.namespace == namespace:
+                feed.recorder.thin_out()
+                self._count(feed, feed.recorder.waiting)
 
     async def write(self) -> None:
         """Write what there is, and end what has nothing more to come."""
@@ -146,8 +155,7 @@ class MetricWriter:
 
     def _drain(self, recorder: MetricRecorder) -> NewSamples:
         if (feed := self._feeds.get(recorder.uid)) is not None:
-            self._samples -= feed.waiting
-            feed.waiting = 0
+            self._count(feed, 0)
         return recorder.drain()
 
     async def _save(self) -> None:
@@ -165,7 +173,7 @@ class MetricWriter:
     def _finish(self, uid: str, feed: _Feed) -> None:
         feed.scope.cancel()
         del self._feeds[uid]
-        self._samples -= feed.waiting
+        self._count(feed, 0)
         self._news.discard(uid)
         self._done.add(uid)
         feed.recorder.finish()
@@ -174,6 +182,5 @@ class MetricWriter:
         self._urgent.set()
 
     async def _follow(self, feed: _Feed) -> None:
-        async with self._slots:
-            with feed.scope:
-                await feed.source.run()
+        with feed.scope:
+            await self._streams.run(feed.namespace, feed.source.run)

@@ -86,7 +86,7 @@ def text_about(snapshot: Snapshot) -> str:
 
 
 class Notifier:
-    """Sends what is due about the trainings of one cluster, one after the other."""
+    """Sends what is due about the trainings of one cluster, one after the other; namespaces take turns."""
 
     def __init__(self, webhook: Webhook, persistence: Persistence, cluster: str, clock: Clock) -> None:
         self._webhook = webhook
@@ -101,7 +101,8 @@ class Notifier:
                 now = self._clock.now().timestamp()
                 due = await self._persistence.run(partial(due_notifications, cluster=self._cluster, now=now))
                 await self._send_all(session, due or ())
-                await self._clock.sleep(_POLL)
+                if not due:
+                    await self._clock.sleep(_POLL)
 
     async def _send_all(self, session: aiohttp.ClientSession, due: Sequence[DueNotification]) -> None:
         for each in due:

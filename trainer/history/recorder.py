@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -37,10 +38,12 @@ from trainer.history.records import (
 )
 from trainer.history.retention import Retention
 from trainer.history.training import bounded, seconds
+from trainer.history.waiting import WaitingEvent, WaitingLog, WaitingTraining, namespace_of
 from trainer.kube.barrier import Barrier
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
 from trainer.kube.objects import ObjectKey, mapping_at
+from trainer.kube.queue.fair_queue import FairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -65,8 +68,10 @@ _AT_ONCE = 100
 """TrainJobs in one transaction."""
 _READERS = 8
 """Logs of which the last lines are read at once."""
-_WAITING_EVENTS = 50_000
-"""Events that wait for the database, of a kilobyte each; the oldest go first."""
+_EVENTS_AT_ONCE = 500
+"""Events in one transaction."""
+WAITING_EVENTS = 50_000
+"""Events that wait for the database, of a kilobyte each; the oldest of the namespace that has most go first."""
 _LAST_SECONDS = 10.0
 """Time for the last write, when the recorder is ended."""
 
@@ -114,14 +119,17 @@ class Recorder:
         self._known: dict[str, Present] = {}
         self._newest: float | None = None
         """When the newest training that is recorded was created."""
+        self._waiting: FairQueue[WaitingTraining] = FairQueue(namespace_of)
+        """Trainings of which something has changed."""
         self._changed: set[str] = set()
+        """Those of them that are to be written; of the others the pods have changed."""
         self._unsaved: set[str] = set()
         """Trainings that are being written, or were when the writer was cancelled."""
-        self._with_pods: set[str] = set()
-        """Trainings whose pods have changed."""
-        self._events: dict[tuple[str, str], dict[str, Any]] = {}
-        self._unsaved_events: dict[tuple[str, str], dict[str, Any]] = {}
-        self._logs: dict[tuple[str, str, str], EndedLog] = {}
+        self._events: dict[WaitingEvent, dict[str, Any]] = {}
+        self._event_turns: FairQueue[WaitingEvent] = FairQueue(namespace_of, WAITING_EVENTS, drops_oldest=True)
+        self._unsaved_events: list[dict[str, Any]] = []
+        self._logs: dict[WaitingLog, EndedLog] = {}
+        self._log_turns: FairQueue[WaitingLog] = FairQueue(namespace_of)
         self._read: dict[str, dict[tuple[str, str], str]] = {}
         """By training the run of each node's container whose last lines were asked for."""
         self._news, self._new_logs = anyio.Event(), anyio.Event()
@@ -200,7 +208,8 @@ class Recorder:
 
     def _see_pod(self, pod: CachedObject) -> None:
         key = ObjectKey(pod.key.namespace, pod.labels.get(JOBSET_NAME, ""))
-        self._with_pods.update(self._uids.get(key, ()))
+        for uid in self._uids.get(key, ()):
+            self._waiting.put(WaitingTraining(key.namespace, uid))
         self._news.set()
 
     def _see_event(self, event: CachedObject) -> None:
@@ -209,10 +218,8 @@ class Recorder:
         last = last_seen(obj)
         if job is None or last < str(mapping_at(job.get("metadata")).get("creationTimestamp") or "")[: len(last)]:
             return
-        about = mapping_at(obj, "involvedObject")
-        if len(self._events) >= _WAITING_EVENTS:
-            del self._events[next(iter(self._events))]
-        self._events[job.uid, event.uid] = {
+        about, key = mapping_at(obj, "involvedObject"), WaitingEvent(job.key.namespace, job.uid, event.uid)
+        self._events[key] = {
             "uid": job.uid,
             "event": event.uid,
             "last": bounded(last),
@@ -221,10 +228,16 @@ class Recorder:
             "object": bounded(f"{about.get('kind') or ''} {about.get('name') or ''}", 512),
             "message": bounded(obj.get("message"), MESSAGE_LIMIT),
         }
+        self._put_event(key)
         self._news.set()
+
+    def _put_event(self, key: WaitingEvent) -> None:
+        if (dropped := self._event_turns.put(key)) is not None:
+            del self._events[dropped]
 
     def _note(self, uid: str) -> None:
         self._changed.add(uid)
+        self._waiting.put(WaitingTraining(self._entries[uid].job.key.namespace, uid))
         self._news.set()
 
     async def _write(self, cluster: str, tasks: TaskGroup) -> None:
@@ -241,21 +254,23 @@ class Recorder:
                     await self._metrics.write()
 
     async def _write_changes(self, cluster: str, tasks: TaskGroup | None) -> None:
-        self._unsaved |= self._changed
-        self._changed = set()
-        observed, self._with_pods = self._with_pods | self._unsaved, set()
-        changed = [*self._unsaved]
-        for start in range(0, len(changed), _AT_ONCE):
-            some = changed[start : start + _AT_ONCE]
-            await self._write_trainings(cluster, [self._entries[uid] for uid in some if uid in self._entries])
-            self._unsaved.difference_update(some)
-        await self._write_events()
-        if tasks is None:
-            return
-        for uid in observed:
-            if (entry := self._entries.get(uid)) is not None:
-                with self._barrier.around(entry.job.key):
-                    await self._observe(uid, entry, tasks)
+        """Write what waits now, in turns with what comes meanwhile; without tasks no log is read."""
+        for uid in self._unsaved & self._entries.keys():
+            self._note(uid)
+        self._unsaved = set()
+        parts = max(len(self._waiting) / _AT_ONCE, len(self._event_turns) / _EVENTS_AT_ONCE)
+        for _ in range(max(ceil(parts), 1)):
+            some = [uid for _, uid in self._waiting.take_some(_AT_ONCE)]
+            self._unsaved = self._changed.intersection(some)
+            self._changed -= self._unsaved
+            entries = {uid: self._entries[uid] for uid in some if uid in self._entries}
+            await self._write_trainings(cluster, [entry for uid, entry in entries.items() if uid in self._unsaved])
+            self._unsaved = set()
+            await self._write_events()
+            if tasks is not None:
+                for uid, entry in entries.items():
+                    with self._barrier.around(entry.job.key):
+                        await self._observe(uid, entry, tasks)
 
     async def _write_trainings(self, cluster: str, entries: list[Entry]) -> None:
         await self._inquiries.make(entries)
@@ -295,11 +310,18 @@ class Recorder:
         return occasion_of(job, state), text_about(Snapshot(job, self._clock.now(), objects))
 
     async def _write_events(self) -> None:
-        waiting = {key: row for key, row in self._events.items() if not self._is_recorded(key[0])}
-        self._unsaved_events |= {key: row for key, row in self._events.items() if key not in waiting}
-        self._events = {key: row for key, row in waiting.items() if key[0] in self._entries}
-        await self._persistence.write_all(save_events, [*self._unsaved_events.values()], lambda row: row["uid"])
-        self._unsaved_events = {}
+        waiting = []
+        for key in self._event_turns.take_some(_EVENTS_AT_ONCE):
+            row = self._events.pop(key)
+            if self._is_recorded(key.uid):
+                self._unsaved_events.append(row)
+            elif key.uid in self._entries:
+                waiting.append((key, row))
+        for key, row in waiting:
+            self._events[key] = row
+            self._put_event(key)
+        await self._persistence.write_all(save_events, self._unsaved_events, lambda row: row["uid"])
+        self._unsaved_events = []
 
     def _is_recorded(self, uid: str) -> bool:
         entry = self._entries.get(uid)
@@ -317,7 +339,9 @@ class Recorder:
                 read, place = self._read.setdefault(uid, {}), (ended.node, ended.container.container)
                 if read.get(place) != ended.run:
                     read[place] = ended.run
-                    self._logs[uid, *place] = ended
+                    key = WaitingLog(entry.job.key.namespace, uid, *place)
+                    self._logs[key] = ended
+                    self._log_turns.put(key)
                     self._new_logs.set()
         is_over = entry.deleted is not None or has_ended(job)
         await self._metrics.see(job, uid, pods, tasks, is_over=is_over)
@@ -335,11 +359,11 @@ class Recorder:
 
     async def _keep_logs(self) -> None:
         while True:
-            while not self._logs:
+            while not self._log_turns:
                 if self._new_logs.is_set():
                     self._new_logs = anyio.Event()
                 await self._new_logs.wait()
-            ended = self._logs.pop(next(iter(self._logs)))
+            ended = self._logs.pop(self._log_turns.take())
             is_kept = False
             with self._barrier.around(f"{ended.container.namespace}/{ended.container.pod}"):
                 is_kept = await self._tails.keep(ended)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, delete, exists, select, update
+from sqlalchemy import bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from trainer.api.trainjob_status import ConditionType
@@ -322,12 +322,18 @@ class DueNotification:
 
 
 def due_notifications(connection: Connection, cluster: str, now: float) -> list[DueNotification]:
-    """Some of a cluster that are due, the oldest first."""
+    """The first that is due of each namespace of a cluster, so that none waits for all of another namespace."""
     table, trainings = schema.NOTIFICATIONS.c, schema.TRAININGS.c
-    is_of_cluster = select(trainings.uid).where(trainings.uid == table.uid, trainings.cluster == cluster).exists()
-    columns = (table.uid, table.occasion, table.text, table.attempts)
-    query = select(*columns).where(table.state == "due", table.due <= now, is_of_cluster)
-    return [DueNotification(*row) for row in connection.execute(query.order_by(table.due).limit(20))]
+    turn = func.row_number().over(partition_by=trainings.namespace, order_by=(table.due, table.uid, table.occasion))
+    due = (
+        select(table.uid, table.occasion, turn.label("turn"))
+        .join(schema.TRAININGS, trainings.uid == table.uid)
+        .where(table.state == "due", table.due <= now, trainings.cluster == cluster)
+        .subquery()
+    )
+    is_it = (table.uid == due.c.uid) & (table.occasion == due.c.occasion) & (due.c.turn == 1)
+    query = select(table.uid, table.occasion, table.text, table.attempts).join(due, is_it).order_by(table.due)
+    return [DueNotification(*row) for row in connection.execute(query)]
 
 
 def note_delivery(connection: Connection, notification: DueNotification, state: str, attempts: int, due: float) -> None:

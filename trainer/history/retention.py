@@ -11,6 +11,8 @@ import structlog
 from trainer.history.forgetting import forget_bytes, forget_older, give_back, measure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trainer.history.persistence import Persistence
     from trainer.kube.clock import Clock
 
@@ -33,7 +35,10 @@ class RetentionOptions:
     seconds: float = 365 * DAY
     """Since the training ended, or was deleted before its end. Default: a year."""
     size: int = 10 * 1024**3
-    """Bytes of all trainings of the cluster, above which those go that were over first. Default: 10 GiB."""
+    """Bytes of all trainings of the cluster, above which the namespaces that have most lose those that were over first.
+
+    Default: 10 GiB.
+    """
 
 
 class Retention:
@@ -53,24 +58,52 @@ class Retention:
 
     async def look(self) -> None:
         """Forget what is to be forgotten now."""
-        now = self._clock.now().timestamp()
-        moment = now - self._options.seconds
-        forgotten, cluster = 0, self._cluster
-        forget = partial(forget_older, cluster=cluster, moment=moment, now=now, limit=_AT_ONCE)
-        while number := await self._persistence.run(forget):
-            forgotten += number
-        excess = (await self._persistence.run(partial(measure, cluster=cluster)) or 0) - self._options.size
-        while excess > 0:
-            forget_some = partial(forget_bytes, cluster=cluster, excess=excess, now=now, limit=_AT_ONCE)
-            answer = await self._persistence.run(forget_some)
-            if answer is None or not answer[0]:
-                log.warning(
-                    "history is larger than it may be, and all that is left is not over, or in the cluster",
-                    bytes=excess,
-                )
-                break
-            forgotten += answer[0]
-            excess -= answer[1]
+        forgotten = await self._forget_older() + await self._forget_bytes()
         if forgotten:
             await self._persistence.run(give_back)
             log.info("forgot trainings", number=forgotten)
+
+    async def _forget_older(self) -> int:
+        now, forgotten = self._clock.now().timestamp(), 0
+        moment = now - self._options.seconds
+        forget = partial(forget_older, cluster=self._cluster, moment=moment, now=now, limit=_AT_ONCE)
+        while number := await self._persistence.run(forget):
+            forgotten += number
+        return forgotten
+
+    async def _forget_bytes(self) -> int:
+        """Bring each namespace to its share; one with too much that is not over takes nothing from the others."""
+        sizes = await self._persistence.run(partial(measure, cluster=self._cluster)) or {}
+        share, forgotten = share_of(sizes.values(), self._options.size), 0
+        for namespace, size in sizes.items():
+            excess = size - share
+            while excess > 0:
+                number, freed = await self._forget_some(namespace, excess)
+                if not number:
+                    log.warning(
+                        "history is larger than it may be, and all that is left is not over, or in the cluster",
+                        namespace=namespace,
+                        bytes=excess,
+                    )
+                    break
+                forgotten += number
+                excess -= freed
+        return forgotten
+
+    async def _forget_some(self, namespace: str, excess: int) -> tuple[int, int]:
+        now = self._clock.now().timestamp()
+        forget = partial(
+            forget_bytes, cluster=self._cluster, namespace=namespace, excess=excess, now=now, limit=_AT_ONCE
+        )
+        return await self._persistence.run(forget) or (0, 0)
+
+
+def share_of(sizes: Iterable[int], total: int) -> int:
+    """The most that each may have of a total, where those with less leave the rest of their share to the others."""
+    share, ordered = total, sorted(sizes)
+    for index, size in enumerate(ordered):
+        share = total // (len(ordered) - index)
+        if size > share:
+            break
+        total -= size
+    return share

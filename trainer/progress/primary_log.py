@@ -82,7 +82,9 @@ class PrimaryLog:
         self._seen.set()
 
     async def run(self) -> None:
-        """Follow until cancelled; what goes wrong ends this log alone."""
+        """Follow until cancelled, after which it may be called again; what goes wrong ends this log alone."""
+        if self._pods:
+            self._seen.set()  # they were taken by the call before
         with _FOLLOWING.around(self._key) as attempt:
             await self._run()
         if attempt.error is not None:

@@ -49,7 +49,7 @@ def record(
     *,
     retain: Annotated[str, typer.Option(metavar="365d", help="How long trainings are kept after their end.")] = "365d",
     retain_size: Annotated[
-        str, typer.Option(metavar="10Gi", help="Size above which those go that ended first.")
+        str, typer.Option(metavar="10Gi", help="Size above which namespaces with most lose what ended first.")
     ] = "10Gi",
     notify_url: Annotated[
         str,

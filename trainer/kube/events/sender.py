@@ -1,6 +1,6 @@
 """Event sender: brings the events of a process to the API server, one after the other, so that nobody waits for it.
 
-Namespaces take turns and share the queue: see `trainer.kube.events.fair_queue`.
+Namespaces take turns and share the queue: see `trainer.kube.queue.fair_queue`.
 
 An event that repeats while it waits is written once, with its latest count. A write that got no answer is tried again
 up to eleven times, every 10 s; its name makes sure that it is not stored twice. What the server refuses is dropped.
@@ -28,9 +28,9 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.events.correlator import CorrelationLimits, EventCorrelator
-from trainer.kube.events.fair_queue import FairQueue
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import EventSeries
+from trainer.kube.queue.fair_queue import FairQueue
 from trainer.kube.resource import EVENTS
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class EventSender:
         self._options = options or SenderOptions()
         self._metrics = (metrics or Metrics()).series(EventSeries)
         self._correlator = EventCorrelator(self._clock, self._options.correlation)
-        self._pending = FairQueue(self._options.queue_size)
+        self._pending = FairQueue(_namespace_of, self._options.queue_size)
         self._overflow = 0
         self._arrived = anyio.Event()
         self._stopping = anyio.Event()
@@ -220,3 +220,8 @@ def _names(event: CountedEvent) -> dict[str, str]:
     """What identifies an event in a log line."""
     about = event.latest.regarding
     return {"reason": event.latest.reason, "kind": about.kind, "namespace": about.namespace, "name": about.name}
+
+
+def _namespace_of(event: CountedEvent) -> str:
+    """That of the object, which is empty for what has none."""
+    return event.latest.regarding.namespace

@@ -1,0 +1,36 @@
+"""What waits to be recorded, as namespaces take turns with it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class WaitingTraining(NamedTuple):
+    """A TrainJob of which something has changed."""
+
+    namespace: str
+    uid: str
+
+
+class WaitingEvent(NamedTuple):
+    """An event about a TrainJob."""
+
+    namespace: str
+    uid: str
+    """Of the TrainJob."""
+    event: str
+
+
+class WaitingLog(NamedTuple):
+    """The log of a container that has ended."""
+
+    namespace: str
+    uid: str
+    """Of the TrainJob."""
+    node: str
+    container: str
+
+
+def namespace_of(waiting: WaitingTraining | WaitingEvent | WaitingLog) -> str:
+    """Whose turn it takes."""
+    return waiting.namespace
