@@ -133,3 +133,15 @@ def test_suspended_trainings_of_another_namespace(replicas: Replicas, tenant: Cl
         recorder.process.start(ready="history is larger than it may be")
         assert TENANT in recorder.process.output()
         assert recorder.names(mine.namespace) == finished
+
+
+def test_file_that_is_overwritten(replicas: Replicas, tmp_path: Path) -> None:
+    """The recorder ends within seconds, also while it has nothing to write, and says what to do."""
+    with recording(replicas.cluster, tmp_path) as recorder:
+        [file] = (tmp_path / "state").rglob("history.db")
+        with file.open("r+b") as opened:
+            opened.write(secrets.token_bytes(file.stat().st_size))
+        assert recorder.process.wait(timeout=20) == 1
+        said = " ".join(recorder.process.output().split())
+        assert "was deleted, replaced or overwritten while it was recorded to; put a backup in its place" in said
+        assert "Traceback" not in said

@@ -15,12 +15,15 @@ from sqlalchemy import text
 import trainer.history
 from tests.history.test_queries import row
 from trainer.history.database import Database
-from trainer.history.errors import HistoryError, RefusedError, TakenOverError
+from trainer.history.errors import HistoryError, LostFileError, RefusedError, TakenOverError
 from trainer.history.queries import History
-from trainer.history.schema import HEAD, METADATA
+from trainer.history.records import put
+from trainer.history.schema import HEAD, METADATA, TRAININGS
 from trainer.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection
 
 
@@ -196,6 +199,59 @@ def test_taken_over(server_database: Database, server_url: str) -> None:
             assert server_database.read(version) == HEAD
             assert other.write(version) == HEAD
     other.close()
+
+
+def overwrite(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(b"x" * file.stat().st_size)
+
+
+def backup_beside(file: Path) -> Path:
+    """Another history, whose tables are the same."""
+    other = Database(f"sqlite:///{file.parent}/other.db")
+    other.migrate()
+    other.close()
+    return file.with_name("other.db")
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(overwrite, id="overwritten"),
+        pytest.param(lambda file: file.write_bytes(b""), id="truncated"),
+        pytest.param(lambda file: file.write_bytes(backup_beside(file).read_bytes()), id="overwritten-by-a-backup"),
+        pytest.param(lambda file: file.unlink(), id="deleted"),
+        pytest.param(lambda file: backup_beside(file).replace(file), id="replaced"),
+    ],
+)
+def test_lost_file(tmp_path: Path, lose: Callable[[Path], object]) -> None:
+    """What is recorded to a file that is lost is refused at once, and not kept where nobody finds it."""
+    file = tmp_path / "history.db"
+    database = Database(f"sqlite:///{file}")
+    database.migrate()
+    with database.recording("here"):
+        database.write(lambda connection: put(connection, TRAININGS, [row(f"{each}", 1.0) for each in range(2000)]))
+        database.write(lambda connection: put(connection, TRAININGS, [row("next", 1.0)]))
+        lose(file)
+        with pytest.raises(LostFileError, match=r"history\.db was deleted, replaced or overwritten .*; put a backup"):
+            database.write(lambda connection: put(connection, TRAININGS, [row("late", 1.0)]))
+    database.close()
+
+
+def test_damaged_file(tmp_path: Path) -> None:
+    """A file that is damaged beyond its first page is no refusal of what is written."""
+    file = tmp_path / "history.db"
+    database = Database(f"sqlite:///{file}")
+    database.migrate()
+    database.close()
+    with file.open("r+b") as opened:
+        opened.seek(4096)
+        opened.write(b"x" * (file.stat().st_size - 4096))
+    with pytest.raises(
+        LostFileError, match=r"history\.db cannot be used: database disk image is malformed; put a backup"
+    ):
+        database.write(lambda connection: put(connection, TRAININGS, [row("late", 1.0)]))
+    database.close()
 
 
 def test_read_only(server_database: Database) -> None:

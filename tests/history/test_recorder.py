@@ -17,7 +17,7 @@ from tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history import metric_writer, recorder
 from trainer.history.database import Database
-from trainer.history.errors import HistoryError, TakenOverError
+from trainer.history.errors import HistoryError, LostFileError, TakenOverError
 from trainer.history.log_tails import BYTES
 from trainer.history.notifications import Webhook
 from trainer.history.records import mark_deleted
@@ -373,6 +373,23 @@ async def test_taken_over(clock: ManualClock, server_database: FailingDatabase, 
     assert await cluster.ask(lambda history: history.trainings()) == []
     await run_sync(lock.__exit__, None, None, None)
     await run_sync(other.close)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+async def test_lost_file(cluster: Cluster) -> None:
+    """A recorder that has nothing to write finds out within some seconds that its file is lost, and ends."""
+    file = cluster.database.file
+    assert file is not None
+
+    async def record() -> None:
+        async with cluster.recorder():
+            await run_sync(file.write_bytes, b"x" * 10_000)
+            for _ in range(15):
+                await cluster.clock.advance(1)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await record()
+    assert caught.group_contains(LostFileError)
 
 
 async def test_ended_while_the_database_is_away(cluster: Cluster) -> None:

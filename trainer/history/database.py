@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import sqlite3
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +19,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalEr
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
-from trainer.history.errors import HistoryError, RefusedError, TakenOverError
+from trainer.history.database_file import DatabaseFile, mark
+from trainer.history.errors import HistoryError, LostFileError, RefusedError, TakenOverError
 from trainer.history.recording_right import RecordingRight
 from trainer.history.schema import HEAD
 from trainer.kube.errors import ConfigurationError
@@ -41,6 +44,7 @@ _CONNECTIONS = {
 }
 """Options of libpq, in seconds and the last one in milliseconds: a server that is gone without a word is given up after
 a minute, and not after the hours of the operating system. The URL may have others."""
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MIGRATION_LOCK = 0x7472_0001
 """Key of an advisory lock in PostgreSQL; recorders have another one."""
 _DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
@@ -66,6 +70,7 @@ class Database:
         self._turns = Semaphore(1 if self.is_sqlite else 4)
         self._engine = self._create_engine()
         self._right: RecordingRight | None = None
+        self._recorded: DatabaseFile | None = None
 
     @property
     def name(self) -> str:
@@ -82,6 +87,7 @@ class Database:
 
         Raises:
             TakenOverError: the right to record was lost, and another process has it.
+            LostFileError: the file is damaged, or another one than that which is recorded to.
             HistoryError: the database refuses, or cannot be reached.
         """
         async with self._turns:
@@ -89,6 +95,8 @@ class Database:
 
     def write(self, transaction: Callable[[Connection], _T]) -> _T:
         """The same for callers without an event loop; blocks."""
+        if self._recorded is not None and self._recorded.is_another:
+            raise self._lost("was deleted, replaced or overwritten while it was recorded to")
         with self._errors(), self._engine.begin() as connection:
             if self._right is not None and not self._right.verify(connection):
                 raise TakenOverError(f"{self.name}: another `trainer history record` has taken over this cluster")
@@ -111,7 +119,13 @@ class Database:
             # InternalError is how psycopg says that a server is read-only, as after a failover.
             raise HistoryError(f"{self.name}: {_reason(error)}") from error
         except SQLAlchemyError as error:
+            if getattr(getattr(error, "orig", None), "sqlite_errorcode", None) in _DAMAGED:
+                raise self._lost(f"cannot be used: {_reason(error)}") from error
             raise RefusedError(f"{self.name}: {_reason(error)}") from error
+
+    def _lost(self, what: str) -> LostFileError:
+        remedy = f"put a backup in its place, or move it and {self.file}-wal away, and start the recorder again"
+        return LostFileError(f"{self.file} {what}; {remedy}")
 
     def migrate(self) -> None:
         """Bring the tables to the present version, and make the database of SQLite; blocks.
@@ -156,7 +170,13 @@ class Database:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     raise other from None
-                yield
+                self._recorded = self.write(partial(DatabaseFile, self.file))
+                try:
+                    yield
+                finally:
+                    if self._recorded.is_another:
+                        self.close()  # connections would go on in what is lost
+                    self._recorded = None
             return
         right = RecordingRight(self._engine, cluster)
         with self._errors():
@@ -196,6 +216,8 @@ class Database:
 
         if not self.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        else:
+            mark(connection)
         found = _version(connection)
         if found == HEAD:
             return

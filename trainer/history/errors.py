@@ -11,5 +11,13 @@ class RefusedError(HistoryError):
     """The database refuses what is written, and would again."""
 
 
-class TakenOverError(HistoryError):
+class RecordingEndedError(HistoryError):
+    """Nothing more can be recorded by this process, which ends."""
+
+
+class TakenOverError(RecordingEndedError):
     """Another process has taken over the recording of the cluster."""
+
+
+class LostFileError(RecordingEndedError):
+    """The file of the database is damaged, or no longer the one that was opened."""

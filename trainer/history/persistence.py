@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from anyio import CancelScope
 
-from trainer.history.errors import HistoryError, RefusedError, TakenOverError
+from trainer.history.errors import HistoryError, RecordingEndedError, RefusedError
 from trainer.kube.backoff import Backoff
 from trainer.kube.barrier import Barrier
 
@@ -30,14 +30,15 @@ _RETRY = Backoff(initial=1.0, maximum=60.0, jitter=0.5)
 class Persistence:
     """Waits out failures of the database, such as its restart; what it refuses for good is logged and left out.
 
-    Where another process records the cluster by now, every call raises `TakenOverError`, which ends the recorder.
+    Where another process records the cluster by now, or the file of the database is lost, every call raises
+    `RecordingEndedError`, which ends the recorder.
     Whoever is cancelled in a call keeps what was to be written, and writes it later: each transaction may be repeated.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._barrier = Barrier("could not write history", passing=(TakenOverError,))
+        self._barrier = Barrier("could not write history", passing=(RecordingEndedError,))
 
     async def run(self, transaction: Callable[[Connection], _T], *, shielded: bool = False) -> _T | None:
         """The answer of a transaction; None where the database refuses what is written.
@@ -75,7 +76,7 @@ class Persistence:
             return []
         try:
             return [(entries, await self._until_taken(lambda connection: write(connection, entries)))]
-        except TakenOverError:
+        except RecordingEndedError:
             raise
         except Exception:  # noqa: S110 - which one it is, and why, shows when it is written alone
             pass
@@ -89,7 +90,7 @@ class Persistence:
             try:
                 with CancelScope(shield=shielded):
                     answer = await self._database.run(transaction)
-            except (RefusedError, TakenOverError):
+            except (RefusedError, RecordingEndedError):
                 raise
             except HistoryError as error:
                 pause = _RETRY.pause(failures)

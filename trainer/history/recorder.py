@@ -72,6 +72,8 @@ _EVENTS_AT_ONCE = 500
 """Events in one transaction."""
 WAITING_EVENTS = 50_000
 """Events that wait for the database, of a kilobyte each; the oldest of the namespace that has most go first."""
+_CHECK = 10.0
+"""Seconds between two transactions at least."""
 _LAST_SECONDS = 10.0
 """Time for the last write, when the recorder is ended."""
 
@@ -138,7 +140,7 @@ class Recorder:
         """Record until cancelled; `started` is called when all that existed is known.
 
         Raises:
-            HistoryError: another process records this cluster.
+            HistoryError: another process records this cluster, or the file of the database is lost.
             KubeError: the cluster does not say which one it is.
         """
         cluster = await cluster_of(self._client, self._server)
@@ -151,6 +153,7 @@ class Recorder:
                 for _ in range(_READERS):
                     tasks.start_soon(self._keep_logs)
                 tasks.start_soon(self._metrics.run)
+                tasks.start_soon(self._check_database)
                 tasks.start_soon(Retention(self._persistence, self._retention, cluster, self._clock).run)
                 if self._webhook is not None:
                     tasks.start_soon(Notifier(self._webhook, self._persistence, cluster, self._clock).run)
@@ -356,6 +359,12 @@ class Recorder:
         if not same:
             del self._uids[entry.job.key]
         self._read.pop(uid, None)
+
+    async def _check_database(self) -> None:
+        """Find out in time, also while there is nothing to write, that the database is lost, or recorded by another."""
+        while True:
+            await self._clock.sleep(_CHECK)
+            await self._persistence.run(lambda _: None)
 
     async def _keep_logs(self) -> None:
         while True:
