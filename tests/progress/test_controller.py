@@ -375,6 +375,24 @@ async def test_bad_values(training: Training) -> None:
         assert training.series("rejected_messages_total") == 0
 
 
+async def test_what_is_said_to_hold_no_more(training: Training) -> None:
+    """A null clears a value, and a message of which no value counts is no news; an impossible total is reported."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 1020, "currentStep": 3}')
+        await training.clock.advance(6)
+        assert training.shown["estimatedRemainingTimeSummary"] == "17 minutes"
+        await training.report('{"estimatedRemainingSeconds": null, "totalSteps": 2}')
+        await training.clock.advance(6)
+        assert training.shown == {"progressPercentage": 30, "currentStep": 3}
+        before = training.train_job
+        await training.report('{"currentStep": "4", "trainMetrics": {"loss": NaN}}')
+        await training.clock.advance(6)
+        assert training.train_job == before
+        named = "totalSteps: Invalid value: 2: must be at least currentStep, which is 3"
+        assert [named in message for _, message in training.warnings] == [True, False, False]
+
+
 async def test_bad_values_of_many_names(training: Training) -> None:
     """Names that a training makes up give neither more events nor long ones."""
     async with training.managed():

@@ -167,7 +167,15 @@ def test_parse_reads_all_fields() -> None:
         pytest.param(
             b' {"progressPercent":null,"progressPercentage":45}', Message(progress_percentage=45), id="one of two names"
         ),
-        pytest.param(b' {"currentStep":null,"trainMetrics":null}', Message(), id="nulls"),
+        pytest.param(
+            b' {"currentStep":null,"trainMetrics":null}',
+            Message(cleared=frozenset({"current_step", "train_metrics"})),
+            id="nulls",
+        ),
+        pytest.param(
+            b' {"progressPercent":null}', Message(cleared=frozenset({"progress_percentage"})), id="null by another name"
+        ),
+        pytest.param(b' {"unknown":null}', Message(), id="null of a field that is not known"),
         pytest.param(b' {"currentStep":45.0}', Message(current_step=45), id="integral float"),
         pytest.param(b' {"currentStep":4.5e1}', Message(current_step=45), id="integral exponent"),
         pytest.param(b' {"currentStep":-0}', Message(current_step=0), id="negative zero"),

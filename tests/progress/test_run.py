@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.field_errors import FieldError
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.protocol import Message
 from trainer.progress.run import TrainingRun
@@ -48,6 +50,13 @@ def remaining(*reports: tuple[float, Message], status: TrainerStatus | None = No
 
 def steps(current: int, total: int = 1000) -> Message:
     return M(current_step=current, total_steps=total)
+
+
+def null(*fields: str) -> Message:
+    return M(cleared=frozenset(fields))
+
+
+WRONG = (FieldError("currentStep", "Invalid value: -1: must be at least 0"),)
 
 
 def test_nothing_before_the_first_message() -> None:
@@ -92,6 +101,37 @@ def test_time_is_that_of_the_last_message() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param(M(dropped=WRONG), {"trainMetrics": {"loss": "1"}}, id="a field"),
+        pytest.param(M(dropped=WRONG, train_metrics={}), {}, id="a metric, which is shown no more"),
+    ],
+)
+def test_a_message_without_a_value_that_counts(message: Message, expected: Object) -> None:
+    """A message whose values were all dropped has measured nothing, so that the time is still that of the last one."""
+    reports = (0, M(train_metrics={"loss": "1"})), (60, message)
+    assert shown(*reports) == expected
+    status = run_of(*reports).status
+    assert status is not None
+    assert status.last_updated_time == "2026-11-21T10:30:45Z"
+    assert run_of((0, M(dropped=WRONG))).status is None
+    counts = run_of((0, M(dropped=WRONG)), (60, replace(message, current_epoch=0))).status
+    assert counts is not None
+    assert counts.last_updated_time == "2026-11-21T10:31:45Z"
+
+
+def test_impossible_totals_are_named() -> None:
+    """A total that is dropped is named with its rule, whether it came with the step or before."""
+    run = TrainingRun()
+    expected = "totalSteps: Invalid value: 1000: must be at least currentStep, which is 1001; it counts as unknown"
+    assert run.take(steps(1000), at(0)) == ()
+    assert [str(error) for error in run.take(M(current_step=1001), at(1))] == [expected]
+    assert run.take(M(current_step=1002), at(2)) == ()
+    assert run.take(steps(1003, 1003), at(3)) == ()
+    assert [error.field for error in run.take(M(current_epoch=2, total_epochs=1), at(3))] == ["totalEpochs"]
+
+
+@pytest.mark.parametrize(
     ("messages", "expected"),
     [
         pytest.param([M()], {}, id="an empty message"),
@@ -112,6 +152,28 @@ def test_time_is_that_of_the_last_message() -> None:
             id="maps are replaced as wholes",
         ),
         pytest.param([M(train_metrics={"loss": "1"}), M(train_metrics={})], {}, id="by an empty one, too"),
+        pytest.param(
+            [M(train_metrics={"loss": "1"}, eval_metrics={"acc": "2"}, current_step=3), null("train_metrics")],
+            {"evalMetrics": {"acc": "2"}, "currentStep": 3},
+            id="a null clears",
+        ),
+        pytest.param(
+            [M(current_step=3), replace(null("current_step"), current_epoch=1), M(total_epochs=4)],
+            {"progressPercentage": 25, "currentEpoch": 1, "totalEpochs": 4},
+            id="a null among values",
+        ),
+        pytest.param([M(current_step=200, total_steps=100)], {"currentStep": 200}, id="an impossible total"),
+        pytest.param([steps(10), M(current_step=1001)], {"currentStep": 1001}, id="a total that has become impossible"),
+        pytest.param(
+            [M(current_epoch=3, total_epochs=2, current_step=1, total_steps=4)],
+            {"progressPercentage": 25, "currentEpoch": 3, "currentStep": 1, "totalSteps": 4},
+            id="an impossible total of epochs",
+        ),
+        pytest.param(
+            [M(progress_percentage=45), M(current_step=200, total_steps=100)],
+            {"progressPercentage": 45, "currentStep": 200},
+            id="a percentage beside an impossible total",
+        ),
         pytest.param(
             [M(total_steps=200), M(current_step=50)],
             {"progressPercentage": 25, "currentStep": 50, "totalSteps": 200},
@@ -158,19 +220,14 @@ def test_merging(messages: list[Message], expected: Object) -> None:
     [
         pytest.param([steps(9999, 10000)], 99, id="rounded down"),
         pytest.param([steps(10000, 10000)], 100, id="the end"),
-        pytest.param([steps(10001, 10000)], 100, id="beyond the end"),
         pytest.param([steps(2**31 - 2, 2**31 - 1)], 99, id="exactly"),
         pytest.param([M(progress_percentage=99, current_step=1000, total_steps=1000)], 99, id="reported, not derived"),
         pytest.param([M(progress_percentage=45), M(train_metrics={"loss": "1"})], 45, id="holds beside metrics"),
-        pytest.param([M(progress_percentage=45), M(current_step=900)], 45, id="holds while nothing else tells"),
-        pytest.param([M(progress_percentage=45), steps(500)], 50, id="until steps tell"),
-        pytest.param([M(progress_percentage=45), M(current_epoch=1, total_epochs=2)], 50, id="until epochs tell"),
-        pytest.param([steps(500), M(progress_percentage=45), steps(510)], 51, id="only as long as it is the newest"),
-        pytest.param(
-            [steps(470), M(progress_percentage=52), M(current_epoch=1, total_epochs=2)],
-            52,
-            id="not by steps that are older",
-        ),
+        pytest.param([M(progress_percentage=45), steps(500)], 45, id="holds beside steps"),
+        pytest.param([M(progress_percentage=45), M(current_epoch=1, total_epochs=2)], 45, id="holds beside epochs"),
+        pytest.param([steps(500), M(progress_percentage=45), steps(510)], 45, id="rather than a computed one"),
+        pytest.param([steps(500), M(progress_percentage=45), null("progress_percentage")], 50, id="until a null"),
+        pytest.param([M(progress_percentage=45), M(progress_percentage=44), steps(500)], 44, id="until another one"),
         pytest.param([M(progress_percentage=45), M(total_steps=1000)], 45, id="holds beside a total"),
         pytest.param([steps(500), M(total_steps=800)], 62, id="derived anew for another total"),
         pytest.param([steps(500), steps(100)], 10, id="goes back with the steps"),
@@ -178,11 +235,12 @@ def test_merging(messages: list[Message], expected: Object) -> None:
     ],
 )
 def test_percentage(messages: list[Message], expected: int) -> None:
-    """The percentage is the newest thing known of how far the training is, and 100 at its end only."""
+    """The percentage is the last one that was reported, or computed where none was, and 100 at the end only."""
     assert shown(*((0, message) for message in messages))["progressPercentage"] == expected
 
 
 ETA = M(estimated_remaining_seconds=5400)
+NO_ETA = null("estimated_remaining_seconds")
 
 
 @pytest.mark.parametrize(
@@ -205,6 +263,18 @@ ETA = M(estimated_remaining_seconds=5400)
         ),
         pytest.param([(0, ETA)], (5400, "1 hour 30 minutes"), id="reported"),
         pytest.param([(0, M(estimated_remaining_seconds=0))], (0, None), id="reported, nothing remains"),
+        pytest.param([(0, M(estimated_remaining_seconds=1020)), (60, NO_ETA)], (None, None), id="until a null"),
+        pytest.param(
+            [(0, steps(100)), (300, replace(steps(200), estimated_remaining_seconds=9)), (301, NO_ETA)],
+            (2399, "about 40 minutes"),
+            id="estimated after a null",
+        ),
+        pytest.param(
+            [(0, steps(100)), (300, steps(200)), (400, null("total_steps"))], (None, None), id="a total that is cleared"
+        ),
+        pytest.param(
+            [(0, steps(999)), (60, steps(1000)), (61, M(current_step=1001))], (None, None), id="beyond the end"
+        ),
         pytest.param([(0, ETA), (60, M(train_metrics={}))], (5400, "1 hour 30 minutes"), id="holds beside metrics"),
         pytest.param([(0, ETA), (60, steps(100))], (5400, "1 hour 30 minutes"), id="holds until there is a basis"),
         pytest.param(
@@ -288,12 +358,28 @@ ESTIMATED = status(
             id="everything",
         ),
         pytest.param(status(progress_percentage=100, estimated_remaining_seconds=0), id="the end"),
+        pytest.param(status(progress_percentage=30, current_step=2, total_steps=100), id="a percentage of its own"),
         pytest.param(status(current_step=-1, total_steps=-5), id="what no training reports"),
     ],
 )
 def test_another_manager_takes_over(written: TrainerStatus) -> None:
     """Until the training reports again, a new manager shows exactly what the earlier one has written."""
     assert TrainingRun(written).status == written
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param(status(progress_percentage=50, current_step=500, total_steps=1000), 51, id="computed"),
+        pytest.param(status(progress_percentage=30, current_step=500, total_steps=1000), 30, id="reported"),
+        pytest.param(
+            status(progress_percentage=100, current_step=200, total_steps=100), 51, id="computed beyond the end"
+        ),
+    ],
+)
+def test_percentage_after_a_takeover(written: TrainerStatus, expected: int) -> None:
+    """A percentage that an earlier manager has computed is computed anew, and a reported one holds."""
+    assert shown((60, steps(510)), status=written)["progressPercentage"] == expected
 
 
 @pytest.mark.parametrize(
@@ -346,7 +432,10 @@ MESSAGES = st.builds(
     total_steps=COUNTS,
     current_epoch=COUNTS,
     total_epochs=COUNTS,
-    train_metrics=st.one_of(st.none(), st.just({"loss": "1"})),
+    train_metrics=st.one_of(st.none(), st.just({"loss": "1"}), st.just({})),
+    cleared=st.sets(st.sampled_from(["progress_percentage", "current_step", "total_steps", "total_epochs"])).map(
+        frozenset
+    ),
 )
 REPORTS = st.lists(st.tuples(st.one_of(st.integers(0, 100), st.integers(-(10**9), 2 * 10**9)), MESSAGES), max_size=12)
 
@@ -376,7 +465,7 @@ def is_at_end(shown_status: TrainerStatus, name: str) -> bool:
     """Whether the steps, or the epochs, are at their end."""
     fields = shown_status.to_object()
     current, total = fields.get(f"current{name.title()}"), fields.get(f"total{name.title()}s")
-    return current is not None and bool(total) and current >= total
+    return current is not None and bool(total) and current == total
 
 
 def test_memory_of_a_thousand_runs() -> None:

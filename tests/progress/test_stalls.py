@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.testing import ManualClock
@@ -89,6 +90,12 @@ async def test_stall_is_reported_once(bench: Bench) -> None:
         ),
         pytest.param(
             Message(eval_metrics={"loss": "1"}), Message(), Message(eval_metrics={"loss": "2"}), id="evaluation"
+        ),
+        pytest.param(
+            Message(train_metrics={"loss": "1"}),
+            Message(train_metrics={}, dropped=(FieldError("trainMetrics[loss]", "Invalid value: NaN"),)),
+            Message(train_metrics={"loss": "2"}),
+            id="metrics-that-are-no-numbers",
         ),
     ],
 )

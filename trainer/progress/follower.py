@@ -182,11 +182,12 @@ class Follower:
                 self._listener.on_rejected(error)
                 continue
             self._context.series.messages.inc()
-            if message.dropped:
-                self._context.series.dropped_values.inc(len(message.dropped))
-                self._listener.on_dropped(message.dropped)
-            self._turn_to_new_run(line.time)
-            self._run.take(message, line.time)
+            if not message.is_all_dropped:
+                self._turn_to_new_run(line.time)
+            dropped = message.dropped + self._run.take(message, line.time)
+            if dropped:
+                self._context.series.dropped_values.inc(len(dropped))
+                self._listener.on_dropped(dropped)
             if self._stream_run is not self._run:
                 self._stream_run.take(message, line.time)
             self._stream_began = self._stream_began or line.time

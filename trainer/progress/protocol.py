@@ -11,7 +11,9 @@ import math
 import re
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from pydantic.alias_generators import to_camel
 
 from trainer.api.progress_tags import TAG_END, payload_of
 from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_long, too_many
@@ -81,6 +83,8 @@ class Message:
     """Numbers by name, with the digits as they were printed."""
     eval_metrics: Mapping[str, str] | None = None
     """Like `train_metrics`, measured on the evaluation data."""
+    cleared: frozenset[str] = frozenset()
+    """The fields that it has as null: their last value does not hold any more."""
     dropped: tuple[FieldError, ...] = ()
     """Errors of the values that break a rule, at most `DROPPED_LIMIT`; each has at most a few hundred characters, all
     printable."""
@@ -91,12 +95,27 @@ class Message:
         return cls(**{name: getattr(status, name) for name in _REPORTED})
 
     def merged(self, newer: Message) -> Message:
-        """This message with the fields that a newer one has."""
-        stated = {name: value for name in _REPORTED if (value := getattr(newer, name)) is not None}
-        return replace(self, **stated)
+        """What is known after a newer message: a field that it lacks keeps its value, and a null clears one.
+
+        Metrics are replaced as a whole. Whatever shows the progress of a training follows this rule.
+        """
+        news: dict[str, Any] = dict.fromkeys(newer.cleared)
+        news |= {name: value for name in _REPORTED if (value := getattr(newer, name)) is not None}
+        return replace(self, **news)
+
+    @property
+    def is_all_dropped(self) -> bool:
+        """Whether it had values and each of them broke a rule, so that nothing was measured."""
+        return (
+            bool(self.dropped) and not self.cleared and not any(_has_value(getattr(self, name)) for name in _REPORTED)
+        )
 
 
-_REPORTED: Final = [field.name for field in fields(Message) if field.name != "dropped"]
+_REPORTED: Final = [field.name for field in fields(Message) if field.name not in {"cleared", "dropped"}]
+
+
+def _has_value(value: object) -> bool:
+    return value is not None and value != {}
 
 
 class RejectedMessageError(ValueError):
@@ -106,8 +125,8 @@ class RejectedMessageError(ValueError):
 def parse(payload: bytes) -> Message:
     """Parse the bytes after the tag: whitespace and one JSON object.
 
-    Unknown keys are ignored for later versions of the protocol. A null is an absent field. Integers may be written as
-    `45.0`. A value that breaks a rule is dropped.
+    Unknown keys are ignored for later versions of the protocol. Integers may be written as `45.0`. A value that breaks
+    a rule is dropped.
 
     Raises:
         RejectedMessageError: the payload is anything else.
@@ -122,6 +141,7 @@ def parse(payload: bytes) -> Message:
         total_epochs=reader.integer("totalEpochs"),
         train_metrics=reader.metrics("trainMetrics"),
         eval_metrics=reader.metrics("evalMetrics"),
+        cleared=reader.cleared,
         dropped=tuple(reader.dropped),
     )
 
@@ -133,7 +153,8 @@ _MOST: Final = _COUNTS | {
     "estimatedRemainingSeconds": 2**63 - 1,
 }
 """The greatest value of each integer."""
-_FIELDS: Final = _MOST.keys() | {"trainMetrics", "evalMetrics"}
+_ATTRIBUTES: Final = {to_camel(name): name for name in _REPORTED} | {"progressPercent": "progress_percentage"}
+"""The fields, with the attributes of a message that have them."""
 
 
 class _Number(str):
@@ -223,12 +244,19 @@ class _Reader:
         self.dropped: list[FieldError] = []
         self._fields: dict[str, object] = {}
         for name, value in members:
-            if name not in _FIELDS:
+            if name not in _ATTRIBUTES:
                 continue
             if name in self._fields:
                 self._drop(forbidden(name, "it occurs twice, and the first one counts"))
             else:
                 self._fields[name] = value
+
+    @property
+    def cleared(self) -> frozenset[str]:
+        """The attributes of the fields that are null."""
+        names = self._fields.items()
+        stated = {_ATTRIBUTES[name] for name, value in names if value is not None}
+        return frozenset(_ATTRIBUTES[name] for name, value in names if value is None) - stated
 
     def percentage(self) -> int | None:
         """The percentage, from either of its two names."""

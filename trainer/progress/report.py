@@ -346,16 +346,15 @@ def _ready(fields: Mapping[str, object]) -> dict[str, float]:
 
 
 def _merge(known: dict[str, Value], new: Mapping[str, Value]) -> None:
-    """Take over what is new; it outdates a percentage and a remaining time that came before the latest step."""
+    """Take over what is new; it outdates a remaining time that came before the latest step."""
     if not _POSITION.isdisjoint(new):
-        known.pop("progressPercentage", None)
         known.pop("estimatedRemainingSeconds", None)
     known.update(new)
 
 
 def _is_complete(position: Mapping[str, float]) -> bool:
-    if "progressPercentage" in position:
-        return position["progressPercentage"] >= 100
+    if position.get("progressPercentage", 0) >= 100:
+        return True
     for current, total in (("currentStep", "totalSteps"), ("currentEpoch", "totalEpochs")):
         if current in position and total in position:
             return 0 < position[total] <= position[current]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from pydantic.alias_generators import to_camel
+
 from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.pace import Pace, is_estimate, summarize
 from trainer.progress.protocol import Message
@@ -18,9 +21,9 @@ _LONGEST = 2**63 - 1
 class TrainingRun:
     """Merges the messages of one run; a restarted container or a new pod is a new run.
 
-    A field that a message lacks keeps its last value; the maps of metrics are replaced as a whole. Percentage and
-    remaining time stay until a message reports steps or epochs without them: then the percentage is computed from the
-    steps, or else the epochs, and the remaining time is estimated from the pace.
+    `Message.merged` says how. A percentage that is not reported is computed from the steps, or else the epochs. A
+    remaining time holds until a message reports a percentage, steps or epochs without it: then it is estimated from the
+    pace. A total below the steps or epochs that are done is dropped, since nothing can be computed from it.
     """
 
     __slots__ = ("_measure", "_pace", "_reported", "_share", "_time")
@@ -28,7 +31,7 @@ class TrainingRun:
     def __init__(self, status: TrainerStatus | None = None) -> None:
         """Start with nothing, or with the status that an earlier manager wrote about this run."""
         self._reported = Message()
-        """The last value of each field, without a percentage and a remaining time that are outdated."""
+        """The last value of each field, without a remaining time that is outdated."""
         self._time: Instant | None = None
         self._measure: _Measure | None = None
         self._share: float | None = None
@@ -37,18 +40,23 @@ class TrainingRun:
         if status is not None and time is not None:
             self._resume(status, time)
 
-    def take(self, message: Message, time: Instant) -> None:
-        """Merge a message that was printed at `time`; calls must be in the order of the log."""
+    def take(self, message: Message, time: Instant) -> tuple[FieldError, ...]:
+        """Merge a message that was printed at `time`; calls must be in the order of the log.
+
+        Returns the errors of totals that it drops.
+        """
         before, self._reported = self._measure, self._reported.merged(message)
+        if message.is_all_dropped:  # nothing was measured; a metric that is no number any more is not shown
+            return ()
+        self._reported, errors = _without_impossible_totals(self._reported)
         self._time, self._measure = time, _measure_of(self._reported)
         tells_how_far = message.progress_percentage is not None or (
             self._measure is not None and self._measure.is_in(message)
         )
-        if tells_how_far:
-            self._reported = replace(self._reported, progress_percentage=message.progress_percentage)
         self._follow(self._stretch(before))
         if tells_how_far and message.estimated_remaining_seconds is None and self._estimate is not None:
             self._reported = replace(self._reported, estimated_remaining_seconds=None)
+        return errors
 
     @property
     def status(self) -> TrainerStatus | None:
@@ -81,6 +89,7 @@ class TrainingRun:
         """Pass the share of the training that is done to the pace."""
         self._share = _share_of(self._reported.progress_percentage, self._measure)
         if self._share is None or self._time is None:
+            self._pace = None
             return
         seconds = self._time.seconds + self._time.nanoseconds / 1e9
         if self._pace is None:
@@ -98,8 +107,12 @@ class TrainingRun:
         return 1 if counts_anew or self._share != before.share else before.total / now.total
 
     def _resume(self, status: TrainerStatus, time: Instant) -> None:
-        remaining, self._reported = status.estimated_remaining_seconds, Message.of_status(status)
+        remaining = status.estimated_remaining_seconds
+        self._reported, errors = _without_impossible_totals(Message.of_status(status))
         self._time, self._measure = time, _measure_of(self._reported)
+        percentage = self._measure.percentage if self._measure is not None else None
+        if errors or percentage == self._reported.progress_percentage:  # it was computed
+            self._reported = replace(self._reported, progress_percentage=None)
         self._follow(1)
         if self._pace is None or self._share is None or self._share >= 1 or remaining is None:
             return
@@ -118,14 +131,26 @@ class _Measure(NamedTuple):
 
     @property
     def share(self) -> float:
-        return min(self.done / self.total, 1.0)
+        return self.done / self.total
 
     @property
     def percentage(self) -> int:
-        return min(100 * self.done // self.total, 100)
+        return 100 * self.done // self.total
 
     def is_in(self, message: Message) -> bool:
         return (message.current_step if self.unit == "steps" else message.current_epoch) is not None
+
+
+def _without_impossible_totals(reported: Message) -> tuple[Message, tuple[FieldError, ...]]:
+    """Without a total number of steps or epochs of which more than all are done, such as step 200 of 100."""
+    errors = []
+    for total, current in (("total_steps", "current_step"), ("total_epochs", "current_epoch")):
+        most, done = getattr(reported, total), getattr(reported, current)
+        if most is not None and done is not None and 0 < most < done:
+            rule = f"must be at least {to_camel(current)}, which is {done}; it counts as unknown"
+            errors.append(invalid(to_camel(total), most, rule))
+            reported = reported.merged(Message(cleared=frozenset({total})))
+    return reported, tuple(errors)
 
 
 def _measure_of(reported: Message) -> _Measure | None:

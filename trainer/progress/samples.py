@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
+from trainer.progress.protocol import Message, RejectedMessageError, parse, tagged_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,8 +51,7 @@ class MetricSamples:
     """Number of values that break a rule."""
     last_dropped: str = ""
     """The last of them, with the rule; printable."""
-    _step: int | None = None
-    _epoch: int | None = None
+    _reported: Message = field(default_factory=Message)
 
     def take(self, block: bytes) -> list[Sample]:
         """Read whole lines of a log; returns the new samples."""
@@ -68,8 +67,7 @@ class MetricSamples:
             if message.dropped:
                 self.dropped += len(message.dropped)
                 self.last_dropped = str(message.dropped[-1])
-            self._step = self._step if message.current_step is None else message.current_step
-            self._epoch = self._epoch if message.current_epoch is None else message.current_epoch
+            self._reported = self._reported.merged(message)
             new += self._samples(line.time, message.train_metrics or {}, is_eval=False)
             new += self._samples(line.time, message.eval_metrics or {}, is_eval=True)
         for sample in new:
@@ -77,5 +75,6 @@ class MetricSamples:
         return new
 
     def _samples(self, time: Instant, metrics: Mapping[str, str], *, is_eval: bool) -> Iterator[Sample]:
+        step, epoch = self._reported.current_step, self._reported.current_epoch
         for name, value in metrics.items():
-            yield Sample(time, name, value, is_eval, self._step, self._epoch)
+            yield Sample(time, name, value, is_eval, step, epoch)

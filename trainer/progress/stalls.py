@@ -152,6 +152,8 @@ class _Watched:
 
     def take(self, message: Message, time: Instant) -> bool:
         """Merge a message; returns whether it has progress."""
+        if message.is_all_dropped:
+            return False
         before, newest = self.last, self.last.merged(message)
         if _position(newest) == _NOWHERE:
             newest = Message(train_metrics=newest.train_metrics, eval_metrics=newest.eval_metrics)

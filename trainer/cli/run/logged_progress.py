@@ -57,7 +57,8 @@ class LoggedProgress:
             return False
         has_news = False
         for message, time in _messages(block):
-            self._detect_new_run(state, time)
+            if not message.is_all_dropped:
+                self._detect_new_run(state, time)
             self._run.take(message, time)
             has_news = True
         if has_news:
