@@ -61,6 +61,10 @@ HYDRA = f"""\
 """
 
 
+def behind(prefix: str, log: str) -> str:
+    return "".join(f"{prefix}{line}\n" for line in log.splitlines())
+
+
 @pytest.mark.parametrize(
     ("log", "left"),
     [
@@ -74,6 +78,14 @@ HYDRA = f"""\
         ),
         pytest.param(
             RANKS + TORCHRUN.replace("rank      : 0", "rank      : 7"), RANKS, id="a rank without a traceback"
+        ),
+        pytest.param(
+            behind("[1,0]<stderr>:", TRACEBACK + TORCHRUN), behind("[1,0]<stderr>:", TRACEBACK), id="mpirun of torchrun"
+        ),
+        pytest.param(
+            behind("0: [default1]:", RANKS) + behind("0: ", TORCHRUN.replace("rank      : 0", "rank      : 1")),
+            behind("0: [default1]:", "\n".join(RANKS.splitlines()[:2])),
+            id="ranks of srun of torchrun",
         ),
         pytest.param("\n".join(TORCHRUN.splitlines()[-10:]), "", id="the end of torchrun's"),
         pytest.param(TRACEBACK + TORCHRUN.rpartition("=====")[0][:-60], TRACEBACK, id="torchrun's is cut off"),

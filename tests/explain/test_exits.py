@@ -15,6 +15,8 @@ ENDED = "pod demo-node-0-0-abcde: container trainer exited with code 1"
         pytest.param("KeyError: 3", "its log says why", id="unknown"),
         pytest.param("ModuleNotFoundError: No module named 'peft'", "take an image that has the module", id="module"),
         pytest.param("[rank0]: ModuleNotFoundError: No module named 'a.b'", "take an image", id="of a rank"),
+        pytest.param("[1,0]<stderr>:ModuleNotFoundError: No module named 'a'", "take an image", id="of mpirun"),
+        pytest.param("[default0]:[rank0]: SyntaxError: x", "correct the script", id="of torchrun and PyTorch"),
         pytest.param(
             "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'", "travels with --folder", id="file"
         ),

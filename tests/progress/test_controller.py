@@ -357,6 +357,33 @@ async def test_lines_that_are_no_messages(training: Training) -> None:
         assert training.series("dropped_values_total") == 0
 
 
+async def test_launchers(training: Training) -> None:
+    """Messages behind the prefix of a launcher count, of several ranks those of the first."""
+    async with training.managed():
+        log = await training.start()
+        for rank, step in ((1, 3), (0, 4), (1, 5), (2, 6)):
+            log.write(f'[default{rank}]:{TAG} {{"currentStep": {step}, "totalSteps": 8}}\n'.encode())
+        await training.read()
+        assert training.shown == {"progressPercentage": 50, "currentStep": 4, "totalSteps": 8}
+        assert training.warnings == []
+
+
+async def test_messages_amid_text(training: Training) -> None:
+    """A message behind text of the program does not count, which is said once, also after a line of another fault."""
+    async with training.managed():
+        log = await training.start()
+        await training.report("no JSON")
+        log.write(f"    print('{TAG} {{}}')\n".encode())  # code in a traceback
+        for step in range(5):
+            log.write(f'2026-01-02 INFO {TAG} {{"currentStep": {step}}}\n'.encode())
+        await training.clock.advance(10)
+        assert training.shown == {}
+        _, (reason, message) = training.warnings
+        assert reason == "TrainerStatusRejected"
+        assert 'the tag stands behind "2026-01-02 INFO ", which no known launcher writes: print it at the' in message
+        assert training.series("rejected_messages_total") == 6
+
+
 async def test_bad_values(training: Training) -> None:
     """They are dropped, counted, and reported once per field and pod; the rest of their messages counts."""
     async with training.managed():

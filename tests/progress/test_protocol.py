@@ -35,7 +35,7 @@ def line(text: bytes) -> bytes:
 
 
 def payloads(block: bytes) -> list[bytes]:
-    return [each.payload for each in tagged_lines(block)]
+    return [each.payload for each in tagged_lines(block) if each.unknown_prefix is None]
 
 
 def rejection(payload: bytes) -> str:
@@ -65,6 +65,7 @@ def test_tagged_lines_gives_time_and_payload(tag: bytes) -> None:
         pytest.param(b"\x1b[2K\x1b[1A" + V2 + b" {}", b" {}", id="after terminal control sequences"),
         pytest.param(b" 45%|####     | 9/20\r" + V2 + b" {}", b" {}", id="after a progress bar"),
         pytest.param(b"\r 45%|####     | 9/20" + V2 + b" {}", b" {}", id="beside a progress bar"),
+        pytest.param(b"[default0]:" + V2 + b" {}", b" {}", id="after the prefix of a launcher"),
         pytest.param(b"\r\xff\x00\xfe" + V2 + b" {}\r", b" {}\r", id="after binary output with a carriage return"),
         pytest.param(V2 + b"{}", b"{}", id="without whitespace"),
         pytest.param(V2, b"", id="nothing but a tag"),
@@ -81,7 +82,7 @@ def test_tagged_lines_gives_time_and_payload(tag: bytes) -> None:
     ],
 )
 def test_where_a_tag_counts(text: bytes, expected: bytes | None) -> None:
-    """A tag counts at the start of a line or behind a progress bar, and is ordinary text elsewhere."""
+    """A tag counts at the start of a line, behind a launcher's prefix or a progress bar, and nowhere else."""
     assert payloads(line(text)) == ([] if expected is None else [expected])
 
 
@@ -112,8 +113,8 @@ NOISE = st.one_of(
 ).map(lambda raw: raw.replace(b"\n", b""))
 LINES = st.lists(
     st.one_of(
-        # An untagged line begins with a letter and has no carriage return, so that no tag in it counts.
-        st.lists(NOISE, max_size=4).map(lambda parts: (b"x" + b"".join(parts).replace(b"\r", b""), None)),
+        # An untagged line begins with a quote and has no carriage return, so that no tag in it counts.
+        st.lists(NOISE, max_size=4).map(lambda parts: (b"'" + b"".join(parts).replace(b"\r", b""), None)),
         st.tuples(st.sampled_from([b"", b"  ", b"\r", b"50%\r"]), st.sampled_from([V1, V2]), st.lists(NOISE)).map(
             lambda each: (each[0] + each[1] + b"".join(each[2]), b"".join(each[2]))
         ),

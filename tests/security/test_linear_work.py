@@ -31,6 +31,7 @@ from trainer.kube.logs.redaction import redact
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.plugins import BUILT_IN
+from trainer.progress.message_reader import MessageReader
 from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
 from trainer.progress.push_request import parse_push
 from trainer.progress.report import TAG
@@ -431,6 +432,18 @@ def test_log_lines(make: Callable[[int], bytes]) -> None:
 
     assert is_linear(lambda size: read(make(size)))
     assert is_linear(lambda size: read(make(SMALL), lines=size))
+
+
+@pytest.mark.parametrize("unit", ["0: ", "[1,0]<stdout>:", " ", "[", "a", "\r", f"{TAG} {{}}", f"\r{TAG} {{}}"])
+def test_what_stands_before_a_tag(unit: str) -> None:
+    """A line costs linear work whatever its message stands behind."""
+
+    def read(size: int) -> None:
+        line = f'2026-01-01T00:00:00Z {unit * (size // len(unit))}{TAG} {{"currentStep": 1}}\n'
+        for _ in MessageReader(list[object]().append).read(line.encode()):
+            pass
+
+    assert is_linear(read)
 
 
 POSTS: dict[str, Callable[[int], object]] = {

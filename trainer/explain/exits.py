@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from trainer.api.launcher_prefix import LauncherPrefix
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CODE = re.compile(r"exited with code (\d{1,3})(?: \((\w+))?")
+_MESSAGE = re.compile(r"exited with code \d{1,3}(?: \(\w+\))?: ")
 _CONTAINER = re.compile(r"container ([a-z0-9-]{1,63}) exited with code ")
 
 _OUT_OF_MEMORY = "OOMKilled"
@@ -62,9 +64,7 @@ _LAST_WORDS = {
     "gives it a volume",
 }
 """What the last lines of logs say most often, as the end of an exception has it, and what to do about it."""
-_WORDS = tuple(
-    (re.compile(rf"(?:^|\s|\]:\s?)(?:[\w.]+\.)?(?:{words})"), remedy) for words, remedy in _LAST_WORDS.items()
-)
+_WORDS = tuple((re.compile(rf"(?:^|\s)(?:[\w.]+\.)?(?:{words})"), remedy) for words, remedy in _LAST_WORDS.items())
 
 
 def exit_remedy(text: str, log: Sequence[str] = (), *, is_limited: bool = True) -> str:
@@ -92,8 +92,10 @@ def _of_words(text: str, log: Sequence[str]) -> str:
     """By the last line that says something known, or by the termination message, which is part of the text."""
     if _WITH_REMEDY.search(text):
         return _DO_IT
-    for line in (*reversed(log), text):
+    message = _MESSAGE.search(text)
+    for line in (*reversed(log), text[message.end() :] if message is not None else text):
+        bare = line[LauncherPrefix.of(line).length :]
         for words, remedy in _WORDS:
-            if words.search(line):
+            if words.search(line) or words.search(bare):
                 return remedy
     return _DEFAULT

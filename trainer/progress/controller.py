@@ -350,11 +350,12 @@ class ProgressController:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
 
     def _record_rejected(self, training: Training, error: RejectedMessageError) -> None:
-        """Record a warning event, once per pod, for a tagged line that is not a message."""
+        """Record a warning event, once per pod and kind, for a tagged line that is not a message."""
         text = (
             f"dropped a message about the progress of the training: {error}; further ones of the pod are not reported"
         )
-        training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=training.pod)
+        subject = f"{training.pod} {type(error).__name__}"
+        training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
 
     def _record_dropped(self, training: Training, values: Sequence[FieldError]) -> None:
         """Record a warning event, once per pod and field, for values that break a rule."""

@@ -11,7 +11,8 @@ import structlog
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interruption, LogObserver
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.protocol import PAYLOAD_LIMIT, RejectedMessageError, parse, tagged_lines
+from trainer.progress.message_reader import MessageReader
+from trainer.progress.protocol import PAYLOAD_LIMIT
 from trainer.progress.run import TrainingRun
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.progress.metrics import ProgressSeries
     from trainer.progress.primary_pod import ContainerState
-    from trainer.progress.protocol import Message
+    from trainer.progress.protocol import Message, RejectedMessageError
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ class Listener:
 
     on_message: Callable[[Message, Instant], None]
     on_rejected: Callable[[RejectedMessageError], None]
-    """The log has a tagged line that is not a message."""
+    """The log has a tagged line that is not a message, or one behind text that no launcher writes."""
     on_dropped: Callable[[Sequence[FieldError]], None]
     """A message has values that break a rule; `on_message` gets the rest of it."""
     on_end: Callable[[], None]
@@ -87,6 +88,7 @@ class Follower:
         self._stream_run = TrainingRun() if goes_on else self._run
         """The reports since a stream last ended; they belong to one run, which the status of the pod may show later."""
         self._stream_began: Instant | None = None
+        self._reader = MessageReader(self._reject)
         self._is_gone = False
         self._stream: anyio.CancelScope | None = None
         self.is_done = False
@@ -174,24 +176,22 @@ class Follower:
         return self._is_gone or self._state.has_ended
 
     def _receive(self, block: bytes) -> None:
-        for line in tagged_lines(block):
-            try:
-                message = parse(line.payload)
-            except RejectedMessageError as error:
-                self._context.series.rejected_messages.inc()
-                self._listener.on_rejected(error)
-                continue
+        for message, time in self._reader.read(block):
             self._context.series.messages.inc()
             if not message.is_all_dropped:
-                self._turn_to_new_run(line.time)
-            dropped = message.dropped + self._run.take(message, line.time)
+                self._turn_to_new_run(time)
+            dropped = message.dropped + self._run.take(message, time)
             if dropped:
                 self._context.series.dropped_values.inc(len(dropped))
                 self._listener.on_dropped(dropped)
             if self._stream_run is not self._run:
-                self._stream_run.take(message, line.time)
-            self._stream_began = self._stream_began or line.time
-            self._listener.on_message(message, line.time)
+                self._stream_run.take(message, time)
+            self._stream_began = self._stream_began or time
+            self._listener.on_message(message, time)
+
+    def _reject(self, error: RejectedMessageError) -> None:
+        self._context.series.rejected_messages.inc()
+        self._listener.on_rejected(error)
 
     def _turn_to_new_run(self, time: Instant) -> None:
         """Start a new run at the first message after a restart of the container."""
@@ -199,6 +199,7 @@ class Follower:
         if started is not None and started != self._began and time >= started:
             self._began, self._stream_began = started, None
             self._run = self._stream_run = TrainingRun()
+            self._reader.restart()
 
     def _on_stream_end(self) -> None:
         self._stream_run, self._stream_began = TrainingRun(), None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from pydantic.alias_generators import to_camel
 
-from trainer.api.progress_tags import TAG_END, payload_of
+from trainer.api.progress_tags import TAG_END, TaggedText
 from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_long, too_many
 from trainer.kube.podlogs.position import instant_of
 
@@ -38,16 +38,20 @@ _SHOWN_LIMIT = 40
 
 
 class TaggedLine(NamedTuple):
-    """A line of a log that begins with the tag."""
+    """A line of a log that has a tag."""
 
     time: Instant
     """When the training printed it, by the clock of its node."""
     payload: bytes
     """The bytes after the tag."""
+    ranks: tuple[int, ...] = ()
+    """The ranks by which a launcher has labelled it, see `LauncherPrefix`."""
+    unknown_prefix: bytes | None = None
+    """The text before a tag that does not count because of it."""
 
 
 def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
-    r"""Find the messages in whole lines of a log, each `<RFC 3339 timestamp> <text>\n`.
+    r"""Find the tags in whole lines of a log, each `<RFC 3339 timestamp> <text>\n`.
 
     Lines without a timestamp are ordinary text. The cost is one search of the block when there is no tag.
     """
@@ -57,9 +61,9 @@ def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
         start = block.rfind(b"\n", start, found) + 1 or start
         end = block.find(b"\n", found)
         line = block[start : end if end >= 0 else len(block)]
-        payload = payload_of(line.partition(b" ")[2])
-        if payload is not None and (time := instant_of(line)) is not None:
-            yield TaggedLine(time, payload)
+        tagged = TaggedText.of(line.partition(b" ")[2])
+        if tagged is not None and (time := instant_of(line)) is not None:
+            yield TaggedLine(time, tagged.payload, tagged.ranks, None if tagged.is_message else tagged.before)
         if end < 0:
             return
         start = end + 1
@@ -120,6 +124,18 @@ def _has_value(value: object) -> bool:
 
 class RejectedMessageError(ValueError):
     """A tagged line does not have exactly one JSON object; the text is short and printable."""
+
+
+class UnknownPrefixError(RejectedMessageError):
+    """A line with a message has text before its tag that no launcher writes."""
+
+    @classmethod
+    def of(cls, text: bytes) -> UnknownPrefixError:
+        """For a line that begins so."""
+        shown = _show(text.decode(errors="replace"))
+        return cls(
+            f"the tag stands behind {shown}, which no known launcher writes: print it at the beginning of a line"
+        )
 
 
 def parse(payload: bytes) -> Message:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.progress.protocol import Message, RejectedMessageError, parse, tagged_lines
+from trainer.progress.message_reader import MessageReader
+from trainer.progress.protocol import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.protocol import RejectedMessageError
 
 
 class Sample(NamedTuple):
@@ -52,27 +54,29 @@ class MetricSamples:
     last_dropped: str = ""
     """The last of them, with the rule; printable."""
     _reported: Message = field(default_factory=Message)
+    _reader: MessageReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reader = MessageReader(self._reject)
 
     def take(self, block: bytes) -> list[Sample]:
         """Read whole lines of a log; returns the new samples."""
         new: list[Sample] = []
-        for line in tagged_lines(block):
-            try:
-                message = parse(line.payload)
-            except RejectedMessageError as error:
-                self.rejected += 1
-                self.rejection = str(error)
-                continue
+        for message, time in self._reader.read(block):
             self.messages += 1
             if message.dropped:
                 self.dropped += len(message.dropped)
                 self.last_dropped = str(message.dropped[-1])
             self._reported = self._reported.merged(message)
-            new += self._samples(line.time, message.train_metrics or {}, is_eval=False)
-            new += self._samples(line.time, message.eval_metrics or {}, is_eval=True)
+            new += self._samples(time, message.train_metrics or {}, is_eval=False)
+            new += self._samples(time, message.eval_metrics or {}, is_eval=True)
         for sample in new:
             self.series.setdefault(MetricId(sample.is_eval, sample.name), []).append(sample)
         return new
+
+    def _reject(self, error: RejectedMessageError) -> None:
+        self.rejected += 1
+        self.rejection = str(error)
 
     def _samples(self, time: Instant, metrics: Mapping[str, str], *, is_eval: bool) -> Iterator[Sample]:
         step, epoch = self._reported.current_step, self._reported.current_epoch

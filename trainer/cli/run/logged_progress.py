@@ -9,20 +9,20 @@ from trainer.api.trainjob_status import STEP_FIELDS, StepState
 from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.kube.objects import annotations_of
 from trainer.progress.containers import PrimaryContainer
+from trainer.progress.message_reader import MessageReader
 from trainer.progress.primary_pod import state_of
-from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
 from trainer.progress.run import TrainingRun
 from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
     from trainer.kube.podlogs.instant import Instant
     from trainer.progress.containers import StartedContainer
     from trainer.progress.primary_pod import ContainerState
-    from trainer.progress.protocol import Message
+    from trainer.progress.protocol import RejectedMessageError
 
 
 class LoggedProgress:
@@ -34,6 +34,7 @@ class LoggedProgress:
         self._state: ContainerState | None = None
         self._began: tuple[str, Instant | None] | None = None
         self._run = TrainingRun()
+        self._reader = MessageReader(_left_to_the_manager)
         self.latest = NOTHING_REPORTED
         """The last reported progress."""
         self.is_monitored = True
@@ -56,7 +57,7 @@ class LoggedProgress:
         if state is None or state.place != (container.pod_uid, container.container):
             return False
         has_news = False
-        for message, time in _messages(block):
+        for message, time in self._reader.read(block):
             if not message.is_all_dropped:
                 self._detect_new_run(state, time)
             self._run.take(message, time)
@@ -77,6 +78,7 @@ class LoggedProgress:
         if began != self._began and (state.started is None or time >= state.started):
             self._began = began
             self._run = TrainingRun()
+            self._reader.restart()
 
 
 class LoggedSteps:
@@ -85,6 +87,7 @@ class LoggedSteps:
     def __init__(self) -> None:
         self._states: dict[str, ContainerState] = {}
         self._runs: dict[str, TrainingRun] = {}
+        self._readers: dict[str, MessageReader] = {}
 
     @property
     def steps(self) -> tuple[StepProgress, ...]:
@@ -98,7 +101,7 @@ class LoggedSteps:
             state, before = state_of(pod, name), self._states.get(name)
             self._states[name] = state
             if before is None or before.place != state.place:
-                self._runs[name] = TrainingRun()
+                self._runs[name], self._readers[name] = TrainingRun(), MessageReader(_left_to_the_manager)
 
     def take(self, container: StartedContainer, block: bytes) -> bool:
         """Read lines of a container's log; returns whether they report progress."""
@@ -106,7 +109,7 @@ class LoggedSteps:
         if state is None or state.place != (container.pod_uid, container.container):
             return False
         has_news = False
-        for message, time in _messages(block):
+        for message, time in self._readers[container.container].read(block):
             self._runs[container.container].take(message, time)
             has_news = True
         return has_news
@@ -121,10 +124,5 @@ def _word(state: ContainerState) -> StepState:
     return StepState.COMPLETE if state.has_succeeded else StepState.FAILED
 
 
-def _messages(block: bytes) -> Iterator[tuple[Message, Instant]]:
-    for line in tagged_lines(block):
-        try:
-            message = parse(line.payload)
-        except RejectedMessageError:  # the manager reports it in an event
-            continue
-        yield message, line.time
+def _left_to_the_manager(_: RejectedMessageError) -> None:
+    """The manager reports it in an event."""
