@@ -570,7 +570,8 @@ def test_whatever_is_printed_between(cluster: Cluster, manager: Manager, tmp_pat
         wait_for_progress(cluster, "demo", progressPercentage=50)
         assert set(percentages.seen()) <= {"10", "20", "30", "40", "50"}
     assert manager.series(cluster, "trainer_progress_messages_total") == messages + 5
-    assert not events(cluster, "TrainerStatusRejected")
+    (event,) = events(cluster, "TrainerStatusRejected")
+    assert 'the tag stands behind "the last message was ", which no known launcher writes' in event["message"]
 
 
 def test_only_the_leader_follows(cluster: Cluster, manager: Manager, tmp_path: Path) -> None:

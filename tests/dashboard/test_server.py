@@ -290,7 +290,13 @@ async def test_suspension_by_kueue() -> None:
     assert (client.find(WORKLOADS[0], "of-demo", "default") or {})["spec"]["active"] is True
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"uid": 1}', b'{"uid": ""}', b"{}", b"x" * 5000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"[]", b'{"uid": 1}', b'{"uid": ""}', b"{}", b"x" * 5000),
+        *(b'{"uid": "\xff"}', rb'{"uid": "\ud800"}', b'{"a":' * 800, b'{"uid": NaN}'),
+    ],
+)
 async def test_wrong_body(client: UserClient, body: bytes) -> None:
     """A change without the uid changes nothing."""
     client.add(train_job())

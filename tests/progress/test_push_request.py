@@ -86,6 +86,11 @@ def test_nothing_posted(posted: bytes) -> None:
             ],
             id="several",
         ),
+        pytest.param(
+            body(metrics=[{"name": "loss", "value": "1"}, {"name": "a\0", "value": "1"}]),
+            ['trainerStatus.metrics[1].name: Invalid value: "a\\u0000": must consist of printable characters'],
+            id="name-that-cannot-be-shown",
+        ),
         pytest.param(body(progressPercentage="42"), ["trainerStatus.progressPercentage: Invalid value: "], id="text"),
         pytest.param(body(progressPercentage=4.5), ["trainerStatus.progressPercentage: Invalid value: 4.5"], id="half"),
         pytest.param(

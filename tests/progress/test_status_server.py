@@ -364,6 +364,15 @@ async def large() -> AsyncIterator[bytes]:
     [
         pytest.param(b"{", {}, 422, "must be one JSON object", id="no-json"),
         pytest.param(status(150), {}, 422, "trainerStatus.progressPercentage: Invalid value: 150", id="percentage"),
+        pytest.param(
+            rb'{"trainerStatus": {"lastUpdatedTime": "\ud800"}}',
+            {},
+            422,
+            "trainerStatus.lastUpdatedTime: must be text in UTF-8",
+            id="half-of-a-surrogate-pair",
+        ),
+        pytest.param(rb'{"\udc00": 1}', {}, 422, r"\udc00: must be text in UTF-8", id="half-of-a-pair-as-a-name"),
+        pytest.param(b'{"a": "\xed\xa0\x80"}', {}, 422, "must be one JSON object: it is not UTF-8", id="no-utf-8"),
         pytest.param({"trainerStatus": {}}, {}, 422, "trainerStatus.lastUpdatedTime: Required value", id="no-time"),
         pytest.param(b" " * 65_537, {}, 413, "the body has more than 65536 bytes", id="large"),
         pytest.param(large(), {}, 413, "the body has more than 65536 bytes", id="large-in-parts"),

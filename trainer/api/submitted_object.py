@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NO_UTF8: Final = "must be text in UTF-8: remove the half of a surrogate pair, such as \\ud800"
 
 
-def text_errors(content: Object) -> Iterator[FieldError]:
+def text_errors(content: object) -> Iterator[FieldError]:
     """The first text that UTF-8 cannot say: YAML and JSON can write halves of surrogate pairs as escapes."""
     for field in islice(_undecodable(content, ""), 1):
         yield FieldError(field, _NO_UTF8)
@@ -64,7 +64,8 @@ def _undecodable(value: object, path: str) -> Iterator[str]:
             yield path
     elif isinstance(value, dict):
         for name, member in value.items():
-            child = f"{path}.{name}" if path else str(name)
+            shown = str(name).encode(errors="backslashreplace").decode()
+            child = f"{path}.{shown}" if path else shown
             yield from _undecodable(name, child)
             yield from _undecodable(member, child)
     elif isinstance(value, list):

@@ -26,6 +26,7 @@ from trainer.dashboard.shared_answer import SharedAnswer
 from trainer.dashboard.submissions import LONGEST_YAML, RejectedError, Submissions
 from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.errors import ApiError, UnauthorizedError
+from trainer.kube.json_text import decode_json
 from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ async def _body(request: web.BaseRequest, shape: type[_B], longest: int) -> _B:
     if len(body) > longest:
         raise _WrongBodyError(f"the body must have at most {longest} bytes")
     try:
-        return msgspec.json.decode(body, type=shape)
+        return decode_json(msgspec.json.Decoder(shape), body)
     except msgspec.DecodeError as error:
         fields = ", ".join(shape.__struct_fields__)
         raise _WrongBodyError(f"the body must be JSON with {fields}: {error}") from None

@@ -14,8 +14,10 @@ from pydantic import Field
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel, Int32, Time
+from trainer.api.submitted_object import text_errors
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError, invalid, too_many, type_invalid
+from trainer.kube.json_text import decode_json
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.pace import summarize
 from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT, with_constants
@@ -99,11 +101,20 @@ def parse_push(body: bytes | bytearray) -> ParsedPush:
             raise InvalidObjectError("the body", (error,))
         dropped = tuple(_drop_constants(status))
     push = Push.from_object(obj)
+    if errors := [*_name_errors(push)]:
+        raise InvalidObjectError("the body", tuple(errors))
     time = push.trainer_status.last_updated_time if push.trainer_status is not None else None
     if time is not None and Instant.parse(time) is None:
         rule = "must be a time such as 2026-01-02T10:00:00Z (RFC 3339)"
         raise InvalidObjectError("the body", (invalid("trainerStatus.lastUpdatedTime", time, rule),))
     return ParsedPush(push, dropped)
+
+
+def _name_errors(push: Push) -> Iterator[FieldError]:
+    metrics = push.trainer_status.metrics if push.trainer_status is not None else None
+    for index, metric in enumerate(metrics or ()):
+        if not metric.name.isprintable():
+            yield invalid(f"trainerStatus.metrics[{index}].name", metric.name, "must consist of printable characters")
 
 
 class _Constant(str):
@@ -114,13 +125,17 @@ class _Constant(str):
 
 def _decode(body: bytes | bytearray) -> object:
     try:
-        return _json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        return decode_json(_json, body)
+    except msgspec.DecodeError as error:
         refusal = InvalidObjectError("the body", (FieldError("", f"must be one JSON object: {error}"),))
     try:
-        return json.loads(with_constants(body.decode()), parse_constant=_Constant)
+        obj = json.loads(with_constants(body.decode()), parse_constant=_Constant)
+        errors = tuple(text_errors(obj))
     except (ValueError, RecursionError):
         raise refusal from None
+    if errors:
+        raise InvalidObjectError("the body", errors)
+    return obj
 
 
 def _drop_constants(status: Object) -> Iterator[FieldError]:

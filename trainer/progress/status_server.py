@@ -42,6 +42,7 @@ from trainer.kube.errors import (
     KubeError,
     NotFoundError,
 )
+from trainer.kube.json_text import decode_json
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries
 from trainer.kube.objects import ObjectKey, is_controlled_by, uid_of
@@ -281,8 +282,8 @@ def _claimed_pod(token: str) -> _Bound:
     """The pod that a token (RFC 7519) says it is bound to; whether that is true, the API server says."""
     payload = token.partition(".")[2].partition(".")[0]
     try:
-        return _claims.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).private.pod
-    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return decode_json(_claims, base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).private.pod
+    except (ValueError, msgspec.DecodeError):
         return _Bound()
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainJobStatus
+from trainer.kube.json_text import decode_json
 from trainer.kube.objects import annotations_of, is_condition_true, uid_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _ANNOTATED: Final = frozenset(
 )
 """The fields that an annotation may hold. Not runtimeDigest: it decides which snapshot is used, and whoever may write
 the TrainJob may write its annotations as well."""
+_json: Final = msgspec.json.Decoder(Any)
 _INT32: Final = (1 << 31) - 1
 _MOST_METRICS, _LONGEST_METRIC = 256, 64
 
@@ -118,8 +120,8 @@ def _annotated(obj: Object) -> Iterator[Object]:
         if not name.startswith(EXTENSION):
             continue
         try:
-            content = msgspec.json.decode(value)
-        except (msgspec.DecodeError, TypeError, UnicodeEncodeError):
+            content = decode_json(_json, value)
+        except (msgspec.DecodeError, TypeError):
             continue
         if isinstance(content, dict) and content.get("uid") == uid_of(obj) and isinstance(content.get("status"), dict):
             yield {member: each for member, each in content["status"].items() if member in _ANNOTATED}

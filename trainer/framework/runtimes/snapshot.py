@@ -27,6 +27,7 @@ from trainer.api.v1alpha1.decode import is_decodable, restored_runtime
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.errors import NotFoundError
 from trainer.kube.field_errors import FieldError
+from trainer.kube.json_text import decode_json
 from trainer.kube.objects import ObjectKey, controller_of, controller_reference, metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kubernetes_yaml import parse
@@ -96,7 +97,7 @@ def open_snapshot(snapshot: Object, digest: str = "") -> tuple[Resource, Object]
     It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
     """
     try:
-        content = msgspec.json.decode(_text(snapshot))
+        content = decode_json(_content, _text(snapshot))
     except (KeyError, TypeError, msgspec.DecodeError) as error:
         raise _broken(snapshot, "does not hold a runtime") from error
     resource, runtime = _runtime(snapshot, content)
@@ -149,6 +150,7 @@ _REMEMBERED = 4 << 20
 """Bytes of runtimes that are remembered; the one that was needed least recently goes first."""
 
 _json = msgspec.json.Decoder(dict)
+_content = msgspec.json.Decoder(Any)
 
 
 class KeptSnapshots:

@@ -21,6 +21,7 @@ import msgspec
 import structlog
 
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.json_text import decode_json
 from trainer.kube.rest.credentials import Identity
 from trainer.kube.rest.tls import ClientCertificate
 
@@ -61,6 +62,9 @@ class _Answer(msgspec.Struct, rename="camel"):
     api_version: str
     kind: str
     status: _Status
+
+
+_answers = msgspec.json.Decoder(_Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ class ExecPlugin:
 
     def _identity(self, output: bytes) -> Identity:
         try:
-            answer = msgspec.json.decode(output, type=_Answer)
+            answer = decode_json(_answers, output)
         except msgspec.DecodeError as error:
             raise self._error(f"it did not print an ExecCredential: {error}") from error
         if answer.kind != "ExecCredential" or answer.api_version != self._stanza.api_version:

@@ -12,9 +12,13 @@ import aiohttp
 import msgspec
 
 from trainer.kube.errors import ApiError, TransportError, UntrustedServerError, error_from_status
+from trainer.kube.json_text import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_status = msgspec.json.Decoder(dict[str, Any])
 
 
 class BrokenConnectionError(aiohttp.ClientError):
@@ -76,7 +80,7 @@ def transport_error(error: Exception, request: str) -> TransportError:
 def answer_error(code: int, headers: Mapping[str, str], body: bytes, request: str) -> ApiError:
     """The typed error for an answer that is not 2xx; one without a Status comes from something before the server."""
     try:
-        status = msgspec.json.decode(body, type=dict[str, Any])
+        status = decode_json(_status, body)
     except msgspec.DecodeError:
         status = {"message": " ".join(body.decode(errors="replace").split())[:1000]}
     if 300 <= code < 400:

@@ -14,6 +14,7 @@ import msgspec
 
 from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import not_supported, required, too_long
+from trainer.kube.json_text import decode_json
 from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.json_patch import json_patch
@@ -220,15 +221,13 @@ def _request_of(body: bytes | bytearray) -> msgspec.Raw:
 def _decode(decoder: msgspec.json.Decoder[_T], raw: bytes | bytearray | msgspec.Raw, where: str) -> _T:
     """Decode a part of the review, whose place in it is `where`."""
     try:
-        return decoder.decode(raw)
+        return decode_json(decoder, raw)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at `$")
         path = f"{where}{place.rstrip('`')}".removeprefix(".")
         raise ReviewError(f"{path}: {problem}" if path else problem) from error
     except msgspec.DecodeError as error:
-        raise ReviewError(f"the body is not JSON: {error}") from error
-    except RecursionError as error:
-        raise ReviewError(f"{where or 'the body'}: nested too deeply") from error
+        raise ReviewError(f"{where or 'the body'} is not JSON: {error}") from error
 
 
 def _check_sizes(raw: _Request) -> None:
