@@ -2,18 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from trainer import kubernetes_yaml
 from trainer.kubernetes_yaml import YamlError, dump, join, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(params=["libyaml", "python"])
+def loaders(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module as it is with libyaml, and where PyYAML was built without."""
+    if request.param == "libyaml":
+        yield kubernetes_yaml
+        return
+    monkeypatch.setitem(sys.modules, "yaml.cyaml", None)
+    spec = importlib.util.spec_from_file_location("yaml_without_libyaml", str(kubernetes_yaml.__file__))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        pytest.param("a: [1\nb: 2\n", "line 2, column 2", id="bracket"),
+        pytest.param("a: 1\na: 2\n", "line 2, column 1", id="key-twice"),
+        pytest.param("a: *b\n", "line 1, column 4", id="undefined-alias"),
+        pytest.param("a: 'x", "line 1, column 6", id="open-quote"),
+        pytest.param("\ta: 1", "line 1, column 1", id="tab"),
+        pytest.param("a: b: c", "line 1, column 5", id="value-in-value"),
+        pytest.param("a: .nan", "line 1, column 4", id="no-number"),
+        pytest.param("a: [", "line 1, column 5", id="end-of-the-text"),
+        pytest.param("a: [\n", "line 2, column 1", id="end-of-the-last-line"),
+        pytest.param("[" * 100_000, "", id="lists-in-lists"),
+        pytest.param("{a: " * 50_000, "", id="mappings-in-mappings"),
+        pytest.param("- " * 30_000, "", id="lists-in-block-style"),
+        pytest.param("a: '\ud800'", "", id="half-a-character"),
+    ],
+)
+def test_both_parsers(loaders: Any, text: str, where: str) -> None:
+    """With and without libyaml the same texts are refused at the same place, however deep they are nested."""
+    with pytest.raises(loaders.YamlError) as caught:
+        list(loaders.parse(text))
+    assert caught.value.where == where
+    (document,) = loaders.parse("{a: 1:30, b: 0644, c: y}")
+    assert document == {"a": "1:30", "b": 420, "c": True}
+    with pytest.raises(loaders.YamlError, match="an alias is not allowed here"):
+        list(loaders.parse("a: &a [1]\nb: *a\n", aliases=False))
 
 
 @pytest.mark.parametrize(
     ("text", "message", "where"),
     [
-        pytest.param("a: [1\nb: 2\n", "not valid YAML: expected ',' or ']'", "line 2, column 2", id="bracket"),
+        pytest.param(
+            "a: [1\nb: 2\n", "not valid YAML: did not find expected ',' or ']'", "line 2, column 2", id="bracket"
+        ),
         pytest.param(
             "a: 1\na: 2\n", "not valid YAML: the key 'a' is defined twice", "line 2, column 1", id="key twice"
         ),

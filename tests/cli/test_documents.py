@@ -47,11 +47,11 @@ data:
     [
         pytest.param("", "there is no TrainJob in it", id="empty"),
         pytest.param(CONFIG_MAP, "there is no TrainJob in it", id="no TrainJob"),
-        pytest.param("a: [1\nb: 2\n", "line 2, column 2: not valid YAML: expected ',' or ']'", id="not YAML"),
+        pytest.param("a: [1\nb: 2\n", "line 2, column 2: not valid YAML: did not find expected", id="not YAML"),
         pytest.param("a: \x01", "not valid YAML", id="control character"),
         pytest.param(
             JOB + '  trainer: {command: [train, "a\\ud800"]}',
-            "document 1: spec.trainer.command[1]: must be text in UTF-8",
+            "column 34: not valid YAML: found invalid Unicode character escape code",
             id="half of a surrogate pair",
         ),
         pytest.param("just text", "document 1: must be a Kubernetes object, got str", id="not an object"),

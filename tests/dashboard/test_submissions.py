@@ -94,7 +94,7 @@ async def test_copy(client: UserClient) -> None:
         pytest.param(GOOD.replace(", namespace: default", ""), "metadata.namespace: Required value", id="no-namespace"),
         pytest.param(GOOD.replace("default", "../../x"), "metadata.namespace", id="path-as-namespace"),
         pytest.param(GOOD.replace("runtimeRef", "runtimeReff"), "spec.runtimeReff", id="typing-error"),
-        pytest.param(GOOD.replace("plain", '"\\ud800"'), "must be text in UTF-8", id="half-a-character"),
+        pytest.param(GOOD.replace("plain", '"\\ud800"'), "found invalid Unicode", id="half-a-character"),
         pytest.param(GOOD + " " * LONGEST_YAML, "must have at most", id="too-long"),
     ],
 )
