@@ -28,7 +28,7 @@ from trainer.dashboard.user_requests import NAME, UserRequests
 from trainer.dashboard.viewer import may_list
 from trainer.dashboard.visible import Sight
 from trainer.explain.target import NO_OPTIONS, CommandOptions
-from trainer.kube.cache.cache import Cache
+from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import KubeError, UnauthorizedError
 from trainer.kube.metrics import Metrics
@@ -155,7 +155,7 @@ class Dashboard:
             KubeError: the API server does not say what the user may see.
         """
         self._bundle = self._bundle or await anyio.to_thread.run_sync(Bundle.read)
-        cache = Cache(self._reader, clock=self._clock)
+        cache = bounded_cache(self._reader, self._clock)
         async with anyio.create_task_group() as tasks:
             namespace = await self._namespace()
             jobs = cache.informer(TRAIN_JOBS, Selection(namespace or None))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
-from trainer.kube.cache.cache import Cache
+from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, labels_of, mapping_at, uid_of
 from trainer.kube.resource import EVENTS, PODS
@@ -74,7 +73,7 @@ class ClusterView:
 
     def __init__(self, client: Client, clock: Clock, namespace: str | None) -> None:
         self._clock = clock
-        self._cache = Cache(client, clock=clock, transforms=TRANSFORMS, namespace_limits=NAMESPACE_LIMITS)
+        self._cache = bounded_cache(client, clock)
         where = Selection(namespace)
         self.jobs = self._cache.informer(TRAIN_JOBS, where)
         self.jobsets = self._cache.informer(JOBSETS, where, optional=True)

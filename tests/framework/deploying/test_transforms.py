@@ -61,7 +61,7 @@ def test_jobs() -> None:
 
 def test_pods() -> None:
     """The fields that states, waits, restarts and progress are derived from are left of a large pod, and no more."""
-    container = {"name": "node", "restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart"}]}
+    container: Object = {"name": "node", "restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart"}]}
     labels = {"jobset.sigs.k8s.io/jobset-name": "demo", "batch.kubernetes.io/job-completion-index": "0"}
     progress = {"trainer.kubeflow.org/trainer-status-primary-pod": "true"}
     kept = {
@@ -86,7 +86,7 @@ def test_pods() -> None:
 
 def test_pods_with_many_parts() -> None:
     """The stored size of a pod has a bound, however many containers, volumes and labels it has."""
-    many = [{"name": f"c-{number}"} for number in range(10_000)]
+    many = [{"name": f"c-{number}", "resources": {"limits": {"x" * 500: "1"}}} for number in range(10_000)]
     names = {"jobset.sigs.k8s.io/jobset-name": "demo", "jobset.sigs.k8s.io/restart-attempt": "1"}
     labels = {f"batch.kubernetes.io/{number}": "x" for number in range(10_000)} | names
     pod = partial(labels=labels) | {"spec": {"containers": many, "initContainers": many, "volumes": many}, "status": {}}

@@ -22,8 +22,9 @@ EVENT = {
 
 
 def test_what_is_read_stays() -> None:
-    """What an event is about, what it says and when; its identity, without which no cache takes it."""
-    assert compact_event(EVENT | {"source": {"component": "kubelet"}, "count": 3}) == EVENT
+    """What an event is about, what it says, when and how often; its identity, without which no cache takes it."""
+    assert compact_event(EVENT | {"source": {"component": "kubelet"}, "count": 3}) == EVENT | {"count": 3}
+    assert compact_event(EVENT | {"count": "x" * 100_000}) == EVENT
 
 
 @pytest.mark.parametrize("size", [2_000, 20_000, 200_000])

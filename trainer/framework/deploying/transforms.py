@@ -21,6 +21,7 @@ from trainer.api.jobset_labels import (
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
+from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.transform import Transform
 from trainer.kube.events.compact import compact_event
 from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, objects_in, owner_references_of
@@ -29,6 +30,8 @@ from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -49,6 +52,9 @@ _POD_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB, JOB_INDEX, RESTART_ATTEM
 _POD_ANNOTATIONS = (COMPLETION_INDEX, PRIMARY_POD, CONTAINER)
 _POD_SPEC = ("nodeName", "schedulerName", "restartPolicy")
 _CONTAINER = ("name", "restartPolicy", "restartPolicyRules")
+_CONTAINER_WITH_RESOURCES = (*_CONTAINER, "resources")
+_RESOURCES_LIMIT = 8 * 1024
+"""Bytes of the requests and limits of all containers of a pod, above which it is stored without."""
 _DEVICE_REQUEST = ("deviceClassName", "count", "adminAccess")
 _JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
@@ -89,9 +95,12 @@ def compact_pod(pod: Object) -> Object:
     present = annotations_of(pod)
     annotations = {name: present[name][:_LONGEST] for name in _POD_ANNOTATIONS if name in present}
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
+    amounts = msgspec.json.encode([container.get("resources") for container in containers])
+    of_container = _CONTAINER_WITH_RESOURCES if len(amounts) <= _RESOURCES_LIMIT else _CONTAINER
     kept_spec = _part(spec, _POD_SPEC) | {
-        "containers": _items(spec.get("containers"), _CONTAINER),
-        "initContainers": _items(spec.get("initContainers"), _CONTAINER),
+        "containers": _items(spec.get("containers"), of_container),
+        "initContainers": _items(spec.get("initContainers"), of_container),
         "volumes": _items(spec.get("volumes"), ("name",)),
     }
     kept_status = {name: value[:_MOST_ITEMS] if isinstance(value, list) else value for name, value in status.items()}
@@ -125,7 +134,7 @@ TRANSFORMS: Mapping[Resource, Transform] = {
     PODS: Transform(compact_pod, larger_than=POD_LIMIT),
     RESOURCE_CLAIM_TEMPLATES: Transform(bare_claim_template),
 }
-"""The transforms of the manager's caches, by kind."""
+"""The transforms of all caches, by kind."""
 
 EVENTS_LIMIT = 1000
 """Events of each sort that are cached in a namespace, about 1 KiB each: enough for the pods of a large job. A namespace
@@ -133,3 +142,8 @@ with more may miss why one of its own TrainJobs waits."""
 
 NAMESPACE_LIMITS: Mapping[Resource, int] = {EVENTS: EVENTS_LIMIT}
 """Limits of the cached objects of a namespace, by kind."""
+
+
+def bounded_cache(client: Client, clock: Clock) -> Cache:
+    """The cache of a process that is no manager: what it holds of an object has the same bounds in all of them."""
+    return Cache(client, clock=clock, transforms=TRANSFORMS, namespace_limits=NAMESPACE_LIMITS)

@@ -31,6 +31,7 @@ def compact_event(event: Object) -> Object:
         "involvedObject": _texts(about, _ABOUT),
         **_texts(event, _OWN),
         **({"series": {"lastObservedTime": str(last)[:_TEXT_LIMIT]}} if last else {}),
+        **({"count": count} if isinstance(count := event.get("count"), int) else {}),
         "message": str(event.get("message") or "")[:MESSAGE_LIMIT],
     }
 
