@@ -108,8 +108,8 @@ def v1_fields() -> str:
         "and without the field, so what a value changes may depend on the rest of the job: "
         "[migrate-from-v1.md](../migrate-from-v1.md).",
         "Of a served job the manager itself observes `cleanPodPolicy`, `ttlSecondsAfterFinished`, `suspend` and "
-        "`managedBy`, and scales it by `elasticPolicy.metrics`. Columns are by the version of TrainJobs that the cluster "
-        "serves.",
+        "`managedBy`, and scales it by `elasticPolicy.metrics`. Columns are by the version of TrainJobs that the "
+        "cluster serves.",
         *sections,
     )
 
