@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _POLICY: Final = "spec.runPolicy"
 _SCHEDULING: Final = f"{_POLICY}.schedulingPolicy"
 _VOLCANO: Final = "volcano"
+_GANG_SCHEDULERS: Final = {_VOLCANO, "scheduler-plugins", "scheduler-plugins-scheduler"}
 _CLEANING: Final = {
     "All": "has no counterpart: finished pods stay with the TrainJob; spec.ttlSecondsAfterFinished deletes all of it",
     "None": (
@@ -68,6 +69,7 @@ def set_gang(source: Source, draft: Draft, runtime: Object, losses: Losses) -> N
     """
     policy = source.run_policy.scheduling_policy if source.run_policy else None
     if policy is None:
+        _check_schedulers(source, losses)
         return
     if not draft.has_gang:
         losses.add(_SCHEDULING, "is left out: roles whose pods differ are several Jobs, which are no gang")
@@ -84,6 +86,19 @@ def set_gang(source: Source, draft: Draft, runtime: Object, losses: Losses) -> N
     losses.add(_SCHEDULING, rule)
     for name, message in _lost_members(policy, source, is_volcano="volcano" in runtime["podGroupPolicy"]):
         losses.add(f"{_SCHEDULING}.{name}", message)
+
+
+def _check_schedulers(source: Source, losses: Losses) -> None:
+    """Name schedulers of gangs, for which an operator that was started with one made a PodGroup of any job."""
+    for role in source.roles:
+        scheduler = role.template["spec"].get("schedulerName")
+        if scheduler in _GANG_SCHEDULERS:
+            policy = "volcano" if scheduler == _VOLCANO else "coscheduling"
+            rule = (
+                f"starts pods one by one: if the operator ran with --gang-scheduler-name, add podGroupPolicy.{policy} "
+                "to the runtime"
+            )
+            losses.add(f"{role.path}.template.spec.schedulerName", rule)
 
 
 def _is_volcano(policy: SchedulingPolicy, schedulers: set[str]) -> bool:
