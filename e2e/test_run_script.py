@@ -219,6 +219,8 @@ print(job)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
     lines = result.stdout.splitlines()
     assert "node-0 | node 0 [] hi 42" in lines
+    told = ("packed ", "trainjob.trainer.kubeflow.org/", "node-0 | ", "from-python  ", "SubmittedJob(")
+    assert [line for line in lines if not line.startswith(told)] == [], "log lines of the library"
     assert lines[-1] == "SubmittedJob(name='from-python', namespace='default', state='Complete')"
 
 

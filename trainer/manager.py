@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-import structlog
 from anyio.to_thread import run_sync
 from prometheus_client import Gauge
 
@@ -35,6 +34,7 @@ from trainer.framework.startup.discovery import (
 )
 from trainer.kube.clock import SystemClock
 from trainer.kube.election.leader_election import default_identity
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.supervisor import Group
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 V1_WEBHOOKS: Final = "validator.kubeflow-v1.trainer.kubeflow.org"
 """Name of the ValidatingWebhookConfiguration of config/v1."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class BuildInfoSeries:

@@ -67,11 +67,15 @@ class ConnectedCluster:
     """The address of its API server. Default: not known."""
 
 
+def warning_user(options: ConnectionOptions) -> ConnectionOptions:
+    """A connection whose warnings, which are the API server's, go to standard error instead of a log."""
+    return replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
+
+
 @asynccontextmanager
 async def open_cluster(options: ConnectionOptions) -> AsyncIterator[ConnectedCluster]:
     """Connect to a cluster, and find out which version it serves; its warnings go to standard error."""
-    options = replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
-    async with connect(options) as client:
+    async with connect(warning_user(options)) as client:
         served = await find_served(client)
         yield ConnectedCluster(served.client(client), client.namespace, served, client.server)
 
@@ -82,7 +86,11 @@ def run_on(
     *,
     log_level: Literal["warning", "error"] = "error",
 ) -> int:
-    """Run a command on a cluster; returns its exit code, or that of the signal that ends it."""
+    """Run a command on a cluster; returns its exit code, or that of the signal that ends it.
+
+    Commands tell people what matters to them in sentences. Log events are for machines and operators: with `warning` a
+    command shows those of a program that runs within it.
+    """
     configure_logging(json=False, level=log_level)
 
     async def run() -> int:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.kube.backoff import Backoff
 from trainer.kube.errors import ForbiddenError, KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.progress_reporter import ProgressReporter
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _CONTAINER: Final = "manager"
 _RETRIES: Final = 5

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.api import patterns
 from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.client import PatchType
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     is_being_deleted,
     mapping_at,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _OBJECT_NAME = patterns.compiled(patterns.OBJECT_NAME)
 

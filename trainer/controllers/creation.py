@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-import structlog
-
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
@@ -28,6 +26,7 @@ from trainer.kube.errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS
 
@@ -46,7 +45,7 @@ _UNREPORTED = (
 )  # fmt: skip
 """Errors that say nothing about the object: left to the work queue without being reported in the status."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

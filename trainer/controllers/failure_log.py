@@ -11,8 +11,6 @@ import unicodedata
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import structlog
-
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
 from trainer.api.progress_tags import TAG_END, without_message
@@ -21,6 +19,7 @@ from trainer.framework.plugin_api.failure import failed_jobs, first_failure
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import controller_of, labels_of, metadata_of
 from trainer.kube.resource import JOBS, PODS
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.selection import Selection
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 TIME_LIMIT = 2.0
 """Seconds for finding the container, and again for reading its log."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import metadata_of, resource_version_of
 from trainer.kube.selection import Selection
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 FINALIZER: Final = "trainer.kubeflow.org/resource-in-use"
 """Finalizer that early releases of Kubeflow Trainer have put on runtimes in use; it is removed."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 def register_finalizer_removal(manager: Manager, namespace: str | None = None) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.framework.status.status import owned_fields
 from trainer.framework.status.status_events import changed_conditions, status_events
 from trainer.kube.errors import KubeError, NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from trainer.kube.events.recorder import EventRecorder
     from trainer.kube.objects import Object
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 _MOST_UNCONFIRMED = 1024

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
@@ -28,6 +26,7 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Availability, Kind
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
 from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FIRST_STATUS = 0.25
 """Seconds that a first status waits in a burst: JobSets say within them how their Jobs are, and one write has both."""

@@ -21,11 +21,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
-import structlog
 
 from trainer.dashboard.answers import refusal, unauthorized
 from trainer.kube.access import BearerGate, bearer_token
 from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.recent import Recent
 from trainer.kube.serving.tls import common_names
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 PERMITTED: Final = 60.0
 """Seconds for which a permission is remembered, and so for which it may outlive its role."""

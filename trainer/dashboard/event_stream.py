@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
-import structlog
 from aiohttp import web
 
 from trainer.dashboard.answers import HEADERS
 from trainer.kube.cache.failures import explain
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _HEARTBEAT = 15.0
 """Seconds between two comments, by which a page notices that nothing comes any more."""

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-import structlog
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -35,6 +34,7 @@ from trainer.dashboard.viewer import Scope, before_records, may_list
 from trainer.history.cluster_identity import cluster_of
 from trainer.history.errors import HistoryError
 from trainer.history.queries import EndCursor, History, PastFilter
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kubernetes_yaml import dump
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _T = TypeVar("_T")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import structlog
 from anyio.to_thread import run_sync
 
 from trainer.history.errors import HistoryError
@@ -13,13 +12,14 @@ from trainer.history.recorder import Recorder
 from trainer.history.retention import RetentionOptions
 from trainer.kube.backoff import Backoff
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from trainer.history.database import Database
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _RETRY: Final = Backoff(initial=2.0, maximum=30.0, jitter=0.2)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 async def cluster_of(client: Client, server: str) -> str:

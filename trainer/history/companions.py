@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import structlog
-
 from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, objects_in, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS
 from trainer.plugins import coscheduling, volcano
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LIMIT = 16
 """Objects of a TrainJob that are asked for."""

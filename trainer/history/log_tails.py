@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from trainer.api.jobset_pods import recency_of
 from trainer.history.content import clean_text, compressed
 from trainer.history.errors import HistoryError
@@ -16,6 +14,7 @@ from trainer.history.schema import LOG_TAILS
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import is_being_deleted, uid_of
 from trainer.progress.containers import node_name, restarts_of, started_containers
 from trainer.progress.primary_pod import container_state, primary_pod
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.progress.containers import StartedContainer
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LINES = 200
 """Lines of a log that are kept."""

@@ -6,11 +6,10 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from trainer.history.chunks import BUFFER_LIMIT
 from trainer.history.records import NewSamples, PostedSample
 from trainer.history.training import seconds
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import mapping_at
 from trainer.kube.podlogs.position import Position
 from trainer.progress.curves import SERIES_LIMIT, Curves
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from trainer.progress.containers import StartedContainer
     from trainer.progress.curves import Curve
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _LONGEST_NAME = 256
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
-import structlog
 from anyio import CancelScope
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -22,6 +21,7 @@ from trainer.history.content import clean_text
 from trainer.history.records import due_notifications, note_delivery
 from trainer.kube.backoff import Backoff
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import find_condition
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 OCCASIONS = (ConditionType.COMPLETE, ConditionType.FAILED, ConditionType.STALLED)
 """The conditions of which somebody may want to know."""

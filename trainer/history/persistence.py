@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-import structlog
 from anyio import CancelScope
 
 from trainer.history.errors import HistoryError, RecordingEndedError, RefusedError
 from trainer.kube.backoff import Backoff
 from trainer.kube.barrier import Barrier
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Entry = TypeVar("_Entry")
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _RETRY = Backoff(initial=1.0, maximum=60.0, jitter=0.5)
 

@@ -13,7 +13,6 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import structlog
 from anyio.to_thread import run_sync
 
 from trainer.api.jobset_labels import JOBSET_NAME
@@ -42,6 +41,7 @@ from trainer.history.waiting import WaitingEvent, WaitingLog, WaitingTraining, n
 from trainer.kube.barrier import Barrier
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey, mapping_at
 from trainer.kube.queue.fair_queue import FairQueue
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 PAUSE = 1.0
 """Seconds between two writes of what has changed."""

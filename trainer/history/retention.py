@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.history.forgetting import forget_bytes, forget_older, give_back, measure
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from trainer.history.persistence import Persistence
     from trainer.kube.clock import Clock
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 DAY = 86400.0
 _PERIOD = 3600.0

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import anyio
 import msgspec
-import structlog
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError, KubeError, TransportError
+from trainer.kube.logger import get_logger
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ PERMITTED, DENIED = 300.0, 30.0
 """Seconds for which a permission and the lack of one are remembered, as in controller-runtime."""
 
 _T = TypeVar("_T")
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

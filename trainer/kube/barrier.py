@@ -9,14 +9,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Attempt:

@@ -12,7 +12,6 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.jobset_labels import JOBSET_NAME
@@ -28,6 +27,7 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.field_errors import invalid
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     ObjectKey,
     annotations_of,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import RejectedMessageError
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _PAUSE_AFTER_DEFECT = 60.0
 """Seconds after which a log is read again whose reading has failed."""

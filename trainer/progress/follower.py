@@ -9,6 +9,7 @@ import anyio
 import structlog
 
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
+from trainer.kube.logger import get_logger
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interruption, LogObserver
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.message_reader import MessageReader
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import Message, RejectedMessageError
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LINE_LIMIT = PAYLOAD_LIMIT + 64
 """Bytes of the longest line that is read (KEP-2779): 64 KiB and the timestamp before it."""

@@ -26,7 +26,6 @@ from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
-import structlog
 from aiohttp import web
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -43,6 +42,7 @@ from trainer.kube.errors import (
     NotFoundError,
 )
 from trainer.kube.json_text import decode_json
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries
 from trainer.kube.objects import ObjectKey, is_controlled_by, uid_of
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.serving.certificates import CertificateSource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _PATH: Final = re.compile(
     r"/apis/trainer\.kubeflow\.org/v1alpha1/namespaces/([^/]{1,63})/trainjobs/([^/]{1,253})/status"

@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_UID
 from trainer.api.jobset_pods import recency_of
 from trainer.api.trainjob_status import STEP_FIELDS, StepState, StepStatus, TrainerStatus
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import key_of, labels_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.primary_pod import ContainerState, state_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     """Starts a task of this name that runs until the scope is cancelled."""
 
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class StepWatch:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import key_of, uid_of
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.progress.follower import Follower
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Training:

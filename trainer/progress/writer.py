@@ -12,8 +12,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
@@ -23,6 +21,7 @@ from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import ConflictError, InvalidError, NotFoundError, TerminalError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     find_condition,
     is_being_deleted,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
     from trainer.progress.metrics import ProgressSeries
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 FIELD_MANAGER = "trainer-progress"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.api.labels import ANCESTOR_LABEL, VOLCANO_QUEUE
 from trainer.api.v1alpha1 import torchtune
 from trainer.api.v1alpha1.torchtune import Method
@@ -14,6 +12,7 @@ from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import forbidden, invalid
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import mapping_at, objects_in
 from trainer.kube.resource import PRIORITY_CLASSES
 from trainer.webhooks.runtime_patches import containers_of
@@ -49,7 +48,7 @@ _RESERVED: Final = {
     ),
     "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 

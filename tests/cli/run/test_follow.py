@@ -14,7 +14,7 @@ from trainer.cli.jobs.state import JobState
 from trainer.cli.run.follow import JobOutcome, follow_jobs
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import PODS
+from trainer.kube.resource import EVENTS, JOBS, PODS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
     from trainer.kube.testing import FakeClient, ManualClock
 
 DEMO = ObjectKey("default", "demo")
@@ -297,3 +298,19 @@ async def test_the_same_trouble_of_many_pods(client: FakeClient, display: Record
 
     (warning,) = display.warnings
     assert warning.endswith(": FailedCreate: quota exceeded")
+
+
+@pytest.mark.parametrize(
+    ("resource", "watched"),
+    [pytest.param(EVENTS, "warnings of its namespace", id="events"), pytest.param(JOBS, "its Jobs", id="jobs")],
+)
+async def test_what_may_not_be_watched(
+    client: FakeClient, display: RecordingDisplay, clock: ManualClock, resource: Resource, watched: str
+) -> None:
+    """Who may not list what the warnings come from reads so in a sentence, once."""
+    client.faults.fail(ForbiddenError(403, "jane may not"), times=None, resource=resource)
+    async with following(client, display, clock, train_job()):
+        await clock.advance(60)
+        client.add(train_job(**finished("Complete", "Done", "all Jobs are complete")))
+    told = [each for each in display.warnings if "cannot be watched" in each]
+    assert told == [f"demo: {watched} cannot be watched, trying again: jane may not"]

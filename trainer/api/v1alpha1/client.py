@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import structlog
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -37,6 +36,7 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.errors import InvalidError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import annotations_of, find_condition, metadata_of, name_of, uid_of
 from trainer.kube.selection import EVERYTHING
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 SERVED: Final = {
     resource: msgspec.structs.replace(resource, version="v1alpha1")

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
-import structlog
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import V1Alpha1Client
 from trainer.api.v1alpha1.status import FURTHER_CONDITIONS
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client, RawClient
     from trainer.kube.clock import Clock
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Version: TypeAlias = Literal["v1alpha1", "v2alpha1"]
 

@@ -8,7 +8,6 @@ from pathlib import Path  # noqa: TC003 - typer reads annotations
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
-import structlog
 import typer
 from anyio.to_thread import run_sync
 
@@ -19,6 +18,7 @@ from trainer.cli.logs.logs import parse_duration
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from trainer.history.notifications import Webhook
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _NOTIFY_URL = "TRAINER_HISTORY_NOTIFY_URL"
 READY = "started recorder"

@@ -79,7 +79,7 @@ def _change(
         client, where = cluster.client, namespace or cluster.namespace
         await change(client, [await find_train_job(client, name, where) for name in dict.fromkeys(names)])
 
-    raise typer.Exit(run_on(current_cluster(kubeconfig, context), run, log_level="warning"))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), run))
 
 
 async def _delete(client: Client, jobs: Sequence[Object]) -> None:

@@ -99,7 +99,7 @@ def get(
             raise GoneError(f"{error}; the history has it: trainer get {name} --history") from None
 
     options = current_cluster(kubeconfig, context)
-    raise typer.Exit(run_on(options, show, log_level="error" if watch else "warning"))
+    raise typer.Exit(run_on(options, show))
 
 
 _PAST_FORMATS: dict[GetFormat, Callable[[Object], str]] = {

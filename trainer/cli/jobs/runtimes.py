@@ -73,7 +73,7 @@ def runtimes(
             for line in columns([titles, *(tuple(map(str, asdict(each).values())) for each in found)]):
                 say(line)
 
-    raise typer.Exit(run_on(current_cluster(kubeconfig, context), show, log_level="warning"))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 
 
 async def list_runtimes(client: Client, namespace: str, now: datetime) -> list[RuntimeLine]:

@@ -10,6 +10,7 @@ import typer
 
 from trainer.api.v1alpha1.discovery import Served
 from trainer.cli.console import say
+from trainer.cli.current_cluster import warning_user
 from trainer.cli.documents import read_documents, version_of
 from trainer.cli.errors import BadInputError
 from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetworkMode, cluster_command
@@ -43,7 +44,7 @@ def demo(
     Exit code 0 when the job is Complete, 1 when it Failed. No process is left, however the demo ends.
     """
     documents = read_documents(str(_example_file(path)))
-    configure_logging(json=False, level="warning")
+    configure_logging(json=False, level="error")
     with tempfile.TemporaryDirectory(prefix="trainer-demo-", ignore_cleanup_errors=True) as directory:
         code = run_until_signal(lambda: _demo(documents, Path(directory), pod_network, node_resources))
     raise typer.Exit(code)
@@ -70,7 +71,7 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
     say("starting the dev cluster")
     async with (
         child_process("dev cluster", cluster, directory / "cluster.log", ready=CLUSTER_READY),
-        connect(ConnectionOptions(kubeconfig=kubeconfig)) as client,
+        connect(warning_user(ConnectionOptions(kubeconfig=kubeconfig))) as client,
     ):
         await install_definitions(client, version=version)
         say("starting the controller manager")

@@ -13,6 +13,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import find_served, served_versions
 from trainer.cli.console import duration, quote, say
+from trainer.cli.current_cluster import warning_user
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.state import JobState
 from trainer.cli.local.cluster import (
@@ -80,7 +81,7 @@ def up(
         node_resources=node_resources,
         gang_schedulers=gang_schedulers,
     )
-    configure_logging(json=False, level="warning")
+    configure_logging(json=False, level="error")
     with state.lock():
         arguments = [*command, "--kubeconfig", str(state.kubeconfig)]
         code = run_until_signal(lambda: _up(state, arguments, metrics_port, api_version))
@@ -94,7 +95,7 @@ def down(
 
     Objects, volumes and logs are kept, and `trainer up` starts with them again. Does nothing when nothing runs.
     """
-    configure_logging(json=False, level="warning")
+    configure_logging(json=False, level="error")
     state = StateDirectory.of_user()
     if not state.root.exists():
         say("nothing to stop")
@@ -127,7 +128,7 @@ async def _up(state: StateDirectory, command: list[str], metrics_port: int, want
     elif fixed := [option for option in _FIXED_AT_START if option in command]:
         takes = f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'}"
         say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
-    async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
+    async with connect(warning_user(ConnectionOptions(kubeconfig=state.kubeconfig))) as client:
         version = _version(await served_versions(client), wanted)
         await install_definitions(client, version=version)
         if version == "v1alpha1":
@@ -187,7 +188,7 @@ async def _status(state: StateDirectory) -> int:
     server, answers = "", True
     if is_cluster_up:
         try:
-            async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
+            async with connect(warning_user(ConnectionOptions(kubeconfig=state.kubeconfig))) as client:
                 server = client.server
                 served = await find_served(client)
                 lines = [("API", f"{TRAIN_JOBS.group}/{served.version}"), *await _contents(served.client(client))]

@@ -10,7 +10,7 @@ import anyio
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.jobs.receiver import Receiver, watch_for
+from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
 from trainer.cli.run.logged_progress import LoggedProgress, LoggedSteps
@@ -142,8 +142,12 @@ class _JobFollower(LogConsumer):
         async with anyio.create_task_group() as tasks:
             of_jobset = Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
             warnings = Selection(namespace, field_selector="type=Warning")
-            watch_for(Receiver(tasks, self._warnings.see_object), self._client, JOBS, of_jobset, self._clock)
-            watch_for(Receiver(tasks, self._warnings.see_event), self._client, EVENTS, warnings, self._clock)
+            for receive, resource, selection, watched in (
+                (self._warnings.see_object, JOBS, of_jobset, "its Jobs"),
+                (self._warnings.see_event, EVENTS, warnings, "warnings of its namespace"),
+            ):
+                informer = watch_for(Receiver(tasks, receive), self._client, resource, selection, self._clock)
+                tasks.start_soon(report_errors, informer, watched, self.warn, self._clock)
             tasks.start_soon(self._hint_at_missing_controller)
             still_exists = await self._logs.run()
             tasks.cancel_scope.cancel()

@@ -207,7 +207,7 @@ def _run(
                 note(f"trainer explain {key.name} -n {key.namespace}{target} says what to do")
         return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
 
-    code = run_on(connection, submit_and_follow, log_level="warning")
+    code = run_on(connection, submit_and_follow)
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
         reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"

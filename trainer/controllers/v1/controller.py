@@ -10,8 +10,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import age_of, is_made_by, jobset_keys
@@ -40,6 +38,7 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     is_being_deleted,
     key_of,
@@ -82,7 +81,7 @@ _PATIENCE: Final = timedelta(minutes=1)
 _NEXT: Final = Result(requeue_after=0)
 """Go on with a job after the others that wait."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class JobController:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.v1.autoscaler import SELECTOR
@@ -14,6 +12,7 @@ from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import KubeError, NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     controller_of,
     is_being_deleted,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class TakenNameError(KubeError):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.v1.status import status_of
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.errors import NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 
@@ -27,7 +26,7 @@ _WARNINGS: Final = ("Failed", "Restarting", "Unmanaged")
 _REMEMBERED: Final = 4096
 """Jobs whose last trouble is remembered; that of the oldest is reported again."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class JobReports:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.api.jobset_pods import place_of
 from trainer.controllers.v1.labels import JOB_ROLE, labels_of_seat
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     is_being_deleted,
     labels_of,
@@ -40,7 +39,7 @@ MOST_AT_ONCE: Final = 100
 _REMEMBERED: Final = 4096
 """Pods of which it is remembered that the cache does not have their new labels yet."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class PodLabels:

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.controllers.v1.labels import JOB_NAME
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.election.lease import LeaseRecord
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey, key_of, uid_of
 from trainer.kube.resource import LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.selection import Selection
@@ -40,7 +39,7 @@ _SHORTEST: Final = 60.0
 """Seconds without a renewal after which its Lease counts for nothing, or as long as the Lease says if that is longer.
 Several times what the operator writes, since it may be busy."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class TrainingOperator:

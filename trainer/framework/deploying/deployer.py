@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import structlog
 from anyio.to_thread import run_sync
 
 from trainer.framework.deploying.comparison import differences
@@ -19,6 +18,7 @@ from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST, RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, KubeError, NotFoundError
 from trainer.kube.field_errors import forbidden
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import (
     annotations_of,
@@ -61,7 +61,7 @@ _REMEMBERED = 1024
 
 _OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED_DIGEST})
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class ForeignObjectError(KubeError):

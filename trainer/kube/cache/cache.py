@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import TransportError, UnauthorizedError
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics.caches import CacheSeries
 from trainer.kube.selection import EVERYTHING, Selection
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Cache:

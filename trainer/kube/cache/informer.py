@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.failures import explain
@@ -17,6 +16,7 @@ from trainer.kube.cache.reflector import IDLE, Reflector
 from trainer.kube.cache.registration import Registration, added, deleted, updated
 from trainer.kube.cache.store import Lister, Store
 from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import is_at_its_end, is_being_deleted, key_of, uid_of
 from trainer.kube.pager import in_slices
 from trainer.kube.selection import EVERYTHING, Matcher, Selection
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 RESYNC = 10 * 3600.0
 """Seconds, give or take a tenth, after which handlers get every object again; as in controller-runtime."""

@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
-import structlog
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.cache.failures import CANNOT_STREAM, SilentWatchError, explain, is_unusable_version
@@ -47,6 +46,7 @@ from trainer.kube.errors import (
     NotFoundError,
     TransportError,
 )
+from trainer.kube.logger import get_logger
 from trainer.kube.pager import collect
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 RETRY = Backoff(initial=0.8, maximum=30.0, jitter=1.0)
 """The backoff of client-go's reflector: at its maximum a client asks a failing server about once in 45 s."""

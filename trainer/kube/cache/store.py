@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-import structlog
-
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey
 from trainer.kube.pager import in_slices
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.selectors import LabelSelector
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Objects: TypeAlias = "list[Object]"
 """`list` inside `Lister` is its method."""

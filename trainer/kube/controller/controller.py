@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 import anyio
-import structlog
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.handlers import own_key, owner_key
 from trainer.kube.controller.sources import Kind
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import CacheSyncError
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.runnable_group import sole_failure
 from trainer.kube.metrics.controllers import ControllerSeries, QueueSeries
 from trainer.kube.objects import ObjectKey
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.kube.manager.manager import Manager
     from trainer.kube.resource import Resource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 CACHE_SYNC_TIMEOUT = 120.0
 """Seconds until the caches must have synced, as in controller-runtime; long enough for large lists."""

@@ -41,6 +41,7 @@ from trainer.kube.errors import (
     TerminalError,
     causes_of,
 )
+from trainer.kube.logger import get_logger
 from trainer.kube.queue.workqueue import ShutDown
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import ObjectKey
     from trainer.kube.queue.workqueue import WorkQueue
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _DONE = Result()
 

@@ -37,7 +37,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock, move_on_after
@@ -52,6 +51,7 @@ from trainer.kube.errors import (
     NotFoundError,
 )
 from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import ElectionSeries
 from trainer.kube.resource import LEASES
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from trainer.kube.events.recorder import EventSink
     from trainer.kube.objects import Object
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 JITTER = 1.2
 """Spread of the pauses between attempts of a candidate (client-go's JitterFactor)."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Protocol
 
-import structlog
-
 from trainer.kube.events.correlator import EventKind, EventSource, ObjectReference, Occurrence, cut_message
 from trainer.kube.events.sender import EventSender
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EventKind", "EventRecorder", "EventSender", "EventSink", "Occurrence"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _INSTANCE_LIMIT = 128
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock, move_on_after
@@ -28,6 +27,7 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.events.correlator import CorrelationLimits, EventCorrelator
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import EventSeries
 from trainer.kube.queue.fair_queue import FairQueue
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.events.correlator import CountedEvent, Occurrence
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _OUTAGE = (TransportError, TooManyRequestsError, ServiceUnavailableError, ServerTimeoutError)
 """Errors that say nothing about the event."""

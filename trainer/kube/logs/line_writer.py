@@ -7,9 +7,9 @@ import select
 import threading
 from queue import SimpleQueue
 
-import structlog
+from trainer.kube.logger import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LINES = 10_000
 """Lines that may wait to be written."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logger import get_logger
 from trainer.kube.logs.escaping import escape
 from trainer.kube.logs.line_writer import LineWriter
 from trainer.kube.logs.redaction import redact
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import Processor
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LEVELS = ("debug", "info", "warning", "error")
 FLUSH_TIMEOUT = 2.0

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
-import structlog
 
 from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Check: TypeAlias = Callable[[], Awaitable[None]]
 """Returns if all is well, and raises an exception whose text says what is not."""

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-import structlog
 
 from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import LoopSeries
 
 if TYPE_CHECKING:
     from types import FrameType
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FRAMES = 12
 """Innermost frames of a stalled loop that are logged."""

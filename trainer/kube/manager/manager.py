@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
-import structlog
 
 from trainer.kube.cache.cache import Cache
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.election.leader_election import LeaderElector
 from trainer.kube.errors import CacheSyncError, KubeError
 from trainer.kube.events.sender import EventSender
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "Manager", "ManagerOptions"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-import structlog
 from aiohttp import web
 
 from trainer.kube.access import BearerGate
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.metrics.servers import ExpirySeries
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trainer.kube.manager.manager import Manager
     from trainer.kube.serving.certificates import CertificateSource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FINISH = 1.0
 """Seconds that answers under way have when the server stops."""

@@ -13,12 +13,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
-import structlog
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _PART = re.compile(r"[A-Za-z0-9._~-]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 

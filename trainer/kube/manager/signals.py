@@ -6,12 +6,13 @@ import signal
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
+
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

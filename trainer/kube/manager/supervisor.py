@@ -12,17 +12,17 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import LeadershipLostError, ShutdownError
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.runnable_group import RunnableGroup, sole_failure
 
 if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.manager.runnable_group import Run, Runnable
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 EVENT_TIMEOUT = 5.0
 """Seconds that the events recorded until the very end have to be written, beyond the grace period."""

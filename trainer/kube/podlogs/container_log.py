@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import structlog
-
 from trainer.kube.backoff import Backoff
 from trainer.kube.client import LogOptions
 from trainer.kube.errors import (
@@ -21,6 +19,7 @@ from trainer.kube.errors import (
     TransportError,
     UnauthorizedError,
 )
+from trainer.kube.logger import get_logger
 from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.podlogs.position import Position
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.podlogs.instant import Instant
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 RETRY = Backoff(initial=0.5, maximum=15.0, jitter=1.0)
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
-import structlog
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.rest.tls import ClientCertificate
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 TOKEN_FILE_LIFETIME = timedelta(minutes=1)
 """How long a token is used before its file is read again, as in client-go. The kubelet replaces the file well before

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
-import structlog
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.json_text import decode_json
+from trainer.kube.logger import get_logger
 from trainer.kube.rest.credentials import Identity
 from trainer.kube.rest.tls import ClientCertificate
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 

@@ -6,7 +6,6 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import structlog
 
 from trainer.kube.client import (
     DEFAULT_LIST,
@@ -23,6 +22,7 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.errors import NotFoundError, TransportError
+from trainer.kube.logger import get_logger
 from trainer.kube.names import is_path_segment
 from trainer.kube.pager import list_all
 from trainer.kube.resource import NAMESPACES, PODS
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
     from trainer.kube.rest.transport import Transport
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 APPLY_CONTENT_TYPE = "application/apply-patch+yaml"
 

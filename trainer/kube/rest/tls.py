@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
-import structlog
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from trainer.kube.metrics.requests import RequestMetrics
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 POLL_SECONDS = 10.0
 """Files are compared with what is in use this often at most, as controller-runtime's certificate watcher does."""

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import anyio
-import structlog
 import yarl
 from multidict import CIMultiDict
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ApiError, ConfigurationError, TransportError, UnauthorizedError
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.failures import answer_error, transport_error
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     WarningHandler: TypeAlias = Callable[[str, str], None]
     """Gets the path of a request and a warning beside its answer, such as that an API version is deprecated."""
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _T = TypeVar("_T")
 

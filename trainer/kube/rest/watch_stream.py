@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
-import structlog
 
 from trainer.kube.client import EventType, WatchEvent
 from trainer.kube.errors import TransportError, error_from_status
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class _Envelope(msgspec.Struct):

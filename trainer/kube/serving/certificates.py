@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import anyio
 import anyio.to_thread
-import structlog
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ConfigurationError, KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.servers import CertificateSeries
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 POLL_SECONDS = 10.0
 """Pause between two looks at the files, as in controller-runtime's certificate watcher."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import anyio.lowlevel
-import structlog
 from aiohttp import web
 from anyio.abc import SocketAttribute
 
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.logger import get_logger
 from trainer.kube.metrics.servers import HttpServerSeries
 from trainer.kube.serving.connection import HEAD_TIMEOUT, LINGER, Connection, ConnectionLimits
 from trainer.kube.serving.http_protocol import HttpProtocols, name_server
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.metrics import Metrics
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 """Answers a request; what it raises is logged, and answered with 500 and no details.

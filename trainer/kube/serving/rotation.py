@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-import structlog
 
 from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY, KeyringQuestion
 from trainer.kube.backoff import Backoff
@@ -30,6 +29,7 @@ from trainer.kube.errors import (
     KubeError,
     NotFoundError,
 )
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import SECRETS
 from trainer.kube.serving import keyring_process
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 POLL_SECONDS = 60.0
 """Seconds between two looks at the Secret: one small request."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import structlog
+from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
 
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 SPARSE = 10.0
 """Seconds between two lines."""

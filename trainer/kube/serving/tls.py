@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-import structlog
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.logger import get_logger
 from trainer.kube.rest.tls import expiry_of, load_pair
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 POLL_SECONDS = 10.0
 """Pause between two looks at the file with the authorities of clients, as for the server's own certificate."""

@@ -15,12 +15,12 @@ import math
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.cache.cache import Cache
 from trainer.kube.client import PatchType
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.objects import ObjectKey, resource_version_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.serving.certificates import CertificateSource
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 FIELD_MANAGER = "ca-injector"
 """Owner of the fields that are written here."""

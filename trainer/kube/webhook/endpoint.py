@@ -28,6 +28,7 @@ from aiohttp import web
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logger import get_logger
 from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.body import JSON, HttpError, failure, overloaded
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from trainer.kube.webhook.body import BodyReader
     from trainer.kube.webhook.budget import Budget
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _T = TypeVar("_T")
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries, WebhookSeries
 from trainer.kube.serving.connection import ConnectionLimits
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trainer.kube.serving.certificates import CertificateSource
     from trainer.kube.webhook.admission import AdmissionHandler
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 READ_TIMEOUT = 10.0
