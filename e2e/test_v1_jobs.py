@@ -141,10 +141,10 @@ def _replicas(cluster: Cluster) -> list[dict[str, Any]]:
 
 def test_what_is_refused(cluster: Cluster) -> None:
     """kubectl prints the field and what to do."""
-    alone = pytorch_job("alone", WAIT, workers=2)
-    del alone["spec"]["pytorchReplicaSpecs"]["Master"]
-    refused = cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(alone), check=False).stderr
-    assert "spec.pytorchReplicaSpecs[Master]: Required value" in refused
+    unnamed = pytorch_job("unnamed", WAIT, workers=2)
+    unnamed["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["name"] = "main"
+    refused = cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(unnamed), check=False).stderr
+    assert "one must be called pytorch, which trains" in refused
     cluster.apply(pytorch_job("demo", WAIT))
     wait_for(cluster, "pytorchjob", "demo", "Running")
     refused = cluster.kubectl("scale", "pytorchjob/demo", "--replicas=3", check=False).stderr
