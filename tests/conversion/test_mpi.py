@@ -144,3 +144,13 @@ def test_the_key_of_another_user_of_v1() -> None:
     assert {f"spec.mpiReplicaSpecs[{role}].template.spec.securityContext" for role in ("Launcher", "Worker")} <= {
         *fields(found)
     }
+
+
+@pytest.mark.parametrize(
+    ("account", "lost"),
+    [pytest.param("demo-launcher", True, id="that-of-the-operator"), pytest.param("mine", False, id="another")],
+)
+def test_service_accounts(account: str, lost: bool) -> None:
+    """The account that only the operator made for a launcher is named."""
+    found = fields(converted({"serviceAccountName": account}, api="v1"))
+    assert ("spec.mpiReplicaSpecs[Launcher].template.spec.serviceAccountName" in found) == lost

@@ -272,6 +272,7 @@ def _() -> None:
 def _() -> None:
     for file in ("/etc/mpi/discover_hosts.sh", "/etc/mpi/kubexec.sh", "/opt/kube/kubectl"):
         assert "which nobody writes here" in messages(job(MPI_JOB, MPI, {"command": ["sh", "-c", file]}))
+    assert "is made by nobody here" in messages(job("MPIJob", MPI, pod={"serviceAccountName": "demo-launcher"}))
 
 
 @proves("MPI: the launcher is a Job that is replaced once it has failed, six times")

@@ -85,6 +85,7 @@ ELASTIC = {"elasticPolicy": {"minReplicas": 1, "maxReplicas": 4}}
             {"master": COMPLETION, "worker": JOB_INDEX},
             id="paddle",
         ),
+        pytest.param("PaddleJob", {"Worker": 2}, f"{OLD}/job-role", {"node": ""}, id="paddle-has-no-leader"),
         pytest.param(
             "MPIJob/v2beta1",
             {"Launcher": 1, "Worker": 2},

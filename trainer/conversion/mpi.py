@@ -145,6 +145,10 @@ def _launcher(source: Source, role: Role, losses: Losses, reserved: frozenset[st
     hides_gpus = not _trains(source) if is_v2beta1 else not has_gpu
     pods = _pods_with([*variables, *(_NO_GPU if hides_gpus else ())], source, role, losses, reserved)
     fields = restart_fields(source, role, pods, losses)
+    account = pods.template["spec"].get("serviceAccountName")
+    if not is_v2beta1 and account and account == f"{source.metadata.get('name')}-{_LAUNCHER}":
+        rule = f"is made by nobody here: remove it, or make a ServiceAccount {account}"
+        losses.add(f"{role.path}.template.spec.serviceAccountName", rule)
     if is_v2beta1:
         limit = source.run_policy.backoff_limit if source.run_policy else None
         fields["backoffLimit"] = _LAUNCHER_BACKOFF_LIMIT if limit is None else limit

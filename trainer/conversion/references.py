@@ -123,6 +123,8 @@ class References:
         leader = self._source.role(*_LEADERS)
         if leader is not None:
             return None if self._places[leader.name].is_shared else {"value": "master" if leader is self._role else ""}
+        if self._source.kind.resource.kind == "PaddleJob":
+            return {"value": ""}
         return {"value": "master"} if self._source.pods == 1 else None
 
     def _rewrite_selector(self, holder: Object, path: str) -> None:
