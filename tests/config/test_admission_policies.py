@@ -22,7 +22,7 @@ COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
 JOB: Final = {**train_job_object(), "metadata": {"name": "job", "namespace": "team", "uid": "u"}}
 OWNER: Final = controller_reference(JOB)
 POLICY: Final = {name_of(obj): obj for obj in rendered("admissionpolicy") if obj["kind"] == "ValidatingAdmissionPolicy"}
-OWN, SNAPSHOTS = "own-objects.trainer.kubeflow.org", "snapshots.trainer.kubeflow.org"
+OWN, JOBS, PODS, SNAPSHOTS = (f"{name}.trainer.kubeflow.org" for name in ("own-objects", "jobs", "pods", "snapshots"))
 WRITTEN: Final = {
     "configmaps": "",
     "secrets": "",
@@ -92,7 +92,7 @@ def refusals(policy: Object, asked: Object) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", [OWN, SNAPSHOTS])
+@pytest.mark.parametrize("name", [OWN, JOBS, PODS, SNAPSHOTS])
 def test_bound(name: str) -> None:
     """Each policy denies, everywhere, also when it cannot be evaluated."""
     bindings = of_kind(rendered("admissionpolicy"), "ValidatingAdmissionPolicyBinding")
@@ -103,18 +103,19 @@ def test_bound(name: str) -> None:
 
 
 def test_everything_that_the_manager_writes_in_namespaces_is_covered() -> None:
-    """What config/rbac lets it create or delete everywhere is in the policy, but for what is harmless or reviews."""
-    (role,) = [obj for obj in rendered("rbac") if obj["kind"] == "ClusterRole"]
+    """What config/rbac and config/v1 let it write everywhere is in a policy, but for what is harmless or reviews."""
     granted = {
         (group, resource)
+        for role in (*of_kind(rendered("rbac"), "ClusterRole"), *of_kind(rendered("v1/rbac"), "ClusterRole"))
         for rule in role["rules"]
-        if {"create", "delete"} & set(rule["verbs"])
+        if {"create", "delete", "patch"} & set(rule["verbs"]) and "resourceNames" not in rule
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
     covered = {
         (group, resource)
-        for rule in POLICY[OWN]["spec"]["matchConstraints"]["resourceRules"]
+        for name in (OWN, JOBS, PODS)
+        for rule in POLICY[name]["spec"]["matchConstraints"]["resourceRules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
@@ -122,6 +123,9 @@ def test_everything_that_the_manager_writes_in_namespaces_is_covered() -> None:
         ("", "events"),
         ("authentication.k8s.io", "tokenreviews"),
         ("authorization.k8s.io", "subjectaccessreviews"),
+        ("trainer.kubeflow.org", "trainjobs/status"),
+        ("kubeflow.org", "pytorchjobs/status"),
+        ("kubeflow.org", "jaxjobs/status"),
     }
     assert covered <= granted
 
@@ -216,9 +220,10 @@ def test_code(new: Object, old: Object, is_refused: bool) -> None:
     ],
 )
 def test_train_jobs(job: Object, is_refused: bool) -> None:
-    """It deletes TrainJobs that have ended and say how long they are kept, and no others."""
+    """It deletes TrainJobs that have ended and say how long they are kept, and no others of people."""
     asked = request("DELETE", "trainjobs", None, job, group="trainer.kubeflow.org")
-    assert bool(refusals(POLICY[OWN], asked)) is is_refused
+    assert bool(refusals(POLICY[JOBS], asked)) is is_refused
+    assert refusals(POLICY[JOBS], request("DELETE", "trainjobs", None, job, user="jane")) == []
 
 
 SNAPSHOT: Final = make_snapshot(JOB, CLUSTER_TRAINING_RUNTIMES, runtime_object())

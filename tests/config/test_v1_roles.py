@@ -42,19 +42,7 @@ async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, st
     """Group, resource and verb of all requests for jobs that meet whatever jobs meet."""
     cluster = Cluster()
     cluster.client.faults.streaming_lists = streaming
-    async with cluster.managed():
-        for job, resource in ((elastic_job(), PYTORCH_JOBS), (jax_job(name="jax"), JAX_JOBS)):
-            policy = {"ttlSecondsAfterFinished": 1, "cleanPodPolicy": "All"}
-            await cluster.put(job | {"spec": job["spec"] | {"runPolicy": policy}})
-            await cluster.run_pods()
-            if resource == PYTORCH_JOBS:
-                worker = cluster.only(resource)["spec"]["pytorchReplicaSpecs"]["Worker"]
-                await cluster.change(resource, pytorchReplicaSpecs={"Worker": worker | {"replicas": 3}})
-            await cluster.end("Completed")
-            await cluster.pass_time(5)
-            cluster.forget_workloads()
-        await cluster.put(pytorch_job(name="suspended"))
-        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
+    await live(cluster)
     found = set()
     for request in cluster.client.requests:
         if request.verb == "update":  # the user's
@@ -64,6 +52,25 @@ async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, st
         verbs = VERBS.get(request.verb, {request.verb}) | making
         found |= set(product([request.resource.group], [f"{request.resource.plural}{subresource}"], verbs))
     return found
+
+
+async def live(cluster: Cluster) -> None:
+    """Jobs meet whatever jobs meet."""
+    async with cluster.managed():
+        for job, resource in ((elastic_job(metrics=True), PYTORCH_JOBS), (jax_job(name="jax"), JAX_JOBS)):
+            policy = {"ttlSecondsAfterFinished": 1, "cleanPodPolicy": "All"}
+            await cluster.put(job | {"spec": job["spec"] | {"runPolicy": policy}})
+            await cluster.run_pods()
+            if resource == PYTORCH_JOBS:
+                worker = cluster.only(resource)["spec"]["pytorchReplicaSpecs"]["Worker"]
+                await cluster.change(resource, pytorchReplicaSpecs={"Worker": worker | {"replicas": 3}})
+                elastic = cluster.only(resource)["spec"]["elasticPolicy"]
+                await cluster.change(resource, elasticPolicy=elastic | {"maxReplicas": 5})
+            await cluster.end("Completed")
+            await cluster.pass_time(5)
+            cluster.forget_workloads()
+        await cluster.put(pytorch_job(name="suspended"))
+        await cluster.change(PYTORCH_JOBS, runPolicy={"suspend": True})
 
 
 PEOPLE = ("kubeflow-training-admin", "kubeflow-training-edit", "kubeflow-training-view")
