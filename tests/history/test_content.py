@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from trainer.history.content import OBJECT_LIMIT, clean_text, compressed, inflated, without_secrets
+from trainer.history.content import OBJECT_LIMIT, compressed, inflated, without_secrets
+from trainer.history.secret_forms import clean_text
 
 REDACTED = "[redacted]"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trainer.kube.logs.redaction import CREDENTIAL_NAMES, QUOTED_VALUE, REDACTED, is_secret_key, redact_text
+from trainer.history.secret_forms import clean_text
+from trainer.kube.logs.redaction import REDACTED
+from trainer.kube.logs.secret_words import is_secret
 from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
@@ -24,19 +25,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DEPTH = 64
 """Levels of an object that are kept; those of Kubernetes have about twenty."""
 _LONGEST_OPTION = 64
-_OPTION = rf"--?[\w-]{{0,40}}(?:{CREDENTIAL_NAMES}|secret|passw)[\w-]{{0,20}}"
-_SECRET_OPTION = re.compile(_OPTION, re.IGNORECASE)
-_GIVEN_OPTION = re.compile(
-    rf"(?<![\w-])({_OPTION}[ =](?:['\"](?!\s))?+)(?:{QUOTED_VALUE}|(?<=[ =])[^\s'\"]+)", re.IGNORECASE | re.DOTALL
-)
-_SECRET_VARIABLE = re.compile(
-    rf"{CREDENTIAL_NAMES}|secret|credential|passw|pwd|auth|_pat$|_dsn$|(?:^|_)(?:key|pass)$|connection_?string|webhook",
-    re.IGNORECASE,
-)
-_HARMLESS_PART = re.compile(r"tokeni[sz]|(?:^|_)(?:max|min|num|n|total)_(?:\w{0,20}_)?tokens$", re.IGNORECASE)
-_KNOWN_TOKEN = re.compile(
-    r"\b(?:hf_|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|sk-|AKIA|ASIA|AIza|npm_|dop_v1_)[\w-]{12,}"
-)
+_FILE_OF_A_SECRET = (".key", ".token", ".password", ".passwd", ".secret", ".txt")
 
 
 def compressed(content: object) -> bytes:
@@ -83,25 +72,20 @@ def without_secrets(obj: Object) -> Object:
         kept = {name: kept[name] for name in names if name in kept}
         if len(msgspec.json.encode(kept)) <= limit:
             break
-    cleaned: Object = _clean(_without_variables(kept) if obj.get("kind") == "ConfigMap" else kept, _DEPTH)
-    return cleaned
+    entries = _entries(kept) if obj.get("kind") == "ConfigMap" else {}
+    cleaned: Object = _clean({name: value for name, value in kept.items() if name not in entries}, _DEPTH)
+    return cleaned | entries
 
 
-def _without_variables(config_map: Object) -> Object:
-    """Its entries may be variables of containers, or files; what is binary cannot be searched for secrets."""
-    hidden = {
-        "data": {
-            key: REDACTED if key.isidentifier() and _is_secret_variable(key) else value
-            for key, value in mapping_at(config_map, "data").items()
-        },
-        "binaryData": dict.fromkeys(mapping_at(config_map, "binaryData"), REDACTED),
+def _entries(config_map: Object) -> Object:
+    """Those of a ConfigMap may be variables of containers, or files; what is binary cannot be searched for secrets."""
+    data, binary = mapping_at(config_map, "data"), mapping_at(config_map, "binaryData")
+    shown = {
+        clean_text(key): REDACTED if isinstance(value, str) and _is_secret_entry(key, value) else _clean(value, 1)
+        for key, value in data.items()
     }
-    return config_map | {name: entries for name, entries in hidden.items() if entries}
-
-
-def clean_text(text: str) -> str:
-    """A text without what has the form of a secret."""
-    return _KNOWN_TOKEN.sub(REDACTED, _GIVEN_OPTION.sub(rf"\1{REDACTED}", redact_text(text)))
+    hidden = dict.fromkeys(map(clean_text, binary), REDACTED)
+    return {name: entries for name, entries in (("data", shown), ("binaryData", hidden)) if entries}
 
 
 def _clean(value: Any, depth: int) -> Any:
@@ -113,25 +97,32 @@ def _clean(value: Any, depth: int) -> Any:
         return REDACTED
     if isinstance(value, list):
         return _clean_items(value, depth)
-    name, has_value = value.get("name"), isinstance(value.get("value"), str)
-    if has_value and isinstance(name, str) and _is_secret_variable(name):
+    name, given = value.get("name"), value.get("value")
+    if isinstance(name, str) and isinstance(given, str) and is_secret(name, given):
         return {**value, "value": REDACTED}
     return {
-        clean_text(key): REDACTED if isinstance(member, str) and is_secret_key(key) else _clean(member, depth - 1)
+        clean_text(key): REDACTED if isinstance(member, str) and is_secret(key, member) else _clean(member, depth - 1)
         for key, member in value.items()
     }
 
 
-def _is_secret_variable(name: str) -> bool:
-    return _SECRET_VARIABLE.search(_HARMLESS_PART.sub("", name)) is not None
+def _is_secret_entry(key: str, value: str) -> bool:
+    """Whether an entry of a ConfigMap is one secret: a variable, or a file with nothing else in it."""
+    stem = next((key.removesuffix(end) for end in _FILE_OF_A_SECRET if key.endswith(end)), key)
+    return "." not in stem.lstrip(".") and (is_secret(stem, value) or (stem != key and is_secret(key, value)))
 
 
 def _clean_items(items: list[Any], depth: int) -> list[Any]:
     """The items of a list; what follows an option such as `--token` is its value."""
     cleaned: list[Any] = []
-    is_secret = False
+    option = ""
     for item in items:
-        is_text = isinstance(item, str)
-        cleaned.append(REDACTED if is_secret and is_text else _clean(item, depth - 1))
-        is_secret = is_text and len(item) <= _LONGEST_OPTION and _SECRET_OPTION.fullmatch(item) is not None
+        if option and isinstance(item, str) and not item.startswith("--") and is_secret(option, item):
+            cleaned.append(REDACTED)
+        elif option in {"-u", "--user"} and isinstance(item, str) and ":" in item:
+            cleaned.append(f"{item.partition(':')[0]}:{REDACTED}")
+        else:
+            cleaned.append(_clean(item, depth - 1))
+        is_option = isinstance(item, str) and item.startswith("-") and len(item) <= _LONGEST_OPTION and "=" not in item
+        option = item if is_option else ""
     return cleaned

@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.jobset_pods import recency_of
-from trainer.history.content import clean_text, compressed
+from trainer.history.content import compressed
 from trainer.history.errors import HistoryError
 from trainer.history.records import has_log_tail, put
 from trainer.history.schema import LOG_TAILS
+from trainer.history.secret_forms import clean_text
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError

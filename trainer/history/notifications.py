@@ -17,8 +17,8 @@ from anyio import CancelScope
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionType
 from trainer.explain import Snapshot, explain, headline
-from trainer.history.content import clean_text
 from trainer.history.records import due_notifications, note_delivery
+from trainer.history.secret_forms import clean_text
 from trainer.kube.backoff import Backoff
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger

@@ -9,7 +9,7 @@ import msgspec
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 from trainer.framework.status.status import state_word
-from trainer.history.content import clean_text
+from trainer.history.secret_forms import clean_text
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
     annotations_of,

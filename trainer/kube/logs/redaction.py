@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from trainer.kube.logs.secret_words import CREDENTIAL_NAMES
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 REDACTED = "[redacted]"
 
-CREDENTIAL_NAMES = (
-    r"token|authorization|password|passwd|passphrase|cookie|api[-_]?key|private[-_]?key|key[-_]?data"
-    r"|client[-_]?secret|secret[-_]?access[-_]?key"
-)
-"""Regular expression of the words in which names of credentials end."""
 QUOTED_VALUE = r"""(?:(?<=")(?:[^"\\\n]++|\\.)++|(?<=')(?:[^'\\\n]++|\\.)++)"""
 """Regular expression, with DOTALL, of what follows an opening quote: to the closing one, or to the end of the line."""
 _SECRET_KEY = re.compile(rf"(({CREDENTIAL_NAMES})s?|last-applied-configuration)$", re.IGNORECASE)
+_FORMS = r"""
+    (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{16,}+     # Authorization header (RFC 6750, RFC 7617)
+    | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{4,}+\.[\w-]++\.[\w-]++  # JSON web token
+    | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
+    | -----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
+"""
+_SECRET_FORM = re.compile(_FORMS, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     rf"""
-    (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{{16,}}+     # Authorization header (RFC 6750, RFC 7617)
-    | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{{4,}}+\.[\w-]++\.[\w-]++  # JSON web token
+    {_FORMS}
     | (?P<assigned>(?:{CREDENTIAL_NAMES})(?:=(?:['"](?!\s))?+|['"]:\ ?['"](?!\s)))  # in a query, script, or JSON
       (?:{QUOTED_VALUE}|(?<==)[^\s&'"]++)
-    | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
-    | -----BEGIN\ [A-Z ]{{0,40}}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
@@ -66,15 +66,14 @@ def redact_text(text: str) -> str:
     return _SECRET_TEXT.sub(_replacement, text)
 
 
+def without_forms(text: str) -> str:
+    """The same by form alone: what stands behind the name of a credential stays."""
+    return _SECRET_FORM.sub(_replacement, text)
+
+
 def _is_plain(key: str, value: object) -> bool:
     """Whether a value is a word that holds no credential, as most of those that we log: half of the time is saved."""
-    return type(value) is str and _PLAIN_TEXT.fullmatch(value) is not None and not is_secret_key(key)
-
-
-@lru_cache(maxsize=1024)
-def is_secret_key(key: str) -> bool:
-    """Whether the value of a key is a credential, by the end of its name."""
-    return _SECRET_KEY.search(key) is not None
+    return type(value) is str and _PLAIN_TEXT.fullmatch(value) is not None and _SECRET_KEY.search(key) is None
 
 
 class _Redaction:
@@ -150,4 +149,4 @@ def _as_secrets(items: object) -> object:
 
 
 def _replacement(match: re.Match[str]) -> str:
-    return (match["scheme"] or match["prefix"] or match["assigned"] or match["userinfo"] or "") + REDACTED
+    return (match[match.lastgroup] if match.lastgroup else "") + REDACTED
