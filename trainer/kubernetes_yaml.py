@@ -188,6 +188,11 @@ def parse(text: str, *, aliases: bool = True) -> Iterator[object]:
         raise YamlError("not valid YAML: it is nested too deeply") from None
 
 
+def compose(text: str) -> yaml.Node | None:
+    """The nodes of a text of one document that is known to be YAML, with their places."""
+    return _Loader(text).get_single_node()
+
+
 def _place(mark: yaml.Mark, text: str) -> str:
     """Where a mark is, in the words of editors; libyaml places the end of a text in a line of its own."""
     line, column = mark.line, mark.column

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "default"
 _WRITERS = 16
 _ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
+_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 _ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 _BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 _ROLE = "dashboard-benchmark"
@@ -60,23 +61,25 @@ class BusyCluster:
         await self.client.patch(TRAIN_JOBS, name_of(number), patch, NAMESPACE, subresource="status")
 
     async def tokens(self, users: int) -> list[str]:
-        """Tokens of users who may read all that the dashboard shows, each of an account of its own."""
+        """Tokens of users who may read all that the dashboard shows, each of an account in a namespace of its own."""
         rules = [
             {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["get", "list", "watch"]},
             {"apiGroups": [""], "resources": ["pods", "pods/log", "events"], "verbs": ["get", "list", "watch"]},
         ]
         names = [f"user-{number}" for number in range(users)]
         await self.client.create(_ROLES, _object(_ROLES, _ROLE) | {"rules": rules})
-        subjects = [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE} for name in names]
+        subjects = [{"kind": "ServiceAccount", "name": name, "namespace": name} for name in names]
         role = {"apiGroup": _ROLES.group, "kind": _ROLES.kind, "name": _ROLE}
         await self.client.create(_BINDINGS, _object(_BINDINGS, _ROLE) | {"roleRef": role, "subjects": subjects})
         return [await self._token(name) for name in names]
 
     async def _token(self, name: str) -> str:
+        # The accounts of one namespace are one party, which the dashboard gives the room of one user.
+        await self.client.create(_NAMESPACES, _object(_NAMESPACES, name))
         account = _object(_ACCOUNTS, name)
-        account["metadata"]["namespace"] = NAMESPACE
+        account["metadata"]["namespace"] = name
         await self.client.create(_ACCOUNTS, account)
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token"
+        path = f"/api/v1/namespaces/{name}/serviceaccounts/{name}/token"
         body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         token: str = (await self.client.request("POST", path, body=body))["status"]["token"]
         return token

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trainer.dashboard.built_objects import Renderer
     from trainer.dashboard.past_trainings import PastTrainings
     from trainer.kube.client import ObjectRequest
+    from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
 _LONGEST_EVENT = 8 * 1024 * 1024
@@ -41,8 +42,13 @@ REVIEWS = Resource(
 class UserClient(FakeClient):
     """The API server as somebody sees it who may not do everything."""
 
-    def __init__(self, *objects: Object, resources: tuple[Resource, ...] = (TRAIN_JOBS, *SERVED.values())) -> None:
-        super().__init__(*objects, resources=[*dict.fromkeys(resources), JOBSETS])
+    def __init__(
+        self,
+        *objects: Object,
+        resources: tuple[Resource, ...] = (TRAIN_JOBS, *SERVED.values()),
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(*objects, resources=[*dict.fromkeys(resources), JOBSETS], clock=clock)
         self.denied: set[str] = set()
         """Verbs, a space and the resource, with its namespace behind another space, such as `list trainjobs`."""
         self.reviews: list[Object] = []

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import anyio
 
     from trainer.kube.client import LogOptions, ObjectRequest
+    from trainer.kube.clock import Clock
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
 
@@ -33,8 +34,8 @@ _VERBS = {"apply": "patch"}
 class ClusterClient(FakeClient):
     """The client of the dashboard's own account, which may read everything, and makes clients for its users."""
 
-    def __init__(self, *objects: Object) -> None:
-        super().__init__(*objects, resources=[TRAIN_JOBS, JOBSETS])
+    def __init__(self, *objects: Object, clock: Clock | None = None) -> None:
+        super().__init__(*objects, resources=[TRAIN_JOBS, JOBSETS], clock=clock)
         self.namespace = "trainer-system"
         self.server = "https://api.example.com"
         self.users: dict[str, Object] = {TOKEN: {"username": JANE, "groups": ["system:authenticated"]}}

@@ -8,7 +8,7 @@ from tests.dashboard.conftest import UserClient, train_job, visiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.client import SERVED
 from trainer.dashboard.built_objects import BuiltObjects
-from trainer.dashboard.submissions import RejectedError
+from trainer.dashboard.rejected import RejectedError
 from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:

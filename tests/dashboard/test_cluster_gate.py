@@ -18,7 +18,8 @@ from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard.board import PAUSE, RENEWAL
 from trainer.dashboard.cluster_gate import PERMITTED, PROXIED, ClusterGate, Proxy
 from trainer.dashboard.event_stream import SIGN_IN_CHECK
-from trainer.dashboard.server import STREAMS_OF_ONE, Dashboard, DashboardOptions
+from trainer.dashboard.parties import STREAMS_OF_ONE
+from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.access import DENIED, VALID_TOKEN
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import NODES
@@ -237,7 +238,7 @@ async def test_a_token_that_expires_before_it_is_reviewed_anew(cluster: ClusterC
 )
 async def test_page(cluster: ClusterClient, clock: ManualClock, rules: tuple[str, ...], problems: list[str]) -> None:
     """The page of a TrainJob has the parts that the user may see, and says what is missing."""
-    cluster = ClusterClient(train_job(), node_pod("demo"), event("demo", "Started"))
+    cluster = ClusterClient(train_job(), node_pod("demo"), event("demo", "Started"), clock=clock)
     log = cluster.log("demo-node-0-0-abcde", "default", "node")
     log.write(b'%b {"currentStep": 1, "trainMetrics": {"loss": 2.5}}\n' % TAG)
     cluster.grant(*rules, namespace="default")

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import anyio
-import anyio.lowlevel
-import pytest
-
-from trainer.dashboard.curves import CurveReader
+from trainer.dashboard.curves import PIECE, SAMPLES, CurveReader
 from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
 
@@ -54,30 +50,29 @@ def test_many_samples() -> None:
     assert steps[-2:] == [SAMPLES_LIMIT - 1, SAMPLES_LIMIT]
 
 
-@pytest.mark.parametrize(
-    ("samples", "is_beside"),
-    [pytest.param(3, False, id="few"), pytest.param(SAMPLES_LIMIT, True, id="many")],
-)
-async def test_encoded_news(samples: int, is_beside: bool) -> None:
-    """Encoded news are the same; while those of many samples are encoded, the event loop goes on."""
+def test_pieces() -> None:
+    """Many samples come in pieces of a few, in order; together they are the same as in one."""
     curves = Curves()
-    for metric in (LOSS, MetricId(is_eval=True, name="loss")):
-        for step in range(samples):
+    metrics = (LOSS, MetricId(is_eval=True, name="loss"))
+    for metric in metrics:
+        for step in range(PIECE + PIECE // 2):
             curves.add(metric, step + 0.5, step, step / 7)
-    turns = 0
+    reader = CurveReader(curves)
+    pieces = [json.loads(bytes(piece)) for piece in reader.pieces({"source": 3})]
+    assert [(piece["source"], piece["isReset"]) for piece in pieces] == [(3, True), (3, False), (3, False)]
+    assert {sum(len(each["times"]) for each in piece["series"]) for piece in pieces} == {PIECE}
+    for series in news(CurveReader(curves))["series"]:
+        parts = [each for piece in pieces for each in piece["series"] if each["kind"] == series["kind"]]
+        assert [value for part in parts for value in part["values"]] == series["values"]
+    assert news(reader) is None
 
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await anyio.lowlevel.checkpoint()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(count)
-        await anyio.lowlevel.checkpoint()
-        before = turns
-        encoded = await CurveReader(curves).encoded_news({"source": 3})
-        assert (turns > before) is is_beside
-        tasks.cancel_scope.cancel()
-    assert encoded is not None
-    assert json.loads(bytes(encoded)) == {"source": 3} | news(CurveReader(curves))
+def test_a_training_that_is_quicker_than_its_reader() -> None:
+    """The pieces end, so that other things are looked at, such as the rights of the reader."""
+    curves = Curves(total_limit=10)
+    count = 0
+    for _ in CurveReader(curves).pieces():
+        count += 1
+        for step in range(20):
+            curves.add(LOSS, step, step, 1)
+    assert 1 < count <= SAMPLES // PIECE + 1

@@ -12,8 +12,9 @@ from aiohttp.test_utils import make_mocked_request
 
 from tests.dashboard.conftest import UserClient, node_pod
 from trainer.dashboard.event_stream import STALLED
-from trainer.dashboard.log_stream import LAST_LINES, WAITING_CHARACTERS, LogSource, LogStreams
+from trainer.dashboard.log_stream import LAST_LINES, WAITING_BYTES, LogSource, LogStreams
 from trainer.dashboard.neighbourhoods import Neighbourhoods
+from trainer.dashboard.parties import Parties
 from trainer.dashboard.viewer import Owner
 from trainer.kube.cache.cache import Cache
 from trainer.kube.testing import ManualClock, settle
@@ -54,6 +55,10 @@ class Reader:
         await self._back.wait()
         self.written += chunk
 
+    async def write_eof(self, chunk: bytes = b"") -> None:
+        """Likewise."""
+        await self.write(chunk)
+
     async def write_headers(self, *_: object) -> None:
         """Likewise."""
 
@@ -67,7 +72,7 @@ class Reader:
 @asynccontextmanager
 async def following(reader: Reader, clock: ManualClock) -> AsyncIterator[FakeLog]:
     """The log of a container that a page follows, once it has its first line."""
-    client = UserClient(node_pod("demo"))
+    client = UserClient(node_pod("demo"), clock=clock)
     log = client.log(POD, "default", "node")
     log.write(b"first\n")
     cache = Cache(client, clock=clock)
@@ -75,7 +80,9 @@ async def following(reader: Reader, clock: ManualClock) -> AsyncIterator[FakeLog
     request: Any = make_mocked_request("GET", "/", writer=reader)
 
     async def stream() -> None:
-        await streams.stream(request, "default", (LogSource(POD, "node"),), Owner(client))
+        with Parties().of("").streaming(lambda: None, logs=1) as slot:
+            assert slot is not None
+            await streams.stream(request, "default", (LogSource(POD, "node"),), Owner(client), slot)
         reader.has_ended.set()
 
     async with anyio.create_task_group() as tasks:
@@ -88,13 +95,13 @@ async def following(reader: Reader, clock: ManualClock) -> AsyncIterator[FakeLog
 
 
 @pytest.mark.parametrize(
-    ("length", "count"),
+    ("length", "count", "most"),
     [
-        pytest.param(4000, 1000, id="characters"),
-        pytest.param(10, 5000, id="lines"),
+        pytest.param(4000, 1000, WAITING_BYTES // 4000, id="bytes"),
+        pytest.param(10, 5000, LAST_LINES, id="lines"),
     ],
 )
-async def test_what_waits_for_a_slow_reader(length: int, count: int) -> None:
+async def test_what_waits_for_a_slow_reader(length: int, count: int, most: int) -> None:
     """Who reads slowly gets the newest lines, in bounded number and size, and how many were dropped before them."""
     clock, reader = ManualClock(), Reader()
     async with following(reader, clock) as log:
@@ -104,15 +111,15 @@ async def test_what_waits_for_a_slow_reader(length: int, count: int) -> None:
         for number in range(count):
             log.write(f"{number:05} {'x' * (length - 6)}\n".encode())
             if not number % 100:
-                await settle()
-        await settle()
+                await clock.advance(0.2)
+        await clock.advance(0.2)
         reader.come_back()
         while not reader.events("lines")[-1]["lines"][-1][1].startswith(f"{count - 1:05}"):
             await clock.advance(0.2)
     events = reader.events("lines")[2:]
     texts = [text for event in events for _, text in event["lines"]]
     assert sum(event["dropped"] for event in events) + len(texts) == count
-    assert len(texts) == min(LAST_LINES, WAITING_CHARACTERS // length)
+    assert 0.9 * most < len(texts) <= most
     assert [int(text[:5]) for text in texts] == list(range(count - len(texts), count))
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer.dashboard.event_stream import EventStream
+    from trainer.dashboard.parties import Stream
     from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
@@ -69,13 +70,13 @@ class Board:
         self._trends.forget(obj.key)
         self._announce(obj.key)
 
-    async def stream(self, request: web.BaseRequest, viewer: Viewer) -> web.StreamResponse:
+    async def stream(self, request: web.BaseRequest, viewer: Viewer, slot: Stream) -> web.StreamResponse:
         """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
 
         They are those of the namespaces whose TrainJobs the viewer may list; they come and go with these rights.
         Beside them goes `problem`, with the text of what hinders the watch, empty when it is over.
         """
-        async with event_stream(request, self._clock, viewer, self._informer) as stream:
+        async with event_stream(request, self._clock, viewer, slot, self._informer) as stream:
             await self._informer.wait_for_sync()
             scope = Scope(viewer)
             await scope.renew(self._namespaces())

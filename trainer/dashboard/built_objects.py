@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-import anyio.to_thread
+from typing import TYPE_CHECKING, Final, Protocol
 
 from trainer.api import patterns
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import decoded
-from trainer.dashboard.submissions import RejectedError
+from trainer.dashboard.manifests import require_size
+from trainer.dashboard.rejected import RejectedError
 from trainer.framework.runtimes.runtimes import place_of
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, name_of, namespace_of
 
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Served
+    from trainer.dashboard.parties import Party
     from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
+
+LARGEST_BUILT: Final = 64 * 1024
+"""Bytes of JSON of a TrainJob and its runtime, whose objects are several times as long and take up to a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,14 @@ class Builds:
     client: Client
     served: Served
     render: Renderer
+    party: Party
 
     async def of(self, key: ObjectKey) -> BuiltObjects:
         """Those of a TrainJob, by its runtime of today.
 
         Raises:
             KubeError: the API server refuses to show the TrainJob or its runtime.
-            RejectedError: they cannot be built.
+            RejectedError: they cannot be built, or are too large.
         """
         job = await self.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
         reference = mapping_at(decoded(job), "spec", "runtimeRef")
@@ -65,7 +69,9 @@ class Builds:
         if not patterns.compiled(patterns.OBJECT_NAME).search(name):
             raise RejectedError(invalid("spec.runtimeRef.name", name, patterns.WORDS[patterns.OBJECT_NAME]))
         runtime = await self.client.get(self.served.resource(resource), place.name, place.namespace)
-        return await anyio.to_thread.run_sync(self.render, _written(job), resource, _written(runtime))
+        written = _written(job), _written(runtime)
+        require_size(LARGEST_BUILT, *written)
+        return await self.party.compute(self.render, written[0], resource, written[1])
 
 
 def _written(obj: Object) -> Object:

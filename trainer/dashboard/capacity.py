@@ -10,6 +10,7 @@ import msgspec
 
 from trainer.dashboard.claimed_devices import claimed_devices
 from trainer.explain.node_room import allocatable
+from trainer.explain.reading import in_thread
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, mapping_at, name_of, objects_in
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.dashboard.claimed_devices import ClaimedDevices
+    from trainer.explain.reading import Compute
     from trainer.kube.client import Client, RawJson
     from trainer.kube.objects import Object
     from trainer.workloads.pod_requests import Amounts
@@ -100,7 +102,7 @@ class _Count:
             kind.add(Decimal(group.total), Decimal(group.used), Decimal(group.free if is_open else 0))
 
 
-async def capacity(client: Client) -> Object:
+async def capacity(client: Client, compute: Compute = in_thread) -> Object:
     """Totals, what is used and what is free: of devices by product first, then of CPUs and memory.
 
     What is used is null where the user may not list the pods, or the claims, of all namespaces. Devices of claims have
@@ -110,7 +112,7 @@ async def capacity(client: Client) -> Object:
         KubeError: the user may not list nodes, or the API server does not answer.
     """
     nodes = (await client.list(NODES)).items
-    claimed = await claimed_devices(client)
+    claimed = await claimed_devices(client, compute)
     problems: list[str] = []
     used: dict[str, Amounts] | None = None
     try:

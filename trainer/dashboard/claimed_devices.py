@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import anyio.to_thread
 import msgspec
 
 from trainer.kube.errors import ForbiddenError, NotFoundError
@@ -23,6 +22,7 @@ from trainer.kube.selection import EVERYTHING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from trainer.explain.reading import Compute
     from trainer.kube.client import Client, ObjectList, RawJson
     from trainer.kube.objects import Object
 
@@ -93,7 +93,7 @@ class ClaimedDevices:
     problems: list[str] = field(default_factory=list)
 
 
-async def claimed_devices(client: Client) -> ClaimedDevices:
+async def claimed_devices(client: Client, compute: Compute) -> ClaimedDevices:
     """All devices that can be claimed; none where the API server knows no ResourceSlices.
 
     Raises:
@@ -114,7 +114,7 @@ async def claimed_devices(client: Client) -> ClaimedDevices:
             allocated |= found
     except ForbiddenError as error:
         problems.append(f"what claims have of devices is not known: {error}")
-    groups = await anyio.to_thread.run_sync(_counted, slices, allocated)
+    groups = await compute(_counted, slices, allocated)
     return ClaimedDevices(groups, not problems, problems)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trainer.dashboard.event_stream import EventStream
     from trainer.dashboard.metric_feed import MetricFeed, MetricFeeds
     from trainer.dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer.dashboard.parties import Stream
     from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
@@ -47,16 +48,20 @@ class Comparisons:
         self._feeds = feeds
         self._clock = clock
 
-    async def stream(self, request: web.BaseRequest, keys: tuple[ObjectKey, ...], viewer: Viewer) -> web.StreamResponse:
+    async def stream(
+        self, request: web.BaseRequest, keys: tuple[ObjectKey, ...], viewer: Viewer, slot: Stream
+    ) -> web.StreamResponse:
         """Push the metrics of these TrainJobs that the viewer may see, until all are gone."""
-        async with event_stream(request, self._clock, viewer, self._jobs) as stream:
+        async with event_stream(request, self._clock, viewer, slot, self._jobs) as stream:
             await self._jobs.wait_for_sync()
+            # The curves of one after the other are copied and encoded, however slowly they are read.
+            turn = anyio.Lock()
             async with anyio.create_task_group() as tasks:
                 for number, key in enumerate(keys):
-                    tasks.start_soon(self._follow, stream, number, key, viewer)
+                    tasks.start_soon(self._follow, stream, number, key, viewer, turn)
         return stream.response
 
-    async def _follow(self, stream: EventStream, number: int, key: ObjectKey, viewer: Viewer) -> None:
+    async def _follow(self, stream: EventStream, number: int, key: ObjectKey, viewer: Viewer, turn: anyio.Lock) -> None:
         job = self._jobs.lister.get(key)
         if job is not None and await viewer.may("get", TRAIN_JOBS, key):
             changes = Changes()
@@ -70,8 +75,10 @@ class Comparisons:
                     async with AsyncExitStack() as stack:
                         logs = ObjectKey(key.namespace, "")
                         may_read = await viewer.may("get", PODS, logs, subresource="log")
-                        feed = await stack.enter_async_context(self._feeds.of(job, changes)) if may_read else None
-                        await self._send_changes(_Side(stream, number, feed), job, near, changes, viewer)
+                        feed = None
+                        if may_read:
+                            feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
+                        await self._send_changes(_Side(stream, number, feed, turn), job, near, changes, viewer)
                 finally:
                     for informer, handler in handlers:
                         informer.remove_handler(handler)
@@ -96,8 +103,9 @@ class Comparisons:
 class _Side:
     """What one page has been sent of one TrainJob."""
 
-    def __init__(self, stream: EventStream, number: int, feed: MetricFeed | None) -> None:
+    def __init__(self, stream: EventStream, number: int, feed: MetricFeed | None, turn: anyio.Lock) -> None:
         self.feed = feed
+        self._turn = turn
         self._stream = stream
         self._number = number
         self._curves = CurveReader(feed.curves) if feed is not None else None
@@ -112,6 +120,6 @@ class _Side:
                 self._sent[name] = content
                 await self._stream.send(name, {"source": self._number} | content)
         if may_read and self._curves is not None:
-            news = await self._curves.encoded_news({"source": self._number})
-            if news is not None:
-                await self._stream.send("metrics", news)
+            async with self._turn:
+                for piece in self._curves.pieces({"source": self._number}):
+                    await self._stream.send("metrics", piece)

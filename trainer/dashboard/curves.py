@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import anyio.to_thread
 import msgspec
 
 if TYPE_CHECKING:
     from array import array
+    from collections.abc import Iterator
 
     from trainer.kube.objects import Object
     from trainer.progress.curves import Curves
     from trainer.progress.samples import MetricId
 
 SAMPLES: Final = 200_000
-"""Samples of a training in one answer, 8 MB of it, which a slow reader holds in memory; a chart draws half as many."""
-_MANY: Final = 5000
-"""Samples whose encoding takes some milliseconds, which is about what another thread costs."""
+"""Samples of a training in one answer, 8 MB of it; a chart draws half as many."""
+PIECE: Final = 10_000
+"""Samples in one event, 0.4 MB of it, which take some milliseconds to encode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class _News:
     pieces: list[_Piece]
 
     def encoded(self, more: Object) -> msgspec.Raw:
-        # One metric at a time: other threads, such as that of the event loop, get their turns in between.
+        # One metric at a time: where a history is encoded, the thread of the event loop gets its turns in between.
         series = b",".join(msgspec.json.encode(piece.shown()) for piece in self.pieces)
         return msgspec.Raw(
             msgspec.json.encode(more | {"isReset": self.is_reset})[:-1] + b',"series":[' + series + b"]}"
@@ -65,19 +66,21 @@ class CurveReader:
 
     def encoded(self) -> msgspec.Raw | None:
         """What it has not been sent yet, as JSON; None if there is nothing. A million samples take a second."""
-        news = self._take()
+        news = self._take(sys.maxsize)
         return news.encoded({}) if news is not None else None
 
-    async def encoded_news(self, more: Object | None = None) -> msgspec.Raw | None:
-        """The same with further members; a million samples are encoded beside the event loop."""
-        news = self._take()
-        if news is None:
-            return None
-        if sum(len(piece.times) for piece in news.pieces) < _MANY:
-            return news.encoded(more or {})
-        return await anyio.to_thread.run_sync(news.encoded, more or {})
+    def pieces(self, more: Object | None = None) -> Iterator[msgspec.Raw]:
+        """The same with further members, in pieces of `PIECE` samples, each made when it is asked for.
 
-    def _take(self) -> _News | None:
+        It ends after as many samples as there may be, also where the training is quicker than the reader.
+        """
+        for _ in range(SAMPLES // PIECE + 1):
+            news = self._take(PIECE)
+            if news is None:
+                return
+            yield news.encoded(more or {})
+
+    def _take(self, limit: int) -> _News | None:
         is_reset = self._generation != self._curves.generation
         if is_reset:
             self._sent.clear()
@@ -85,7 +88,9 @@ class CurveReader:
         pieces = []
         for metric, curve in self._curves.by_metric.items():
             start = self._sent.get(metric, 0)
-            self._sent[metric] = end = len(curve.times)
+            end = min(len(curve.times), start + limit)
             if end > start:
-                pieces.append(_Piece(metric, curve.times[start:], curve.steps[start:], curve.values[start:]))
+                self._sent[metric] = end
+                limit -= end - start
+                pieces.append(_Piece(metric, curve.times[start:end], curve.steps[start:end], curve.values[start:end]))
         return _News(is_reset, pieces) if pieces or is_reset else None

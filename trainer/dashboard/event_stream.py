@@ -18,6 +18,7 @@ from trainer.kube.logger import get_logger
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from trainer.dashboard.parties import Stream
     from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.informer import Informer
     from trainer.kube.clock import Clock
@@ -37,20 +38,23 @@ SIGN_IN_CHECK = 15.0
 class EventStream:
     """One open stream; events are sent in the order of the calls, and a slow reader makes its senders wait."""
 
-    def __init__(self, response: web.StreamResponse, clock: Clock) -> None:
+    def __init__(self, response: web.StreamResponse, clock: Clock, slot: Stream) -> None:
         self.response = response
+        self.slot = slot
         self._clock = clock
         self._writing = anyio.Lock()
 
     async def send(self, event: str, content: object) -> None:
-        """Send an event with its content as JSON."""
-        await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), msgspec.json.encode(content)))
+        """Send an event with its content as JSON, which is encoded when its turn has come."""
+        async with self._writing:
+            await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), msgspec.json.encode(content)))
 
     async def beat(self, clock: Clock) -> None:
         """Send comments until cancelled."""
         while True:
             await clock.sleep(_HEARTBEAT)
-            await self._write(b":\n\n")
+            async with self._writing:
+                await self._write(b":\n\n")
 
     async def report(self, informer: Informer, clock: Clock) -> None:
         """Send `problem` when what hinders an informer changes, until cancelled; with an empty text when it is over."""
@@ -68,15 +72,17 @@ class EventStream:
             await clock.sleep(SIGN_IN_CHECK)
 
     async def _write(self, block: bytes) -> None:
-        async with self._writing, move_on_after(self._clock, STALLED) as scope:
-            await self.response.write(block)
+        async with move_on_after(self._clock, STALLED) as scope:
+            await self.slot.write(self.response, block)
         if scope.cancelled_caught:
+            # What the transport still has of it would be held as long as the reader likes.
+            self.slot.end()
             raise ConnectionError(f"nothing was read for {STALLED:g} s")
 
 
 @asynccontextmanager
 async def event_stream(
-    request: web.BaseRequest, clock: Clock, viewer: Viewer, informer: Informer | None = None
+    request: web.BaseRequest, clock: Clock, viewer: Viewer, slot: Stream, informer: Informer | None = None
 ) -> AsyncIterator[EventStream]:
     """Answer a request with a stream, which ends with the body, or when its reader has gone or is signed out.
 
@@ -87,7 +93,7 @@ async def event_stream(
     response.content_type = "text/event-stream"
     response.charset = "utf-8"
     await response.prepare(request)
-    stream = EventStream(response, clock)
+    stream = EventStream(response, clock, slot)
 
     async def end_with_sign_in(scope: anyio.CancelScope) -> None:
         await stream.wait_for_sign_out(viewer, clock)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-import anyio
-import anyio.to_thread
-
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain import explain
@@ -16,6 +13,7 @@ from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.errors import InvalidError, causes_of
 
 if TYPE_CHECKING:
+    from trainer.dashboard.parties import Party
     from trainer.explain import Explanation, Snapshot
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -29,10 +27,9 @@ class Explanations:
     client: Client
     """Of the user; its users see TrainJobs in the form of the model."""
     clock: Clock
+    party: Party
     target: CommandOptions = NO_OPTIONS
     """Options of the commands in the answers. Default: none, for users with contexts of their own."""
-    turns: anyio.CapacityLimiter | None = None
-    """How many are made at once. Default: as many as there are threads."""
 
     async def of(self, key: ObjectKey) -> Object:
         """The verdict, the causes with the first on top, notes, and what could not be read.
@@ -40,8 +37,8 @@ class Explanations:
         Raises:
             KubeError: there is no such TrainJob, or it does not fit the model, or the API server does not answer.
         """
-        snapshot = await self._snapshot(key)
-        return await anyio.to_thread.run_sync(self._answer, snapshot, limiter=self.turns)
+        async with self.party.snapshot():
+            return await self.party.compute(self._answer, await self._snapshot(key))
 
     def _answer(self, snapshot: Snapshot) -> Object:
         answer = self.target.with_options(_explained(snapshot))
@@ -52,7 +49,7 @@ class Explanations:
     async def _snapshot(self, key: ObjectKey) -> Snapshot:
         job = await self.client.get(TRAIN_JOBS, key.name, key.namespace)
         try:
-            return await SnapshotReader(self.client, job, self.clock).snapshot()
+            return await SnapshotReader(self.client, job, self.clock, self.party.compute).snapshot()
         except ExceptionGroup as group:  # of requests that were sent side by side
             raise causes_of(group)[0] from None
 

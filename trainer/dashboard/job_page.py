@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from trainer.dashboard.event_stream import EventStream
     from trainer.dashboard.metric_feed import MetricFeed, MetricFeeds
     from trainer.dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer.dashboard.parties import Stream
     from trainer.dashboard.viewer import Viewer
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
@@ -105,13 +107,15 @@ class JobPages:
         self._feeds = feeds
         self._clock = clock
 
-    async def stream(self, request: web.BaseRequest, key: ObjectKey, viewer: Viewer) -> web.StreamResponse:
+    async def stream(
+        self, request: web.BaseRequest, key: ObjectKey, viewer: Viewer, slot: Stream
+    ) -> web.StreamResponse:
         """Push all about a TrainJob that its viewer may see, until it is deleted, or another has its name.
 
         Whether they may see the TrainJob itself is for the caller to ask at first; it ends when they may not any more.
         """
         changes = Changes()
-        async with event_stream(request, self._clock, viewer, self._jobs) as stream:
+        async with event_stream(request, self._clock, viewer, slot, self._jobs) as stream:
             await self._jobs.wait_for_sync()
             job = self._jobs.lister.get(key)
             if job is not None:
@@ -139,7 +143,9 @@ class JobPages:
         """Send what changes; returns None when the TrainJob is gone, and itself when its viewer may not see it."""
         key, sight = key_of(job), await _Sight.of(viewer, namespace_of(job))
         async with AsyncExitStack() as stack:
-            feed = await stack.enter_async_context(self._feeds.of(job, changes)) if sight.logs else None
+            feed = None
+            if sight.logs:
+                feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
             page = _Page(stream, feed)
             while (present := self._present(key, uid_of(job))) is not None and await viewer.may("get", TRAIN_JOBS, key):
                 sight = await _Sight.of(viewer, key.namespace)
@@ -186,11 +192,14 @@ class _Page:
         }
         for name, content in parts.items():
             encoded = msgspec.json.encode(content)
-            if self._sent.get(name) != encoded:
-                self._sent[name] = encoded
+            # Of what many pages have been sent no page keeps a copy.
+            digest = hashlib.blake2b(encoded, digest_size=16).digest()
+            if self._sent.get(name) != digest:
+                self._sent[name] = digest
                 await self._stream.send(name, msgspec.Raw(encoded))
-        if self._curves is not None and sight.logs and (news := await self._curves.encoded_news()) is not None:
-            await self._stream.send("metrics", news)
+        if self._curves is not None and sight.logs:
+            for piece in self._curves.pieces():
+                await self._stream.send("metrics", piece)
 
 
 def _problems(near: Neighbourhood) -> list[str]:

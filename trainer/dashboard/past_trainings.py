@@ -23,12 +23,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.dashboard.answers import data, refusal
+from trainer.dashboard.manifests import yaml_of
 from trainer.dashboard.past_rows import past_curves, past_events, past_logs, past_page, past_row
+from trainer.dashboard.rejected import RejectedError
 from trainer.dashboard.user_requests import NAME
 from trainer.dashboard.viewer import Scope, before_records, may_list
 from trainer.history.cluster_identity import cluster_of
@@ -37,7 +38,6 @@ from trainer.history.queries import EndCursor, History, PastFilter
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS
-from trainer.kubernetes_yaml import dump
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from aiohttp import web
     from multidict import MultiMapping
 
+    from trainer.dashboard.parties import Party
     from trainer.dashboard.viewer import Viewer
     from trainer.history.database import Database
     from trainer.history.queries import TrainingRecord
@@ -60,8 +61,6 @@ _T = TypeVar("_T")
 
 PAGE: Final = 100
 """Trainings of one answer."""
-_THREADS: Final = 4
-"""Questions to the database at once, of all viewers."""
 _RESOURCES: Final = {
     (resource.group, resource.kind): resource
     for resource in (
@@ -131,11 +130,10 @@ class PastTrainings:
         self._server = server
         self._cluster = ""
         self._is_checked = False
-        self._limiter = anyio.CapacityLimiter(_THREADS)
         self._curves = anyio.CapacityLimiter(_CURVES)
 
     async def answer(
-        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, namespace: str
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party, namespace: str
     ) -> web.Response | None:
         """The answer; None for a path or a method that is none of these.
 
@@ -143,6 +141,7 @@ class PastTrainings:
             request: of the page.
             parts: of its path, without `api` and `history`.
             viewer: who asks.
+            party: theirs.
             namespace: the one that is shown; "" for all.
 
         Raises:
@@ -152,14 +151,15 @@ class PastTrainings:
             return None
         viewer = before_records(viewer)
         try:
-            match parts:
-                case []:
-                    return await self._list(_Question.of(request.query), viewer, namespace)
-                case [where, name, uid, *rest] if all(map(NAME.fullmatch, (where, name, uid))):
-                    if namespace not in {"", where}:
-                        return refusal(HTTPStatus.NOT_FOUND, f"only the namespace {namespace} is shown here")
-                    source = request.query.get("source", "")
-                    return await self._about_one(ObjectKey(where, name), uid, rest, viewer, source)
+            async with party.reading():
+                match parts:
+                    case []:
+                        return await self._list(_Question.of(request.query), viewer, party, namespace)
+                    case [where, name, uid, *rest] if all(map(NAME.fullmatch, (where, name, uid))):
+                        if namespace not in {"", where}:
+                            return refusal(HTTPStatus.NOT_FOUND, f"only the namespace {namespace} is shown here")
+                        source = request.query.get("source", "")
+                        return await self._about_one(ObjectKey(where, name), uid, rest, viewer, party, source=source)
         except _WrongQuestionError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error))
         except HistoryError as error:
@@ -169,20 +169,20 @@ class PastTrainings:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, text)
         return None
 
-    async def _list(self, question: _Question, viewer: Viewer, shown: str) -> web.Response:
+    async def _list(self, question: _Question, viewer: Viewer, party: Party, shown: str) -> web.Response:
         asked = question.namespace or shown
         if shown not in {"", asked}:
             return refusal(HTTPStatus.NOT_FOUND, f"only the namespace {shown} is shown here")
         may_see_all = await may_list(viewer, "")
         if asked and not may_see_all and not await may_list(viewer, asked):
             return refusal(HTTPStatus.FORBIDDEN, f"you may not list TrainJobs in the namespace {asked}")
-        if not await anyio.to_thread.run_sync(self._has_database):
+        if not await party.ask_history(self._has_database):
             return data({"trainings": [], "next": "", "namespaces": [], "note": _NOTHING})
         cluster = await self._this_cluster()
-        visible = await self._visible(cluster, viewer, may_see_all=may_see_all) if not shown else [shown]
+        visible = await self._visible(cluster, viewer, party, may_see_all=may_see_all) if not shown else [shown]
         chosen = frozenset({asked}) if asked else None if may_see_all else frozenset(visible)
         which = replace(question.which, cluster=cluster, namespaces=chosen)
-        records = await self._ask(partial(History.past, which=which, limit=PAGE + 1, after=question.after))
+        records = await self._ask(party, partial(History.past, which=which, limit=PAGE + 1, after=question.after))
         last = records[PAGE - 1] if len(records) > PAGE else None
         return data(
             {
@@ -193,9 +193,9 @@ class PastTrainings:
             }
         )
 
-    async def _visible(self, cluster: str, viewer: Viewer, *, may_see_all: bool) -> list[str]:
+    async def _visible(self, cluster: str, viewer: Viewer, party: Party, *, may_see_all: bool) -> list[str]:
         """The namespaces of which the viewer may see trainings."""
-        namespaces = await self._ask(partial(History.namespaces, cluster=cluster))
+        namespaces = await self._ask(party, partial(History.namespaces, cluster=cluster))
         if may_see_all:
             return namespaces
         scope = Scope(viewer)
@@ -203,7 +203,7 @@ class PastTrainings:
         return [namespace for namespace in namespaces if scope.has(namespace)]
 
     async def _about_one(
-        self, key: ObjectKey, uid: str, rest: list[str], viewer: Viewer, source: str
+        self, key: ObjectKey, uid: str, rest: list[str], viewer: Viewer, party: Party, *, source: str
     ) -> web.Response | None:
         if len(rest) > 1 or not set(rest) <= {"metrics", "logs", "events", "objects"}:
             return None
@@ -215,34 +215,34 @@ class PastTrainings:
         if (refused := await _refusal(viewer, key, rights)) is not None:
             return refused
         cluster = await self._this_cluster()
-        record = await self._ask(partial(History.of_uid, uid=uid))
+        record = await self._ask(party, partial(History.of_uid, uid=uid))
         if record is None or (record.cluster, record.namespace, record.name) != (cluster, *key):
             return refusal(HTTPStatus.NOT_FOUND, "the history has no such training")
         try:
-            return data(await self._part(record, rest, viewer, source))
+            return data(await self._part(record, rest, viewer, party, source))
         except ValueError:
             log.warning("could not read what history has of training", trainjob=str(key), uid=uid, exc_info=True)
             return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, _DAMAGED)
 
-    async def _part(self, record: TrainingRecord, rest: list[str], viewer: Viewer, source: str) -> object:
+    async def _part(self, record: TrainingRecord, rest: list[str], viewer: Viewer, party: Party, source: str) -> object:
         uid = record.uid
         match rest:
             case ["metrics"]:
                 async with self._curves:
-                    return await self._ask(partial(past_curves, uid=uid))
+                    return await self._ask(party, partial(past_curves, uid=uid))
             case ["logs"]:
-                return await self._ask(partial(past_logs, uid=uid, source=source))
+                return await self._ask(party, partial(past_logs, uid=uid, source=source))
             case ["events"]:
-                return await self._ask(lambda history: past_events(history.events(uid)))
+                return await self._ask(party, lambda history: past_events(history.events(uid)))
             case ["objects"]:
-                return await self._objects(record, viewer)
-        return await self._ask(lambda history: past_page(record, history.document(uid, "trainjob")))
+                return await self._objects(record, viewer, party)
+        return await self._ask(party, lambda history: past_page(record, history.document(uid, "trainjob")))
 
-    async def _objects(self, record: TrainingRecord, viewer: Viewer) -> Object:
+    async def _objects(self, record: TrainingRecord, viewer: Viewer, party: Party) -> Object:
         """The YAML of the objects that were kept, and why some of them are not shown."""
         shown: list[Object] = []
         problems: dict[str, None] = {}
-        for obj in await self._ask(partial(History.objects, uid=record.uid)):
+        for obj in await self._ask(party, partial(History.objects, uid=record.uid)):
             kind = str(obj.get("kind"))
             resource = _RESOURCES.get((str(obj.get("apiVersion")).rpartition("/")[0], kind))
             if resource is None:
@@ -251,13 +251,12 @@ class PastTrainings:
             key = ObjectKey(record.namespace if resource.namespaced else "", name_of(obj))
             if (refused := await _missing_right(viewer, key, "get", resource, "")) is not None:
                 problems[refused] = None
-            else:
-                shown.append(obj)
-        yaml = await anyio.to_thread.run_sync(lambda: [dump(obj) for obj in shown], limiter=self._limiter)
-        objects = [
-            {"kind": obj["kind"], "name": name_of(obj), "yaml": text} for obj, text in zip(shown, yaml, strict=True)
-        ]
-        return {"objects": objects, "problems": list(problems)}
+                continue
+            try:
+                shown.append({"kind": kind, "name": name_of(obj), "yaml": await yaml_of(obj, party)})
+            except RejectedError as error:
+                problems[f"{kind} {name_of(obj)} {error}"] = None
+        return {"objects": shown, "problems": list(problems)}
 
     async def _this_cluster(self) -> str:
         if not self._cluster:
@@ -268,9 +267,9 @@ class PastTrainings:
         """Whether there is one to ask; the file of SQLite is made by the first recorder."""
         return self._database.file is None or self._database.file.is_file()
 
-    async def _ask(self, question: Callable[[History], _T]) -> _T:
+    async def _ask(self, party: Party, question: Callable[[History], _T]) -> _T:
         """An answer of the database, which blocks."""
-        return await anyio.to_thread.run_sync(self._ask_blocking, question, limiter=self._limiter)
+        return await party.ask_history(partial(self._ask_blocking, question))
 
     def _ask_blocking(self, question: Callable[[History], _T]) -> _T:
         if not self._is_checked:

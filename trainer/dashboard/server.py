@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -24,6 +22,7 @@ from trainer.dashboard.job_page import JobPages
 from trainer.dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer.dashboard.metric_feed import MetricFeeds
 from trainer.dashboard.neighbourhoods import Neighbourhoods
+from trainer.dashboard.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties
 from trainer.dashboard.user_requests import NAME, UserRequests
 from trainer.dashboard.viewer import may_list
 from trainer.dashboard.visible import Sight
@@ -40,11 +39,12 @@ from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
     from trainer.api.v1alpha1.discovery import Served
     from trainer.dashboard.built_objects import Renderer
     from trainer.dashboard.gate import Gate
+    from trainer.dashboard.parties import Party, Stream
     from trainer.dashboard.past_trainings import PastTrainings
     from trainer.dashboard.recording import Recording
     from trainer.dashboard.viewer import Viewer
@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
 
 HOST = "127.0.0.1"
-_CONNECTIONS = 1000
-"""Two of each of many pages."""
-STREAMS_OF_ONE = 64
-"""Open streams of one user, so that nobody takes the connections of all others."""
 _NOT_FOUND = "there is nothing at this path"
 
 
@@ -105,6 +101,7 @@ class Dashboard:
         renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
         past: answers from the history. Default: there is none, so that trainings that are gone are not shown.
         recording: records what is shown while the page is served. Default: nobody does so here.
+        parties: what each party may take of the process. Default: as `trainer.dashboard.parties` has it.
     """
 
     def __init__(
@@ -119,6 +116,7 @@ class Dashboard:
         renderer: Renderer | None = None,
         past: PastTrainings | None = None,
         recording: Recording | None = None,
+        parties: Parties | None = None,
     ) -> None:
         self._past = past
         self._recording = recording
@@ -129,8 +127,8 @@ class Dashboard:
         self._options = options
         self._bundle = bundle
         self._views: _Views | None = None
-        self._streams: Counter[str] = Counter()
-        limits = ConnectionLimits(max_connections=_CONNECTIONS)
+        self._parties = parties or Parties()
+        limits = ConnectionLimits(max_connections=CONNECTIONS)
         where = HttpServerOptions(options.host, options.port, limits, options.tls)
         self._server = HttpServer("dashboard", self._answer, where, clock=self._clock, metrics=Metrics())
 
@@ -170,6 +168,7 @@ class Dashboard:
                 LogStreams(neighbourhoods, self._clock),
             )
             tasks.start_soon(cache.run)
+            tasks.start_soon(self._parties.run)
             if self._recording is not None:
                 tasks.start_soon(self._recording.run, namespace)
             tasks.start_soon(partial(self._server.run, anyio.sleep_forever))
@@ -197,14 +196,45 @@ class Dashboard:
         viewer = await self._gate.viewer(request)
         if isinstance(viewer, web.Response):
             return viewer
+        party = self._parties.of(viewer.name)
         try:
-            return await self._answer_api(request, parts[1:], viewer)
+            answer = await self._answer_api(request, parts[1:], viewer, party)
         except UnauthorizedError as error:
             return unauthorized(str(error), self._gate.login)
         except KubeError as error:
             return failure(error)
+        if isinstance(answer, web.Response):
+            return await party.send(request, answer, partial(self._server.drop, request))
+        return answer
 
-    async def _answer_api(self, request: web.BaseRequest, parts: list[str], viewer: Viewer) -> web.StreamResponse:
+    async def _answer_api(
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party
+    ) -> web.StreamResponse:
+        views = self._views
+        assert views is not None
+        match request.method, parts:
+            case "GET", ["trainjobs"]:
+                return await self._stream(request, party, partial(views.board.stream, request, viewer))
+            case "GET", ["metrics"]:
+                return await self._stream_comparison(request, views.comparisons, viewer, party)
+            case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
+                return await self._stream_logs(request, namespace, views.logs, viewer, party)
+            case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
+                key = ObjectKey(namespace, name)
+                if not await viewer.may("get", TRAIN_JOBS, key):
+                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
+                return await self._stream(request, party, partial(views.pages.stream, request, key, viewer), logs=1)
+        with party.asking() as is_allowed:
+            if not is_allowed:
+                text = f"{REQUESTS_OF_ONE} of your requests are being answered: wait for their answers"
+                return refusal(HTTPStatus.TOO_MANY_REQUESTS, text)
+            answer = await self._answer_once(request, parts, viewer, party)
+        return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+
+    async def _answer_once(
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party
+    ) -> web.Response | None:
+        """The answer to a request that is no stream; None where there is nothing at its path."""
         views = self._views
         assert views is not None
         match request.method, parts:
@@ -219,38 +249,23 @@ class Dashboard:
                         "hasHistory": self._past is not None,
                     }
                 )
-            case "GET", ["trainjobs"]:
-                with self._stream(request, viewer) as refused:
-                    return refused or await views.board.stream(request, viewer)
-            case "GET", ["metrics"]:
-                return await self._stream_comparison(request, views.comparisons, viewer)
-            case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
-                return await self._stream_logs(request, namespace, views.logs, viewer)
-            case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
-                if not await viewer.may("get", TRAIN_JOBS, ObjectKey(namespace, name)):
-                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
-                with self._stream(request, viewer) as refused:
-                    return refused or await views.pages.stream(request, ObjectKey(namespace, name), viewer)
             case _, ["history", *rest] if self._past is not None:
-                answer = await self._past.answer(request, rest, viewer, views.namespace)
-                return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+                return await self._past.answer(request, rest, viewer, party, views.namespace)
         sight = Sight(views.namespace, partial(views.board.namespaces, viewer))
-        answer = await self._requests.answer(request, parts, viewer.client, sight)
-        return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+        return await self._requests.answer(request, parts, viewer, party, sight)
 
     async def _stream_comparison(
-        self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer
+        self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer, party: Party
     ) -> web.StreamResponse:
         keys = [_key(text) for text in request.query.getall("job", [])]
         known = tuple(key for key in keys if key is not None)
         if not 0 < len(keys) <= COMPARED or len(set(known)) < len(keys):
             message = f"job must be NAMESPACE/NAME, 1 to {COMPARED} times, each another"
             return refusal(HTTPStatus.BAD_REQUEST, message)
-        with self._stream(request, viewer) as refused:
-            return refused or await comparisons.stream(request, known, viewer)
+        return await self._stream(request, party, partial(comparisons.stream, request, known, viewer), logs=len(known))
 
     async def _stream_logs(
-        self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer
+        self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer, party: Party
     ) -> web.StreamResponse:
         asked = request.query.getall("source", [])
         parts = [tuple(source.split("/")) for source in asked]
@@ -265,22 +280,25 @@ class Dashboard:
         for pod in {source.pod for source in sources}:
             if not await viewer.may("get", PODS, ObjectKey(namespace, pod), subresource="log"):
                 return refusal(HTTPStatus.FORBIDDEN, f"you may not get pods/log in the namespace {namespace}")
-        with self._stream(request, viewer) as refused:
-            return refused or await logs.stream(request, namespace, sources, viewer)
+        return await self._stream(
+            request, party, partial(logs.stream, request, namespace, sources, viewer), logs=len(sources)
+        )
 
-    @contextmanager
-    def _stream(self, request: web.BaseRequest, viewer: Viewer) -> Iterator[web.Response | None]:
-        """Let the answer of a request last; gives why it may not, where its viewer has too many such answers."""
-        if viewer.name and self._streams[viewer.name] >= STREAMS_OF_ONE:
-            yield refusal(HTTPStatus.TOO_MANY_REQUESTS, f"close pages: you have {STREAMS_OF_ONE} open streams")
-            return
-        self._server.unlimit(request)
-        self._streams[viewer.name] += 1
-        try:
-            yield None
-        finally:
-            self._streams[viewer.name] -= 1
-            self._streams += Counter()  # without those that have none
+    async def _stream(
+        self,
+        request: web.BaseRequest,
+        party: Party,
+        push: Callable[[Stream], Awaitable[web.StreamResponse]],
+        *,
+        logs: int = 0,
+    ) -> web.StreamResponse:
+        """Answer a request with a stream that follows so many logs, where its party may have another one."""
+        with party.streaming(partial(self._server.drop, request), logs=logs) as stream:
+            if stream is None:
+                text = f"close pages: there are too many open streams, of which you may have {STREAMS_OF_ONE}"
+                return refusal(HTTPStatus.TOO_MANY_REQUESTS, text)
+            self._server.unlimit(request)
+            return await push(stream)
 
 
 def _key(text: str) -> ObjectKey | None:

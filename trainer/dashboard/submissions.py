@@ -6,55 +6,60 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import anyio.to_thread
-
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.status import EXTENSION
 from trainer.api.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 from trainer.dashboard.actions import FIELD_MANAGER
+from trainer.dashboard.manifests import yaml_of
+from trainer.dashboard.rejected import RejectedError
 from trainer.kube.client import ObjectRequest, Verb
+from trainer.kube.errors import ForbiddenError
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import annotations_of, labels_of, mapping_at, name_of, namespace_of
-from trainer.kubernetes_yaml import YamlError, dump, parse
+from trainer.kube.objects import ObjectKey, annotations_of, labels_of, mapping_at, name_of, namespace_of
+from trainer.kubernetes_yaml import YamlError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.api.v1alpha1.discovery import Served
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.dashboard.parties import Party
+    from trainer.dashboard.viewer import Viewer
+    from trainer.kube.objects import Object
 
-LONGEST_YAML: Final = 128 * 1024
-"""Characters; the API server takes objects of about a megabyte, of which a TrainJob is far."""
+LONGEST_YAML: Final = 64 * 1024
+"""Characters; a TrainJob of some thousand lines, which takes a tenth of a second to read."""
+_NAMESPACE: Final = re.compile(
+    r"""\bnamespace["']?[ \t]*:[ \t]*["']?([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)""", re.ASCII
+)
+_MOST_NAMESPACES = 4
+"""Namespaces that a text may mention before the rights of its user are asked for."""
+_SHORT: Final = 4096
+"""Characters of a text that is read though it mentions no namespace, to say what else it lacks."""
+_NO_NAMESPACE: Final = required("metadata.namespace", "the namespace to create it in")
 _LONGEST_NAME = 63
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _QUEUEING = "kueue.x-k8s.io/"
 """Begins the name of the manager of what Kueue has added to a TrainJob."""
 
 
-class RejectedError(Exception):
-    """What is wrong with a text, before anything is sent; the user corrects it."""
-
-    def __init__(self, *errors: FieldError) -> None:
-        super().__init__("; ".join(map(str, errors)))
-
-
 @dataclass(frozen=True, slots=True)
 class Submissions:
     """Creates TrainJobs with the rights of a user, in the version that the cluster serves."""
 
-    client: Client
+    viewer: Viewer
     served: Served
+    party: Party
 
     async def copy_of(self, key: ObjectKey) -> str:
         """A TrainJob as its author could have written it, under another name, as YAML.
 
         Raises:
             KubeError: the API server refuses to show it.
+            RejectedError: it is too large.
         """
-        job = await self.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
-        return await anyio.to_thread.run_sync(dump, _copy(job))
+        job = await self.viewer.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
+        return await yaml_of(_copy(job), self.party)
 
     async def submit(self, text: str, *, dry_run: bool) -> Object:
         """Create the TrainJob of a text, or only try it: admission included, nothing stored.
@@ -66,7 +71,10 @@ class Submissions:
             RejectedError: the text is no TrainJob.
             KubeError: the API server refuses it.
         """
-        job = await anyio.to_thread.run_sync(self._read, text)
+        if len(text) > LONGEST_YAML:
+            raise RejectedError(FieldError("", f"must have at most {LONGEST_YAML} characters"))
+        await self._require_right(text)
+        job = await self.party.compute(self._read, text)
         request = ObjectRequest(
             Verb.CREATE,
             self.served.resource(TRAIN_JOBS),
@@ -76,13 +84,27 @@ class Submissions:
             field_manager=FIELD_MANAGER,
             dry_run=dry_run,
         )
-        created = await self.client.send(request)
+        created = await self.viewer.client.send(request)
         assert created is not None
         return {"namespace": namespace_of(created), "name": name_of(created)}
 
+    async def _require_right(self, text: str) -> None:
+        """Refuse a text before it is read as YAML, of a user who may create TrainJobs in no namespace that it mentions.
+
+        Raises:
+            RejectedError: it mentions none.
+            KubeError: they may not, or the API server does not say.
+        """
+        mentioned = list(dict.fromkeys(match[1] for match in _NAMESPACE.finditer(text)))[:_MOST_NAMESPACES]
+        for namespace in mentioned:
+            if await self.viewer.may("create", TRAIN_JOBS, ObjectKey(namespace, "")):
+                return
+        if mentioned:
+            raise ForbiddenError(403, f"you may not create TrainJobs in the namespace {mentioned[0]}")
+        if len(text) > _SHORT:
+            raise RejectedError(_NO_NAMESPACE)
+
     def _read(self, text: str) -> Object:
-        if len(text) > LONGEST_YAML:
-            raise RejectedError(FieldError("", f"must have at most {LONGEST_YAML} characters"))
         try:
             documents = [each for each in parse(text, aliases=False) if each is not None]
         except YamlError as error:
@@ -104,7 +126,7 @@ class Submissions:
 
 
 def _place_errors(job: Object) -> list[FieldError]:
-    return [] if namespace_of(job) else [required("metadata.namespace", "the namespace to create it in")]
+    return [] if namespace_of(job) else [_NO_NAMESPACE]
 
 
 def _copy(job: Object) -> Object:

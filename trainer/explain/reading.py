@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -40,6 +41,18 @@ _EVENT_PAGES = 4
 """Most pages of events; a namespace may have a hundred thousand."""
 
 
+class Compute(Protocol):
+    """Calls a function without blocking the event loop."""
+
+    async def __call__(self, function: Callable[..., _T], *arguments: object) -> _T:
+        """Its result."""
+
+
+async def in_thread(function: Callable[..., _T], *arguments: object) -> _T:
+    """See `Compute`."""
+    return await anyio.to_thread.run_sync(partial(function, *arguments))
+
+
 @dataclass
 class SnapshotReader:
     """Reads the objects of one answer: two requests for JobSet and pods, and those of `Needs`."""
@@ -48,6 +61,8 @@ class SnapshotReader:
     train_job: Object
     """In the form of the model, with managedFields."""
     clock: Clock
+    compute: Compute = in_thread
+    """Calls what takes a processor for a while. Default: in any thread."""
     _objects: list[Object] = field(default_factory=list, init=False)
     _unread: list[Unread] = field(default_factory=list, init=False)
     _logs: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, init=False)
@@ -65,7 +80,7 @@ class SnapshotReader:
                 tasks.start_soon(self._get, JOBSETS, name)
                 tasks.start_soon(self._list, PODS, Selection(self._namespace, jobset_selector(name)))
         seen = self._seen()
-        await self._read(await anyio.to_thread.run_sync(self._needs, seen), seen)
+        await self._read(await self.compute(self._needs, seen), seen)
         return self._seen()
 
     def _needs(self, seen: Snapshot) -> Needs:
@@ -110,7 +125,7 @@ class SnapshotReader:
         found = await self._attempt(resource, lambda: self.client.list(resource, selection))
         if found is not None:
             # Thousands of pods take seconds, for which an event loop with other users must not wait.
-            self._objects += await anyio.to_thread.run_sync(_items, found)
+            self._objects += await self.compute(_items, found)
 
     async def _read_events(self, field_selector: str) -> None:
         selection, options = Selection(self._namespace, field_selector=field_selector), ListOptions(limit=_EVENTS)

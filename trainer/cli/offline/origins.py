@@ -11,7 +11,7 @@ import yaml
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_port, by_source, by_taint
 from trainer.kube.objects import ObjectKey, key_of
-from trainer.kubernetes_yaml import dump
+from trainer.kubernetes_yaml import compose, dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -58,7 +58,7 @@ class Origins:
         text = dump(component.object)
         origins = self._origins.get((component.resource, key_of(component.object)), {})
         lines = text.splitlines()
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = compose(text)
         assert node is not None, "an object is not an empty document"
         for path, line in _lines(node, component.object):
             if _TEMPLATE in path and path in origins:

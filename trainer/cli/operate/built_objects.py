@@ -9,7 +9,7 @@ from trainer.cli.documents import Document
 from trainer.cli.errors import BadInputError
 from trainer.cli.offline.render import render_documents
 from trainer.dashboard.built_objects import BuiltObjects
-from trainer.dashboard.submissions import RejectedError
+from trainer.dashboard.rejected import RejectedError
 from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:

@@ -151,6 +151,12 @@ class HttpServer:
         if connection is not None:
             connection.unlimit()
 
+    def drop(self, request: web.BaseRequest) -> None:
+        """End the connection of this request, with what of its answer has not left yet, so that others have room."""
+        connection = self._connections.get(request.protocol)
+        if connection is not None:
+            connection.drop("crowded")
+
     async def _listen(self) -> list[socket.socket]:
         host, port = self._options.host, self._options.port
         try:
