@@ -43,6 +43,8 @@ class TaggedText(NamedTuple):
         at = _find_tag(text, 0)
         if at < 0:
             return None
+        if at == 0:  # nearly all
+            return cls(b"", text[_TAG_LENGTH:], (), is_message=True, shows_nothing=True)
         prefix = LauncherPrefix.of(text, at)
         shows_nothing = _NOTHING_SHOWN.fullmatch(text, prefix.length, at) is not None
         is_message = shows_nothing
