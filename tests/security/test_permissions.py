@@ -29,7 +29,9 @@ def objects(kind: str) -> list[Object]:
     Neither are those among them that nobody has to apply: tests/config/test_v1_roles.py is about those of config/v1,
     and tests/config/test_web_dashboard.py about the right to act as others.
     """
-    texts = [file.read_text() for file in sorted(CONFIG.rglob("*.yaml")) if not _OPTIONAL & {*file.parts}]
+    texts = [
+        file.read_text() for file in sorted(CONFIG.rglob("*.yaml")) if not _OPTIONAL & {*file.relative_to(CONFIG).parts}
+    ]
     found = [obj for text in texts if f"\nkind: {kind}\n" in text for obj in yaml.load_all(text, yaml.CSafeLoader)]
     return [obj for obj in found if obj and obj.get("kind") == kind]
 
