@@ -28,7 +28,7 @@ class PodSet:
     name: str
     count: int
     resources: dict[str, Object]
-    """Requests and limits of the containers that have some."""
+    """Requests and limits of the containers that have some, but init containers that need no more than those."""
     scheduling: Object
     """What the pods say about their nodes."""
     marks: dict[str, str]
@@ -82,13 +82,22 @@ def _made(job: Object, count: int) -> PodSet:
     template = job["template"]["spec"]["template"]
     spec = template["spec"]
     marks = _at(template, "metadata", "labels") | _at(template, "metadata", "annotations")
-    containers = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    containers = {each["name"]: each["resources"] for each in spec.get("containers") or [] if each.get("resources")}
+    first = {each["name"]: each["resources"] for each in spec.get("initContainers") or [] if each.get("resources")}
     return PodSet(
         job["name"],
         count,
-        {container["name"]: container["resources"] for container in containers if container.get("resources")},
+        containers | {name: asked for name, asked in first.items() if not _is_covered(asked, containers)},
         {name: spec[name] for name in _SCHEDULING if spec.get(name)},
         {name: value for name, value in marks.items() if name.startswith("kueue.x-k8s.io/")},
+    )
+
+
+def _is_covered(asked: Object, containers: dict[str, Object]) -> bool:
+    """Whether a container that ends before the others start needs no more of anything than one of them has."""
+    return any(
+        all(amounts.items() <= each.get(kind, {}).items() for kind, amounts in asked.items())
+        for each in containers.values()
     )
 
 

@@ -419,29 +419,34 @@ CASES = {
     "quota-without-requests": Case(
         "FailedCreate",
         "failed quota: team",
-        "state limits.cpu in resourcesPerNode",
+        "state limits.cpu, limits.memory in resourcesPerNode, or in the runtime for pods that are no nodes "
+        "(container trainer); limits.memory in resources of the container model-initializer in the runtime, which the",
         "kubectl describe resourcequota team",
         objects=(
             jobset(),
             JOB,
             refusal(
                 'Error creating: pods "demo-node-0-0-abcde" is forbidden: failed quota: team: must specify limits.cpu '
-                "for: trainer; limits.memory for: trainer"
+                "for: trainer; limits.memory for: model-initializer,trainer"
             ),
         ),
     ),
     "pod-security": Case(
         "FailedCreate",
         'violates PodSecurity "restricted:latest"',
-        "set the securityContext that restricted:latest asks for",
+        "set the securityContext that restricted:latest asks for (container flux-installer: allowPrivilegeEscalation, "
+        "capabilities.drop; container trainer: allowPrivilegeEscalation, runAsNonRoot, seccompProfile.type), in the",
         "kubectl get namespace default --show-labels",
         objects=(
             jobset(),
             JOB,
             refusal(
                 'Error creating: pods "demo-node-0-0-abcde" is forbidden: violates PodSecurity "restricted:latest": '
-                'allowPrivilegeEscalation != false (container "trainer" must set '
-                "securityContext.allowPrivilegeEscalation=false)"
+                'allowPrivilegeEscalation != false (containers "flux-installer", "trainer" must set '
+                "securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "
+                '"flux-installer" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or '
+                'container "trainer" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container '
+                '"trainer" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")'
             ),
         ),
     ),

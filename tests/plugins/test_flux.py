@@ -64,7 +64,7 @@ def findings(blueprint: ClusterTrainingRuntime, **spec: Any) -> list[str]:
 
 
 def test_objects_of_the_released_trainer() -> None:
-    """Pods, ConfigMap and Secret are those of the released Trainer, but for shared memory, which can be written."""
+    """Pods, ConfigMap and Secret are those of the released Trainer, but for shared memory and privileges."""
     labels = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
     pods = {"containers": [{"name": "node", "image": "ubuntu:jammy", "command": ["runtime"]}]}
     job = {"name": "node", "template": {"metadata": labels, "spec": {"template": {"spec": pods}}}}
@@ -101,6 +101,7 @@ def test_objects_of_the_released_trainer() -> None:
                 "name": "flux-installer",
                 "image": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
                 "command": ["/bin/bash", "/etc/flux-config/init.sh"],
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
                 "volumeMounts": [{"name": "flux-install", "mountPath": "/mnt/flux"}, config],
             }
         ],

@@ -77,23 +77,28 @@ def test_one_worker_with_servers() -> None:
 
 
 def test_what_roles_get_of_the_train_job() -> None:
-    """Image and variables are for all; the command for roles that have none of their own, resources for the nodes."""
+    """Image and variables are for all; command, processors and memory for roles without; devices for the nodes."""
     trainer = {
         "image": "mine",
         "command": ["train.py"],
         "args": ["--fast"],
         "env": [{"name": "A", "value": "$(TF_TASK_INDEX)"}],
-        "resourcesPerNode": {"requests": {"cpu": 4}},
+        "resourcesPerNode": {"requests": {"cpu": 4}, "limits": {"nvidia.com/gpu": 1}},
     }
+    gpu = {"resources": {"limits": {"nvidia.com/gpu": 2}}}
     own = role("ps", {"args": ["serve.py"], "resources": {"requests": {"cpu": 1}}})
-    info = enforced(NODE, CHIEF, own, spec={"trainer": trainer})
+    info = enforced(NODE, CHIEF, own, role("evaluator", gpu), spec={"trainer": trainer})
     containers = {pod_set.name: pod_set.main_container for pod_set in info.training_pod_sets}
     assert {container.image for container in containers.values()} == {"mine"}
     assert all(container.env[-1] == trainer["env"][0] for container in containers.values())  # type: ignore[index]
     assert (containers["chief"].command, containers["chief"].args) == (["train.py"], ["--fast"])
     assert (containers["ps"].command, containers["ps"].args) == ([], ["serve.py"])
-    amounts = {name: container.resources.get("requests", {}) for name, container in containers.items()}
-    assert amounts == {"node": {"cpu": 4}, "chief": {}, "ps": {"cpu": 1}}
+    assert {name: container.resources for name, container in containers.items()} == {
+        "node": {"requests": {"cpu": 4}, "limits": {"nvidia.com/gpu": 1}},
+        "chief": {"requests": {"cpu": 4}},
+        "ps": {"requests": {"cpu": 1}},
+        "evaluator": {"requests": {"cpu": 4}, "limits": {"nvidia.com/gpu": 2}},
+    }
 
 
 def test_command_of_the_runtime() -> None:

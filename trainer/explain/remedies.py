@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.api.progress import REPORTER_CONTAINER
 from trainer.explain.cause import kubectl
 
 if TYPE_CHECKING:
@@ -27,6 +28,43 @@ class Advice:
 _NAME = r"([a-z0-9][a-z0-9.-]{0,252})"
 """The name of an object. Whoever writes an event writes what a message names, and commands are pasted into shells."""
 
+_CONTAINER = "[a-z0-9-]{1,63}"
+_UNSTATED = re.compile(rf"([\w./-]{{1,100}}) for: ({_CONTAINER}(?:,{_CONTAINER}){{0,99}})")
+_INSECURE = re.compile(
+    r"containers? ([a-z0-9\", -]{1,1000}) must (?:not )?(?:set|include) securityContext\.([\w.]{1,60})"
+)
+_OF_TRAINER = frozenset({"trainer", "node", "flux-installer", REPORTER_CONTAINER})
+"""Containers that take their resources from resourcesPerNode: those that train, and what is put beside them."""
+_NAMED = 5
+"""Containers that a remedy names."""
+
+
+def _unstated(facts: str) -> str:
+    """The resources that a quota misses, with the field of each container."""
+    lacking: dict[str, list[str]] = {}
+    for resource, names in _UNSTATED.findall(facts):
+        for name in names.split(","):
+            lacking.setdefault(name, []).append(resource)
+    if not lacking:
+        return "all resources in resourcesPerNode"
+    return "; ".join(
+        f"{', '.join(resources)} in resourcesPerNode, or in the runtime for pods that are no nodes (container {name})"
+        if name in _OF_TRAINER
+        else f"{', '.join(resources)} in resources of the container {name} in the runtime"
+        for name, resources in [*lacking.items()][:_NAMED]
+    )
+
+
+def _insecure(facts: str) -> str:
+    """The fields that Pod Security asks for, by container."""
+    lacking: dict[str, list[str]] = {}
+    for names, field in _INSECURE.findall(facts):
+        for name in re.findall(f'"({_CONTAINER})"', names):
+            lacking.setdefault(name, []).append(field)
+    found = [f"container {name}: {', '.join(fields)}" for name, fields in [*lacking.items()][:_NAMED]]
+    return f" ({'; '.join(found)})" if found else ""
+
+
 _REFUSALS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Advice]], ...] = (
     (
         re.compile(rf"exceeded quota: {_NAME}"),
@@ -36,9 +74,9 @@ _REFUSALS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Advice]],
         ),
     ),
     (
-        re.compile(rf"failed quota: {_NAME}(?:: must specify ([\w./,-]+))?"),
+        re.compile(rf"failed quota: {_NAME}(?:: must specify ([^\n]{{1,4000}}))?"),
         lambda found, namespace: Advice(
-            f"state {found[2] or 'all resources'} in resourcesPerNode, which the ResourceQuota {found[1]} counts",
+            f"state {_unstated(found[2] or '')}, which the ResourceQuota {found[1]} counts",
             kubectl("describe", "resourcequota", found[1], namespace=namespace),
         ),
     ),
@@ -50,10 +88,10 @@ _REFUSALS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Advice]],
         ),
     ),
     (
-        re.compile(r'violates PodSecurity "([^"]+)"'),
+        re.compile(r'violates PodSecurity "([\w:.-]{1,100})"([^\n]{0,4000})'),
         lambda found, namespace: Advice(
-            f"set the securityContext that {found[1]} asks for, in the runtime or by spec.podSpecOverrides, or have "
-            "the namespace relabelled",
+            f"set the securityContext that {found[1]} asks for{_insecure(found[2])}, in the runtime or by "
+            "spec.podSpecOverrides, or have the namespace relabelled",
             kubectl("get", "namespace", namespace, "--show-labels"),
         ),
     ),

@@ -9,6 +9,7 @@ TrainJob builds on.
 from __future__ import annotations
 
 from trainer.api.labels import ANCESTOR_LABEL
+from trainer.framework.building.init_containers import add_init_container
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_specs, scheduler_warnings
 from trainer.framework.building.resources import cpus_of, is_exclusive
@@ -114,6 +115,7 @@ __all__ = [
     "TrainJobStatus",
     "Watch",
     "WatchExtension",
+    "add_init_container",
     "by_name",
     "check_one_process_per_node",
     "check_processes",

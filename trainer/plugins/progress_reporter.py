@@ -13,7 +13,7 @@ from pydantic import Field
 
 from trainer.api.model import ApiModel
 from trainer.api.progress import PRIMARY_POD, REPORTER, REPORTER_CONTAINER
-from trainer.framework import AdmissionWarning, Container, Watch, by_name, pod_spec_of, upsert
+from trainer.framework import AdmissionWarning, Container, Watch, add_init_container, by_name, pod_spec_of, upsert
 from trainer.kube.objects import ObjectKey
 from trainer.workloads import JOBSETS
 
@@ -31,12 +31,6 @@ FILTER: Final = "ignore::trainer_reporter.Never"
 """The warning filter that makes Python import the reporter."""
 _PATH, _WARNINGS = "PYTHONPATH", "PYTHONWARNINGS"
 _SEPARATORS: Final = {_PATH: ":", _WARNINGS: ","}
-_SHARED: Final = ("cpu", "memory")
-"""Resources that the init container asks for: as much as the training does, so that the pod needs no more."""
-_SECURITY: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-
-_OF_ALL: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile")
-"""Fields that Pod Security Standards ask of every container whose pod does not set them."""
 
 
 class ReporterSettings(ApiModel):
@@ -88,12 +82,9 @@ class ProgressReporter:
         upsert(pods.volumes, [{"name": NAME, "emptyDir": {}}], by_name)
         command = ["python", "-m", "trainer.progress.injection.install", DIRECTORY]
         mount: Object = {"name": NAME, "mountPath": DIRECTORY}
-        init = Container(NAME, image, command, volume_mounts=[mount], resources=_resources(main))
-        pods.init_containers.append(init)
-        spec = pod_spec_of(info.job_of(pods))
-        template: Object = {"name": NAME, "securityContext": _SECURITY | _user_of(spec, main.name)}
-        template["imagePullPolicy"] = "IfNotPresent"  # the default for :latest fails where nodes were given the image
-        spec["initContainers"] = [*(spec.get("initContainers") or []), template]
+        init = Container(NAME, image, command, volume_mounts=[mount])
+        # The default of imagePullPolicy for :latest fails where nodes were given the image.
+        add_init_container(info, pods, init, imagePullPolicy="IfNotPresent")
         main.mount([mount | {"readOnly": True}])
         main.set_env(
             [
@@ -156,20 +147,3 @@ def _value(container: Container, name: str) -> str | None:
 
 def _joined(first: str | None, second: str | None, name: str) -> str:
     return _SEPARATORS[name].join(each for each in (first, second) if each)
-
-
-def _user_of(spec: Object, name: str) -> Object:
-    """The user and the seccomp profile of a container, which a namespace may demand of all containers."""
-    container: Object = next((each for each in spec.get("containers") or [] if each["name"] == name), {})
-    own = container.get("securityContext") or {}
-    return {field: own[field] for field in _OF_ALL if field in own}
-
-
-def _resources(container: Container) -> Object:
-    """Processors and memory of a container, without its devices."""
-    shared = {
-        kind: {name: amounts[name] for name in _SHARED if name in amounts}
-        for kind, amounts in container.resources.items()
-        if kind in {"requests", "limits"}
-    }
-    return {kind: amounts for kind, amounts in shared.items() if amounts}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from trainer.api.container import HUGE_PAGES
 from trainer.kube.quantity import whole_units
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from trainer.api.corev1 import ResourceRequirements
     from trainer.framework.plugin_api.runtime_info import Container
     from trainer.kube.objects import Object
+
+
+_OF_ALL: Final = ("cpu", "memory")
+"""What quotas ask every container for."""
 
 
 def is_exclusive(name: str) -> bool:
@@ -53,6 +57,16 @@ def completed(resources: Object, defaults: Object) -> Object:
         if amounts:
             result[kind] = (result.get(kind) or {}) | amounts
     return result
+
+
+def without_devices(resources: Object) -> Object:
+    """Processors and memory, in the requests and limits that state them."""
+    shared = {
+        kind: {name: amounts[name] for name in _OF_ALL if name in amounts}
+        for kind, amounts in resources.items()
+        if kind in _KINDS
+    }
+    return {kind: amounts for kind, amounts in shared.items() if amounts}
 
 
 _KINDS = ("requests", "limits")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.node_count import node_count
 from trainer.framework.building.overrides import container_overrides
-from trainer.framework.building.resources import completed, merged
+from trainer.framework.building.resources import completed, merged, without_devices
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import Ancestor, Container
@@ -90,7 +90,8 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
 
     With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
     for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them,
-    which has those of a node in the runtime as well, where it states none of its own.
+    which has those of a node in the runtime as well, where it states none of its own. Peers of the nodes that state
+    neither processors nor memory get as much as a node has of them.
     """
     trainer = train_job.spec.trainer
     if trainer is None:
@@ -109,6 +110,13 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     if trainer.resources_per_node is not None:
         for each in _containers_of_nodes(info):
             each.resources = merged(each.resources, trainer.resources_per_node)
+        for peer in info.peers:
+            if not without_devices(peer.main_container.resources):
+                shared = without_devices(info.trainer.main_container.resources)
+                present = peer.main_container.resources
+                peer.main_container.resources = present | {
+                    kind: (present.get(kind) or {}) | amounts for kind, amounts in shared.items()
+                }
 
 
 def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:

@@ -17,6 +17,7 @@ from trainer.framework import (
     PROCESSES,
     AdmissionWarning,
     Container,
+    add_init_container,
     by_name,
     check_processes,
     stated_processes,
@@ -118,7 +119,7 @@ class Flux:
             command=[*INSTALL],
             volume_mounts=[{**_INSTALLATION}, scripts_mount(info)],
         )
-        nodes.init_containers.append(installer)
+        add_init_container(info, nodes, installer)
         container.mount([{**_INSTALLATION}, {**_SOFTWARE}, scripts_mount(info), certificate_mount(), {**_MEMORY}])
         container.command = [*START, *_handed_on([*container.command, *container.args])]
         container.args = []
