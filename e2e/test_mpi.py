@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from e2e.cluster import IMAGE
 from e2e.debian_packages import needs
+from e2e.gang_schedulers import COSCHEDULING, installed
+from e2e.installation import CONFIG
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -119,6 +123,33 @@ def test_launcher_as_node(cluster: Cluster, nodes: int, hosts: list[str]) -> Non
     complete(cluster, "alone")
 
     assert sorted(log_of_launcher(cluster, "alone")) == [f"on {host}" for host in hosts]
+
+
+@OPEN_MPI
+def test_launcher_as_node_of_a_gang(cluster: Cluster) -> None:
+    """All nodes are one gang, which starts at once, and the launcher waits by itself until it reaches the others."""
+    if not cluster.is_local:
+        pytest.skip("installs and removes the CRD of a gang scheduler, and needs a cluster without such a scheduler")
+    runtime = yaml.safe_load((CONFIG / "runtimes" / "deepspeed_distributed.yaml").read_text())
+    runtime |= {"kind": "TrainingRuntime", "metadata": {"name": "gang"}}
+    runtime["spec"]["podGroupPolicy"] = {"coscheduling": {}}
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        job["template"]["spec"]["template"]["spec"]["schedulerName"] = "scheduler-plugins-scheduler"
+    command = ["mpirun", "-x", "PATH", "python", "-c", "import os; print('on', os.uname().nodename)"]
+    wanted = train_job("gang", "gang", command, nodes=3)
+    wanted["spec"]["runtimeRef"]["kind"] = "TrainingRuntime"
+    with installed(cluster, COSCHEDULING):
+        cluster.apply(runtime)
+        until(lambda: is_accepted(cluster, wanted), "the manager knows PodGroups", timeout=90)
+        cluster.apply(wanted)
+        complete(cluster, "gang")
+        log = [line for line in log_of_launcher(cluster, "gang") if line.startswith("on ")]
+        assert sorted(log) == ["on gang-launcher-0-0", "on gang-node-0-0", "on gang-node-0-1"]
+        cluster.kubectl("delete", "trainjob", "gang")
+
+
+def is_accepted(cluster: Cluster, obj: dict[str, Any]) -> bool:
+    return cluster.kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(obj), check=False).returncode == 0
 
 
 @OPEN_MPI

@@ -87,7 +87,7 @@ def cases() -> dict[str, tuple[TrainJob, Runtime]]:
         "tensorflow": (train_job(), runtime(policy={"tensorflow": {}, "numNodes": 2})),
         "gang": (train_job(), runtime(policy={"jax": {}, "numNodes": 2}, **gang)),
         "mpi": (
-            train_job(),
+            train_job(trainer={"command": ["mpirun"]}),
             runtime(
                 replicated_job("launcher"),
                 replicated_job("node"),

@@ -80,26 +80,31 @@ def test_elastic(nodes: Object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "members"),
+    ("policy", "nodes"),
     [
         pytest.param({}, 3, id="launcher-besides"),
         pytest.param({"runLauncherAsNode": True}, 2, id="launcher-is-a-node"),
     ],
 )
-def test_mpi(policy: Object, members: int) -> None:
-    """The launcher starts when the nodes are ready, so it is no member, even if it trains as one of them."""
-    launcher = replicated_job("launcher", {"name": "trainer", "image": "i"}, pod={"schedulerName": "scheduler-plugins"})
+def test_mpi(policy: Object, nodes: int) -> None:
+    """A launcher that trains is a member and starts with the others; any other starts when the nodes are ready."""
+    container = {"name": "trainer", "image": "i", "command": ["mpirun"]}
+    launcher = replicated_job("launcher", container, pod={"schedulerName": "scheduler-plugins"})
     objects = built(launcher, scheduled(limits={"cpu": 4}), policy={"numNodes": 3, "mpi": policy})
-    pods = {job["name"]: job["template"]["spec"] for job in objects["JobSet"]["spec"]["replicatedJobs"]}
-    assert objects["PodGroup"]["spec"]["minMember"] == members == pods["node"]["parallelism"]
+    jobs = {job["name"]: job for job in objects["JobSet"]["spec"]["replicatedJobs"]}
+    pods = {name: job["template"]["spec"] for name, job in jobs.items()}
+    group = objects["PodGroup"]["spec"]
+    assert (group["minMember"], group["minResources"]) == (3, {"cpu": "12"})
+    assert pods["node"]["parallelism"] == nodes
     assert "scheduling.x-k8s.io/pod-group" in pods["node"]["template"]["metadata"]["labels"]
-    assert "labels" not in pods["launcher"]["template"].get("metadata", {})
+    labels = pods["launcher"]["template"].get("metadata", {}).get("labels", {})
+    assert ("scheduling.x-k8s.io/pod-group" in labels, "dependsOn" in jobs["launcher"]) == (bool(policy), not policy)
 
 
-def test_no_gang_without_members() -> None:
-    """A launcher that is the only node is scheduled by itself: nobody would join its PodGroup."""
+def test_a_gang_of_a_launcher() -> None:
+    """A launcher that is the only node is its gang."""
     policy = {"numNodes": 1, "mpi": {"runLauncherAsNode": True}}
-    assert "PodGroup" not in built(replicated_job("launcher"), scheduled(), policy=policy)
+    assert built(replicated_job("launcher"), scheduled(), policy=policy)["PodGroup"]["spec"]["minMember"] == 1
 
 
 def test_label_of_the_train_job_does_not_win() -> None:

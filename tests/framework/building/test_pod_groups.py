@@ -90,7 +90,7 @@ def test_pod_group() -> None:
         pytest.param(
             [node(name="launcher", cpu=1), node(cpu=4)],
             {"policy": {"numNodes": 2, "mpi": {"runLauncherAsNode": True}}},
-            {"minMember": 2, "minResources": {"cpu": "8"}},
+            {"minMember": 3, "minResources": {"cpu": "9"}},
             id="launcher-that-trains",
         ),
         pytest.param(

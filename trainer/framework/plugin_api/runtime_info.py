@@ -215,16 +215,28 @@ class RuntimeInfo:
     def gang(self) -> list[PodSet]:
         """The pods that are of use only together, of one replicated Job or more: the training nodes and their peers.
 
-        Initializers and exporters run before and after them, and a launcher waits until they are ready: as members they
-        would keep the nodes waiting forever. By the conventions of v1alpha1 they are members where no Job waits for
-        another.
+        Initializers and exporters run before and after them, and a launcher that does not train waits until they are
+        ready: as members they would keep the nodes waiting forever. A launcher that trains is a member, and does not
+        wait. By the conventions of v1alpha1 all are members where no Job waits for another.
         """
         jobs = self.template.replicated_jobs or []
-        policy = self.template.startup_policy
-        waits = any(job.depends_on for job in jobs) or (policy and policy.startup_policy_order == "InOrder")
+        waits = self._is_in_order or any(job.depends_on for job in jobs)
         if self.conventions.gang_is_everybody and not (waits and self._trainers):
             return self.pod_sets
-        return [self.trainer, *self.peers]
+        launcher = self.launcher if self.launcher_trains else None
+        if launcher in (None, self.trainer) or (self.conventions.gang_is_everybody and self._waits(launcher)):
+            return [self.trainer, *self.peers]
+        return [launcher, self.trainer, *self.peers]
+
+    @property
+    def _is_in_order(self) -> bool:
+        policy = self.template.startup_policy
+        return policy is not None and policy.startup_policy_order == "InOrder"
+
+    def _waits(self, pod_set: PodSet) -> bool:
+        """Whether a pod set starts after the nodes."""
+        dependencies = self.job_of(pod_set).depends_on or []
+        return self._is_in_order or any(each.name == self.trainer.name for each in dependencies)
 
     @property
     def trains(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.jobset import DependsOn
 from trainer.framework import (
     Ancestor,
     by_name,
@@ -23,6 +22,7 @@ from trainer.framework import (
 from trainer.plugins.mpi import hostfile, ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, hostfile_config_map, hostfile_volume, implementation_of
 from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
+from trainer.plugins.mpi.start import check_start, start
 from trainer.plugins.mpi.validation import (
     check_directories,
     check_launcher,
@@ -66,6 +66,7 @@ class MPI:
         yield from check_reserved_env(info, new, implementation_of(info, _ssh_port(info)).reserved.keys(), self.name)
         if info.launcher is not None:
             yield from check_order(info, info.launcher)
+            yield from check_start(info, info.launcher)
             yield from warn_of_fewer_devices(info, info.launcher)
             yield from check_directories(info, policy.ssh_auth_mount_path, info.launcher)
             yield from warn_of_unreadable_keys(info, info.launcher)
@@ -79,11 +80,11 @@ class MPI:
         if info.conventions.has_extras:
             if info.launcher_trains:
                 count_as_node(info)
-            start_after_nodes(info, launcher)
             info.succeed_without([info.trainer])  # whose sshd never ends
             info.report_from(launcher)  # whose log has the nodes' output
         else:
             keep_one_node(info, train_job, launcher)
+        start(info, launcher, policy.ssh_auth_mount_path, _ssh_port(info))
         style = KeyStyle.of(info.conventions)
         for pod_set in (launcher, info.trainer):
             mode = style.private_mode_in(pod_spec_of(info.job_of(pod_set)), names_port=_ssh_port(info) is not None)
@@ -140,21 +141,6 @@ def keep_one_node(info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> N
         stated = policy.num_nodes
     if stated is not None and nodes is not launcher:
         nodes.count = max(stated - 1, 1) if info.launcher_trains else stated
-
-
-def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Start the launcher, which JobSet wants behind them for that, after its nodes and the runtime's dependencies."""
-    job, nodes = info.job_of(launcher), info.trainer
-    dependencies = job.depends_on or []
-    if any(dependency.name == nodes.name for dependency in dependencies):
-        return
-    job.depends_on = [*dependencies, DependsOn(name=nodes.name, status="Ready")]
-    jobs = info.template.replicated_jobs or []
-    if info.pod_sets.index(launcher) < info.pod_sets.index(nodes):
-        info.pod_sets.remove(launcher)
-        info.pod_sets.insert(info.pod_sets.index(nodes) + 1, launcher)
-        order = {pod_set.name: position for position, pod_set in enumerate(info.pod_sets)}
-        jobs.sort(key=lambda job: order[job.name])
 
 
 def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
