@@ -33,6 +33,8 @@ class Served:
         self.go_on = anyio.Event()
         self.waiting = 0
         self.bodies: list[bytes] = []
+        self.streams: list[web.BaseRequest] = []
+        """Requests that are answered with one, once it has begun."""
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         match request.path:
@@ -51,6 +53,7 @@ class Served:
                 self.server.unlimit(request)
                 await stream.prepare(request)
                 await stream.write(b"first")
+                self.streams.append(request)
                 await self.go_on.wait()
                 await stream.write(b"last")
                 return stream

@@ -70,6 +70,18 @@ async def test_slow_head(data: bytes) -> None:
         assert served.dropped == {"slow_head": 1}
 
 
+async def test_a_stream_that_gives_way() -> None:
+    """A connection that is dropped ends at once, with its handler, and is counted."""
+    async with serving() as served, connected(served, b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n") as peer:
+        await eventually(lambda: bool(served.streams), within=10)
+        served.server.drop(served.streams[0])
+        await peer.is_ended()
+        await served.count(0)
+        assert served.dropped == {"crowded": 1}
+        served.server.drop(served.streams[0])
+        assert served.dropped == {"crowded": 1}
+
+
 async def test_stream() -> None:
     """An answer without a limit is read for as long as it comes, and ends with the peer."""
     async with serving() as served, connected(served, b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n") as peer:
