@@ -43,9 +43,11 @@ def request(
 ) -> Object:
     """The request of an AdmissionReview."""
     obj = new or old or {}
+    resource, _, subresource = resource.partition("/")
     return {
         "operation": operation,
         "resource": {"group": WRITTEN.get(resource, "") if group is None else group, "resource": resource},
+        "subResource": subresource,
         "name": name_of(obj),
         "namespace": namespace_of(obj),
         "userInfo": {"username": user},
@@ -74,6 +76,8 @@ def refusals(policy: Object, asked: Object) -> list[str]:
     """What a policy says against a request; nothing where it does not apply."""
     spec, constraints = policy["spec"], policy["spec"]["matchConstraints"]
     group, resource = asked["resource"]["group"], asked["resource"]["resource"]
+    if asked["subResource"]:
+        resource = f"{resource}/{asked['subResource']}"
     objects = [obj for obj in (asked["object"], asked["oldObject"]) if obj is not None]
     selector = LabelSelector.from_object(constraints.get("objectSelector") or {})
     if not any(
@@ -224,6 +228,14 @@ def test_train_jobs(job: Object, is_refused: bool) -> None:
     asked = request("DELETE", "trainjobs", None, job, group="trainer.kubeflow.org")
     assert bool(refusals(POLICY[JOBS], asked)) is is_refused
     assert refusals(POLICY[JOBS], request("DELETE", "trainjobs", None, job, user="jane")) == []
+
+
+@pytest.mark.parametrize(("stated", "is_refused"), [pytest.param(0, False, id="none"), pytest.param(2, True, id="two")])
+def test_number_of_nodes(stated: int, is_refused: bool) -> None:
+    """It states the number of nodes where a TrainJob states none, and changes no other."""
+    old, new = ({"metadata": JOB["metadata"], "spec": {"replicas": replicas}} for replicas in (stated, 4))
+    asked = request("UPDATE", "trainjobs/scale", new, old, group="trainer.kubeflow.org")
+    assert bool(refusals(POLICY[JOBS], asked)) is is_refused
 
 
 SNAPSHOT: Final = make_snapshot(JOB, CLUSTER_TRAINING_RUNTIMES, runtime_object())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
+_KINDS: Final = ("requests", "limits")
 _OF_ALL: Final = ("cpu", "memory")
 """What quotas ask every container for."""
 
@@ -67,9 +68,6 @@ def without_devices(resources: Object) -> Object:
         if kind in _KINDS
     }
     return {kind: amounts for kind, amounts in shared.items() if amounts}
-
-
-_KINDS = ("requests", "limits")
 
 
 def cpus_of(container: Container) -> int:

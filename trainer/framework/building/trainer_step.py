@@ -113,10 +113,7 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
         for peer in info.peers:
             if not without_devices(peer.main_container.resources):
                 shared = without_devices(info.trainer.main_container.resources)
-                present = peer.main_container.resources
-                peer.main_container.resources = present | {
-                    kind: (present.get(kind) or {}) | amounts for kind, amounts in shared.items()
-                }
+                peer.main_container.resources = completed(peer.main_container.resources, shared)
 
 
 def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
