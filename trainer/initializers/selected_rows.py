@@ -30,7 +30,9 @@ class SelectedRows:
         """
         self._options = options
         self._slices = parse_split(options.split)
-        self._splits = splits_of(file for file in files if has_rows(file.path))
+        by_path = {file.path: file for file in files}
+        splits = splits_of(path for path in by_path if has_rows(path))
+        self._splits = {name: [by_path[path] for path in paths] for name, paths in splits.items()}
         if not self._splits:
             raise self._refuse(f"has no files with rows to select ({KINDS}): remove SPLIT")
         if missing := [each.name for each in self._slices if each.name not in self._splits]:

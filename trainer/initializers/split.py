@@ -15,8 +15,6 @@ from trainer.initializers.errors import TransferError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from trainer.initializers.file_store import RemoteFile
-
 _PART = re.compile(r"(\w{1,100}(?:\.\w{1,100}){0,4})(?:\[(?:(-?\d{1,15})(%?))?:(?:(-?\d{1,15})(%?))?\])?")
 _SHARD = re.compile(r"(?:^|/)(\w{1,100}(?:\.\w{1,100}){0,4})-\d{5}-of-\d{5}[^/]*$")
 _SPLITS = {
@@ -76,15 +74,15 @@ def parse_split(text: str) -> tuple[SplitSlice, ...]:
     return tuple(slices)
 
 
-def splits_of(files: Iterable[RemoteFile]) -> Mapping[str, Sequence[RemoteFile]]:
+def splits_of(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
     """The files of each split, in the order of their names."""
-    ordered = sorted(files, key=lambda file: file.path)
-    shards = {file.path: found[1] for file in ordered if (found := _SHARD.search(file.path))}
-    names = shards or {file.path: name for file in ordered if (name := _by_words(file.path))}
-    splits: dict[str, list[RemoteFile]] = {}
-    for file in ordered:
-        if not names or file.path in names:
-            splits.setdefault(names.get(file.path, "train"), []).append(file)
+    ordered = sorted(paths)
+    shards = {path: found[1] for path in ordered if (found := _SHARD.search(path))}
+    names = shards or {path: name for path in ordered if (name := _by_words(path))}
+    splits: dict[str, list[str]] = {}
+    for path in ordered:
+        if not names or path in names:
+            splits.setdefault(names.get(path, "train"), []).append(path)
     return splits
 
 
