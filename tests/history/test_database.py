@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -235,6 +237,26 @@ def test_lost_file(tmp_path: Path, lose: Callable[[Path], object]) -> None:
         lose(file)
         with pytest.raises(LostFileError, match=r"history\.db was deleted, replaced or overwritten .*; put a backup"):
             database.write(lambda connection: put(connection, TRAININGS, [row("late", 1.0)]))
+    database.close()
+
+
+READER = (
+    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*next(c.execute('SELECT count(*) FROM trainings')))"
+)
+
+
+def test_readers(tmp_path: Path) -> None:
+    """What is recorded is there for other processes that open and close the file meanwhile, also after a new start."""
+    file = tmp_path / "history.db"
+    database = Database(f"sqlite:///{file}")
+    for start in range(2):
+        database.migrate()
+        with database.recording("here"):
+            for number in range(3):
+                rows = [row(f"{start}-{number}", 1.0)]
+                database.write(lambda connection: put(connection, TRAININGS, rows))  # noqa: B023
+                found = subprocess.run([sys.executable, "-c", READER, file], capture_output=True, text=True, check=True)
+                assert int(found.stdout) == 3 * start + number + 1
     database.close()
 
 

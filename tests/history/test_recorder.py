@@ -20,7 +20,7 @@ from trainer.history.database import Database
 from trainer.history.errors import HistoryError, LostFileError, TakenOverError
 from trainer.history.log_tails import BYTES
 from trainer.history.notifications import Webhook
-from trainer.history.records import mark_deleted
+from trainer.history.records import mark_deleted, metric_progress
 from trainer.kube.errors import ForbiddenError, KubeError, TransportError
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
@@ -284,6 +284,24 @@ async def test_deleted_while_it_runs(cluster: Cluster) -> None:
         cluster.client.remove(JOBSETS, "demo", "default")
         tails = await cluster.until(lambda history: history.log_tails("uid-of-demo"))
     assert tails[0].lines[0].endswith(" step 1")
+
+
+async def test_deleted_while_it_is_written(cluster: Cluster) -> None:
+    """The deletion of a TrainJob whose state has just been written is written as well."""
+
+    async def delete(transaction: Callable[[Any], object]) -> None:
+        if getattr(transaction, "func", None) is metric_progress:
+            cluster.database.before = None
+            cluster.client.remove(TRAIN_JOBS, "demo", "default")
+            for _ in range(20):
+                await checkpoint()
+
+    async with cluster.recorder():
+        cluster.database.before = delete
+        cluster.submit()
+        cluster.end("demo")
+        await cluster.until(lambda history: history.trainings())
+        await cluster.until(lambda history: history.trainings()[0].deleted)
 
 
 async def test_deleted_while_nobody_records(cluster: Cluster) -> None:

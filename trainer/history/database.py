@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -206,7 +207,11 @@ class Database:
         """An empty file of its owner alone, so that SQLite makes none that others may read."""
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            # What is there is not opened: closed again, it would take the locks of SQLite in this process.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            if not os.access(path, os.R_OK | os.W_OK):
+                raise HistoryError(f"cannot write {path}: {os.strerror(errno.EACCES)}") from None
         except OSError as error:
             raise HistoryError(f"cannot write {path}: {error.strerror}") from error
 

@@ -2,10 +2,14 @@
 
 A connection goes on for long in a file that was deleted, replaced or overwritten: what it writes is in its log, and
 what it reads is in its memory.
+
+The file is opened once and never closed: with any descriptor that a process closes, POSIX takes all its locks on the
+file, those of SQLite too, and another process would delete the log that this one writes to.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import struct
 from typing import TYPE_CHECKING
@@ -39,24 +43,22 @@ class DatabaseFile:
 
     def __init__(self, path: Path, connection: Connection) -> None:
         self._path = path
-        self._place, number = self._look()
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         # The file has the number later than its log.
-        self._numbers = {number, (_MAGIC, _number_of(connection))}
+        self._headers = {self._header(), (_MAGIC, _number_of(connection))}
 
     @property
     def is_another(self) -> bool:
         """Whether there is another file by now, or other content."""
         try:
-            place, number = self._look()
+            is_here = os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+            return not is_here or self._header() not in self._headers
         except OSError:
             return True
-        return place != self._place or number not in self._numbers
 
-    def _look(self) -> tuple[tuple[int, int], tuple[bytes, int]]:
-        with self._path.open("rb") as file:
-            magic, number = _HEADER.unpack(file.read(_HEADER.size).ljust(_HEADER.size, b"\0"))
-        found = self._path.stat()
-        return (found.st_dev, found.st_ino), (magic, number)
+    def _header(self) -> tuple[bytes, int]:
+        magic, number = _HEADER.unpack(os.pread(self._descriptor, _HEADER.size, 0).ljust(_HEADER.size, b"\0"))
+        return magic, number
 
 
 def _number_of(connection: Connection) -> int:

@@ -333,6 +333,8 @@ class Recorder:
     async def _observe(self, uid: str, entry: Entry, tasks: TaskGroup) -> None:
         """Follow the logs of a training; one that was deleted is observed until its pods are gone."""
         if not entry.is_recorded:
+            if entry.deleted is not None and uid not in self._changed:  # it could not be written
+                self._forget(uid, entry)
             return
         job, pods = entry.job.decode(), []
         if entry.jobset is not None:
@@ -348,7 +350,7 @@ class Recorder:
                     self._new_logs.set()
         is_over = entry.deleted is not None or has_ended(job)
         await self._metrics.see(job, uid, pods, tasks, is_over=is_over)
-        if entry.deleted is not None and not pods:
+        if entry.deleted is not None and not pods and uid not in self._changed:  # its deletion is written
             self._forget(uid, entry)
 
     def _forget(self, uid: str, entry: Entry) -> None:
