@@ -136,15 +136,27 @@ def test_the_command_must_be_known(nodes: int, command: list[str], is_refused: b
 
 SSH = """#!/bin/sh
 printf '%s\\n' "$*" >> "$CALLS"
-test "$(wc -l < "$CALLS")" -gt "$FAILURES"
+test "$(wc -l < "$CALLS")" -gt "$FAILURES" || exit "$STATUS"
 """
+NO_CONNECTION = 255
+"""The exit code of ssh itself; any other is that of the command that it has run."""
 
 
 @pytest.mark.parametrize(
-    ("failures", "code", "calls"), [(0, 7, 2), (3, 7, 5), (1000, 1, 360)], ids=["at-once", "later", "never"]
+    ("failures", "status", "code", "calls"),
+    [
+        pytest.param(0, NO_CONNECTION, 7, 2, id="at-once"),
+        pytest.param(3, NO_CONNECTION, 7, 5, id="later"),
+        pytest.param(1000, NO_CONNECTION, 1, 360, id="never"),
+        pytest.param(1000, 1, 7, 2, id="a-node-whose-user-may-not-log-in"),
+        pytest.param(1000, 127, 7, 2, id="no-ssh-in-the-image"),
+    ],
 )
-def test_the_program(failures: int, code: int, calls: int, tmp_path: Path) -> None:
-    """It asks each node but itself until sshd answers, then runs the command; it gives up at last."""
+def test_the_program(failures: int, status: int, code: int, calls: int, tmp_path: Path) -> None:
+    """It asks each node but itself until sshd answers, then runs the command; it gives up at last.
+
+    Where waiting does not help, the command begins, and mpirun says what is missing.
+    """
     for name, text in (("ssh", SSH), ("sleep", "#!/bin/sh\n")):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -154,6 +166,7 @@ def test_the_program(failures: int, code: int, calls: int, tmp_path: Path) -> No
     script = SCRIPT.replace(hostfile.PATH, str(hosts))
     command = ["/bin/sh", "-c", script, "mpi-launcher", "demo-launcher-0-0", "-i key", "sh", "-c", 'exit "$0"', "7"]
     variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(log), "FAILURES": str(failures)}
+    variables["STATUS"] = str(status)
     ended = subprocess.run(command, env=variables, check=False, timeout=60)
     lines = log.read_text().splitlines()
     assert (ended.returncode, len(lines)) == (code, calls)

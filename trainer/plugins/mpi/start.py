@@ -26,7 +26,7 @@ shift 2
 while read -r host _; do
   host=${{host%%:*}}
   test "${{host%%.*}}" != "$own" || continue
-  until ssh -n -o ConnectTimeout=5 -o ConnectionAttempts=1 $options "$host" true; do
+  while ssh -n -o ConnectTimeout=5 -o ConnectionAttempts=1 $options "$host" true; test $? -eq 255; do
     left=$((left - 1))
     test "$left" -gt 0 || exit 1
     sleep 5
@@ -34,7 +34,11 @@ while read -r host _; do
 done < {hostfile.PATH}
 exec "$@"
 """
-"""The program that waits for the nodes in the host file, for any shell; what ssh says meanwhile is in the log."""
+"""The program that waits for the nodes in the host file, for any shell; what ssh says meanwhile is in the log.
+
+255 says that ssh reaches no sshd. With any other code waiting does not help, such as that of a shell without ssh: the
+command begins, and says so better.
+"""
 
 
 def check_start(info: RuntimeInfo, launcher: PodSet) -> Iterator[FieldError]:
