@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import train_job
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.decision import Decision, set_suspend
-from trainer.explain.suspension import JOB_UID, QUEUE, WORKLOADS
+from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import name_of
 from trainer.kube.testing import FakeClient
@@ -43,7 +44,7 @@ def workload(uid: str, name: str = "of-demo", *, resource: Resource = WORKLOADS[
 def job(*, suspend: bool = False, queue: str = "") -> Object:
     """The TrainJob."""
     made = train_job("demo", state="Running")
-    made["metadata"] |= {"uid": "uid-of-demo", "labels": {QUEUE: queue} if queue else {}}
+    made["metadata"] |= {"uid": "uid-of-demo", "labels": {QUEUE_LABEL: queue} if queue else {}}
     return made | {"spec": made["spec"] | {"suspend": suspend}}
 
 
@@ -128,7 +129,7 @@ async def test_forbidden(verb: str, right: str, name: str, owner: str) -> None:
     """Who may not change Workloads changes nothing, and reads which right it takes and what somebody else can run."""
     made = job(queue="team" if owner == "TrainJob" else "")
     jobset: Object = JOBSET | {
-        "metadata": JOBSET["metadata"] | {"labels": {QUEUE: "team"} if owner == "JobSet" else {}}
+        "metadata": JOBSET["metadata"] | {"labels": {QUEUE_LABEL: "team"} if owner == "JobSet" else {}}
     }
     client = cluster(made, jobset, workload(f"uid-of-{'demo' if owner == 'TrainJob' else 'jobset'}"))
     client.faults.fail(ForbiddenError(403, "jane may not"), verb=verb, resource=WORKLOADS[0])

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from trainer.api.kueue import is_of_kueue
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.status import EXTENSION
@@ -39,8 +40,6 @@ _SHORT: Final = 4096
 _NO_NAMESPACE: Final = required("metadata.namespace", "the namespace to create it in")
 _LONGEST_NAME = 63
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_QUEUEING = "kueue.x-k8s.io/"
-"""Begins the name of the manager of what Kueue has added to a TrainJob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def _without_queueing(value: object) -> object:
 
 
 def _is_queueing(override: object) -> bool:
-    return isinstance(override, dict) and str(override.get("manager") or "").startswith(_QUEUEING)
+    return isinstance(override, dict) and is_of_kueue(str(override.get("manager") or ""))
 
 
 def _next_name(name: str) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import kubectl
-from trainer.explain.suspension import JOB_UID, QUEUE, WORKLOADS, workload_selector
+from trainer.explain.suspension import JOB_UID, WORKLOADS, workload_selector
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import find_condition, is_condition_true, labels_of, mapping_at, name_of, namespace_of, uid_of
 from trainer.kube.selection import Selection
@@ -79,7 +80,7 @@ async def _workloads(client: Client, train_job: Object) -> tuple[Resource, list[
     except (ForbiddenError, NotFoundError):
         jobset = {}
     selection = Selection(namespace, workload_selector([uid for uid in map(uid_of, (train_job, jobset)) if uid]))
-    queue = labels_of(train_job).get(QUEUE) or labels_of(jobset).get(QUEUE)
+    queue = labels_of(train_job).get(QUEUE_LABEL) or labels_of(jobset).get(QUEUE_LABEL)
     for resource in WORKLOADS:
         try:
             found = (await client.list(resource, selection)).items

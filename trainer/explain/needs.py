@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
 from trainer.explain.containers import crashes, present_crashes
 from trainer.explain.gang import pod_group_of
 from trainer.explain.progress import is_up
-from trainer.explain.suspension import QUEUE
 from trainer.framework import FailedContainer
 from trainer.framework.status.status import has_ended
 from trainer.kube.objects import find_condition, labels_of
@@ -58,7 +58,7 @@ def needs_of(snapshot: Snapshot) -> Needs:
         return Needs()
     suspended = snapshot.train_job if (snapshot.train_job.get("spec") or {}).get("suspend") else jobset
     if suspended is not None and (suspended.get("spec") or {}).get("suspend"):
-        return Needs(workload=QUEUE in labels_of(suspended) or QUEUE in labels_of(snapshot.train_job))
+        return Needs(workload=QUEUE_LABEL in labels_of(suspended) or QUEUE_LABEL in labels_of(snapshot.train_job))
     if jobset is None and not snapshot.could_not_read(JOBSETS.plural):
         return Needs()
     _, crash = next(present_crashes(snapshot), ("", None))

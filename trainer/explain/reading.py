@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.controllers.failure_log import FailureLog
 from trainer.explain.cause import Unread
 from trainer.explain.needs import Needs, has_children, needs_of
@@ -158,7 +159,7 @@ class SnapshotReader:
             return
 
     async def _read_position(self, workload: Object) -> None:
-        queue = (workload.get("spec") or {}).get("queueName") or labels_of(workload).get("kueue.x-k8s.io/queue-name")
+        queue = (workload.get("spec") or {}).get("queueName") or labels_of(workload).get(QUEUE_LABEL)
         if not queue:
             return
         try:

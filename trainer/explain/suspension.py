@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.workload import INACTIVE, standing_of
 from trainer.kube.objects import labels_of, metadata_of, name_of, objects_in
@@ -21,8 +22,6 @@ WORKLOADS = tuple(Resource("kueue.x-k8s.io", version, "workloads", "Workload") f
 """Kueue's, newest version first."""
 LOCAL_QUEUES = Resource("visibility.kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
 """LocalQueues of Kueue's visibility API, whose subresource `pendingworkloads` has positions."""
-QUEUE = "kueue.x-k8s.io/queue-name"
-"""Kueue's label of a queued job."""
 JOB_UID = "kueue.x-k8s.io/job-uid"
 """Kueue's label of a Workload: the uid of its job."""
 
@@ -47,7 +46,7 @@ def suspensions(snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _of(snapshot: Snapshot, suspended: Object, reason: str, about: Subject) -> Iterator[Cause]:
-    queue = labels_of(suspended).get(QUEUE) or labels_of(snapshot.train_job).get(QUEUE)
+    queue = labels_of(suspended).get(QUEUE_LABEL) or labels_of(snapshot.train_job).get(QUEUE_LABEL)
     workload = next(iter(snapshot.of_kind("Workload")), None)
     if workload is not None:
         yield _queued(snapshot, workload, queue or "")
