@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -167,6 +168,19 @@ def test_rows(
     names = {"a": f"train/a{ending}", "b": f"train/b{ending}", "c": f"c_test{ending}"}
     found = {name: decode(content) for name, content in initializer.fetched().items()}
     assert found == {names[name]: list(numbers) for name, numbers in expected.items()}
+
+
+def test_large_rows(initializer: Initializer, tmp_path: Path) -> None:
+    """Rows such as images are held by their size, and not by a number, until they are written."""
+    rows = [random.Random(number).randbytes(1 << 20) for number in range(24)]
+    (tmp_path / "source").mkdir()
+    parquet.write_table(pa.table({"image": rows}), tmp_path / "source" / "a.parquet")
+    assert initializer.run(f"file://{tmp_path / 'source'}", SPLIT="train[1:]") == 0, initializer.message
+    (content,) = initializer.fetched().values()
+    file = parquet.ParquetFile(io.BytesIO(content))
+    groups = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+    assert file.read()["image"].to_pylist() == rows[1:]
+    assert max(groups) <= 8
 
 
 def test_no_more_than_needed_is_fetched(initializer: Initializer) -> None:

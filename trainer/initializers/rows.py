@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _BATCH = 1024
+"""Rows of a Parquet file that are held at most."""
+_BATCH_SIZE = 4 << 20
+"""Bytes that they have about; Parquet readers and writers hold them several times."""
 _PIECE = 1 << 20
 """Bytes of a line that are held."""
 _HEADER = -1
@@ -90,14 +93,15 @@ def _copy_parquet(opened: BinaryIO, target: BinaryIO, path: str, ranges: Sequenc
     from pyarrow.parquet import ParquetWriter  # noqa: PLC0415
 
     with _parquet(opened, path) as file, ParquetWriter(target, file.schema_arrow) as writer:
-        groups = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         for start, stop in ranges:
             first = 0
-            for number, count in enumerate(groups):
-                at, first = first, first + count
+            for number, group in enumerate(groups):
+                at, first = first, first + group.num_rows
                 if first <= start or at >= stop:
                     continue
-                for batch in file.iter_batches(_BATCH, row_groups=[number]):
+                rows = max(1, min(_BATCH, _BATCH_SIZE * group.num_rows // max(group.total_byte_size, 1)))
+                for batch in file.iter_batches(rows, row_groups=[number]):
                     low, high = max(start - at, 0), min(stop - at, batch.num_rows)
                     if low < high:
                         writer.write_batch(batch.slice(low, high - low))
