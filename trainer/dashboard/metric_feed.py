@@ -48,7 +48,7 @@ class MetricFeed(PrimaryLogReader):
     def __init__(self, client: Client, job: Object, clock: Clock) -> None:
         self.curves = Curves(total_limit=SAMPLES)
         self.count: Callable[[int], None] = _nothing
-        """Is told the bytes of the curves. Default: they are not counted."""
+        """Called with the bytes of the curves. Default: they are not counted."""
         self._is_too_much = False
         self.listeners: set[Changes] = set()
         self._log = PrimaryLog(client, job, clock, self, pace=PAUSE)

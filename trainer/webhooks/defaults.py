@@ -87,7 +87,7 @@ def default_runtime(obj: Object, old: Object | None = None) -> Object:
     spec = mapping_at(obj, "spec")
     policy = mapping_at(spec, "mlPolicy")
     torch = mapping_at(policy, "torch")
-    # All members of an elastic policy are optional: an empty one is none that is absent.
+    # All members of an elastic policy are optional, so that an empty one is not absent.
     is_fixed = policy.get("numNodes") is None and torch.get("elasticPolicy") is None
     if spec.get("mlPolicy") is policy and is_fixed and not _states_size(spec):
         policy["numNodes"] = 1
