@@ -30,6 +30,8 @@ OPTIONS = read_options("dataset", {"STORAGE_URI": "s3://bucket"})
         pytest.param(["a/.dataset.fetching/log"], id="name of what is being filled"),
         pytest.param(["\ud800"], id="no text"),
         pytest.param(["a/" + "b" * 256], id="long"),
+        pytest.param(["a/" * 1_000_000 + "b"], id="deep"),
+        pytest.param([".Trainer-Index.JSON"], id="index where case does not count"),
         pytest.param([], id="none"),
     ],
 )

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.initializers.conftest import Initializer, contents
-from trainer.initializers.errors import TransferError
+from trainer.initializers.errors import TransferError, UnavailableSourceError
 from trainer.initializers.local import files_to_export
 from trainer.initializers.options import read_options
+from trainer.initializers.staging import Staging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,3 +251,46 @@ def test_names_that_forge_lines(
     output = capsys.readouterr().out
     assert "/a\\n[trainer]\\x1b[2J, 0 bytes\n" in output
     assert "/\\udcff, 0 bytes\n" in output
+
+
+def test_directory_above_the_target_is_removed(tmp_path: Path) -> None:
+    """A fetch ends, rather than try without end, when others have removed the directory that the target is to be in."""
+    above = tmp_path / "above"
+    above.mkdir()
+    staging = Staging(above / "dataset")
+    above.rmdir()
+    with pytest.raises(UnavailableSourceError, match="was removed meanwhile: start again"), staging.locked():
+        pass
+
+
+def test_leftovers_that_are_too_deep(initializer: Initializer, tmp_path: Path) -> None:
+    """Directories that a training has nested deeper than they can be removed do not fail a fetch."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.bin").write_bytes(b"x")
+    below = initializer.target.with_name(".dataset.fetching")
+    below.mkdir(parents=True)
+    descriptor = os.open(below, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=descriptor)
+        entered = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = entered
+    os.close(descriptor)
+    try:
+        assert initializer.run(f"file://{source}") == 0, initializer.message
+        assert initializer.fetched() == {"a.bin": b"x"}
+    finally:
+        subprocess.run(["rm", "-rf", str(below)], check=True)  # pytest cannot either
+
+
+def test_message_with_a_name_of_a_training(initializer: Initializer, volume: Path) -> None:
+    """A name in a message commands no terminal."""
+    initializer.environ["TRANSFER_PATH"] = str(volume / "adapters")
+    (volume / "target" / "a\x1b[2Jb").mkdir(parents=True)
+    (volume / "adapters" / "a\x1b[2Jb").mkdir()
+    (volume / "adapters" / "a\x1b[2Jb" / "c").write_bytes(b"c")
+    (volume / "target" / "a\x1b[2Jb").rmdir()
+    link(volume / "target" / "a\x1b[2Jb", "..")
+    assert initializer.run(f"file://{volume}/target", "export") == 2
+    assert "a\\x1b[2Jb" in initializer.message

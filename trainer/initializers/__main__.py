@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.initializers.errors import TransferError, exit_code_of, one_line
+from trainer.initializers.errors import TransferError, exit_code_of, one_line, printable
 from trainer.initializers.fetch import fetch
 from trainer.initializers.file_store import Exporter, open_store
 from trainer.initializers.local import files_to_export
@@ -93,7 +93,7 @@ def _export(options: TransferOptions, _sleep: Callable[[float], None]) -> None:
 
 def _say(text: str) -> None:
     """Print a line, in which names of files can command neither a terminal nor those who read progress."""
-    sys.stdout.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in text) + "\n")
+    sys.stdout.write(f"{printable(text)}\n")
     sys.stdout.flush()
 
 

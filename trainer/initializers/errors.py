@@ -67,11 +67,15 @@ def one_line(error: BaseException, environ: Mapping[str, str]) -> str:
         text = f"{error}: try again later"
     else:
         text = f"{type(error).__name__}: {error}"
-    line = " ".join(without_secrets(text, environ).split())
-    encoded = line.encode(errors="backslashreplace")
+    encoded = printable(" ".join(without_secrets(text, environ).split())).encode()
     if len(encoded) <= MESSAGE_LIMIT:
         return encoded.decode()
     return encoded[: MESSAGE_LIMIT - 3].decode(errors="ignore") + "..."
+
+
+def printable(text: str) -> str:
+    """The text with escapes for what commands a terminal, such as in names of files."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def without_secrets(text: str, environ: Mapping[str, str]) -> str:

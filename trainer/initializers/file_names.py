@@ -10,6 +10,8 @@ INDEX_NAME = ".trainer-index.json"
 
 _LONGEST = 255
 """Bytes of one part of a path, on the file systems of Linux."""
+_LONGEST_PATH = 4095
+"""Bytes of a path that a program can open on Linux."""
 
 
 def unfinished(name: str) -> str:
@@ -19,11 +21,14 @@ def unfinished(name: str) -> str:
 
 def is_reserved(name: str) -> bool:
     """Whether initializers keep a name for themselves: the index, and what is being filled."""
+    name = name.lower()  # SMB takes them for one
     return name in {INDEX_NAME, f"{INDEX_NAME}.fetching"} or (name.startswith(".") and name.endswith(".fetching"))
 
 
 def fault_of(path: str) -> str:
     """Why no file of a dataset can have this path, as the end of a sentence; empty where it can."""
+    if len(path) > _LONGEST_PATH:
+        return f"which has more than {_LONGEST_PATH} bytes"
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or str(pure) != path or path == "." or "\0" in path:
         return "which is no path in the target"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.initializers.shared_directory import SharedDirectory
 
 _CHUNK = 1 << 20
-_SIZE_LIMIT = 256 << 20
+SIZE_LIMIT = 256 << 20
 """Bytes of an index, which has a million files then."""
 
 
@@ -46,6 +46,8 @@ class FileIndex:
     @classmethod
     def decode(cls, content: bytes) -> FileIndex | None:
         """The index in a file; None when no initializer has written it, since others can write there, too."""
+        if len(content) > SIZE_LIMIT:
+            return None
         try:
             document = json.loads(content)
             return cls(str(document["source"]), tuple(_file(entry) for entry in document["files"]))
@@ -62,10 +64,10 @@ class FileIndex:
         path = str(PurePosixPath(below, INDEX_NAME))
         try:
             with directory.read_file(path) as opened:
-                content = opened.read(_SIZE_LIMIT + 1)
+                content = opened.read(SIZE_LIMIT + 1)
         except FileNotFoundError:
             return None
-        index = cls.decode(content) if len(content) <= _SIZE_LIMIT else None
+        index = cls.decode(content)
         if index is None:
             raise TransferError(
                 f"{directory.path / path} is not what an initializer has written: empty the directory, or use another"

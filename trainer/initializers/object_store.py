@@ -24,7 +24,7 @@ from trainer.initializers.endpoints import endpoint_of
 from trainer.initializers.errors import TransferError
 from trainer.initializers.file_names import INDEX_NAME
 from trainer.initializers.file_store import LocalFile, RemoteFile
-from trainer.initializers.index import FileIndex, digest_of
+from trainer.initializers.index import SIZE_LIMIT, FileIndex, digest_of
 from trainer.initializers.object_errors import translate, translate_configuration
 from trainer.initializers.shared_directory import path_of
 
@@ -148,7 +148,12 @@ class ObjectStore:
         if key not in keys:
             return {}
         try:
-            index = FileIndex.decode(bytes(obstore.get(self._store, key).bytes()))
+            content = bytearray()
+            for data in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
+                content += data
+                if len(content) > SIZE_LIMIT:
+                    break
+            index = FileIndex.decode(bytes(content))
         except NotFoundError:
             return {}
         except (BaseError, OSError) as error:

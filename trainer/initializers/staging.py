@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
-from trainer.initializers.errors import TransferError
+from trainer.initializers.errors import TransferError, UnavailableSourceError
 from trainer.initializers.file_names import INDEX_NAME, unfinished
 from trainer.initializers.index import FileIndex
 from trainer.initializers.shared_directory import SharedDirectory
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _KEPT = {"lost+found", ".snapshot"}
 """What file systems put into an empty volume."""
+_LOCK_ATTEMPTS = 1000
+"""Each follows an owner that has removed the lock; nothing can be made in a directory that was itself removed."""
 
 
 class Staging:
@@ -139,7 +141,7 @@ class Staging:
 
     def _lock(self) -> BinaryIO:
         name = f"{self._own}/lock"
-        while True:
+        for _ in range(_LOCK_ATTEMPTS):
             try:
                 opened = self._directory.write_file(name, "r+b")
             except FileNotFoundError:  # the owner has removed the directory just now
@@ -153,6 +155,7 @@ class Staging:
                 opened.close()
                 raise
             opened.close()  # of a directory that the owner has removed meanwhile
+        raise UnavailableSourceError(f"the directory {self._directory.path} was removed meanwhile: start again")
 
 
 def _stays(target: Path) -> bool:
