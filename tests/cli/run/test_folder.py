@@ -177,13 +177,20 @@ SECRETS = [
     "kaggle.json", "kubeconfig", "dev.kubeconfig", "terraform.tfstate", "terraform.tfstate.backup", "prod.tfvars",
     "tls.key", "key.pem", "store.jks", "store.p12", "store.pfx", "my.keystore", "vault.kdbx", "user.keytab",
     "client_secret_1.json", "secrets.yaml", "secrets.sh", "my-secret", "hf_secret.txt", "passwords.txt", ".htpasswd",
-    ".bash_history", "hf_token", "rclone.conf", ".s3cfg", ".boto",
+    ".bash_history", "hf_token", "rclone.conf", ".s3cfg", ".boto", ".dockerconfigjson", "token", "token.txt", ".tokens",
+    "token.json", "hf_token.txt", "access-token", "github.token", "api_key.txt", "apikey", "openai_key.txt",
+    "deploy_key", "github_rsa", "work_ed25519", "privatekey.txt", "wandb_key", ".wandb_api_key", "rootkey.csv",
+    "accessKeys.csv", "firebase-adminsdk-x1.json", "service_principal.json", "my-project-123456-0a1b2c3d4e5f.json",
+    "kubeconfig.yaml", "prod-kube-config.yml", ".vault_pass", ".modal.toml", ".comet.config", ".pg_service.conf",
+    ".dev.vars",
 ]  # fmt: skip
 HARMLESS = [
     "secrets.py", "secretary.py", "secretary.csv", "credentials_test.py", "password_hash.py", "id_mapping.py",
     "id_mapping.json", "id_to_label.txt", "tokenizer.json", "tokens.txt", "environment.yml", "env.py", ".env.example",
     "keyboard.py", "api_keywords.json", "keys.csv", "training_history", "secret_sharing/rounds.csv", "config.json",
     "service_account.py", "serviceaccount.yaml", "data/.config/app.toml", "secret_santa.ipynb", "kubeconfig.md",
+    "added_tokens.json", "special_tokens_map.json", "mask_token.txt", "token_counts.csv", "keys.txt", "public_key.txt",
+    "train-0a1b2c3d4e5f.json", "api_keywords.txt", "kubeconfig.py", "keys.json", "monkey", "adversary", "token.py",
     "_secret.cpython-311-x86_64-linux-gnu.so",
 ]  # fmt: skip
 
