@@ -165,7 +165,7 @@ def _() -> None:
 @proves("`restartPolicy` of the replicas; `ExitCode` and unlimited restarts")
 def _() -> None:
     expected: dict[str, tuple[int, str, bool]] = {
-        "Never": (0, "Never", False), "OnFailure": (UNLIMITED, "OnFailure", False),
+        "Never": (0, "Never", True), "OnFailure": (UNLIMITED, "OnFailure", False),
         "Always": (UNLIMITED, "OnFailure", False), "ExitCode": (UNLIMITED, "Never", True),
     }  # fmt: skip
     for policy, (limit, of_pods, has_rules) in expected.items():
@@ -175,6 +175,17 @@ def _() -> None:
         assert (spec["backoffLimit"], "podFailurePolicy" in spec) == (limit, has_rules)
         assert spec["template"]["spec"]["restartPolicy"] == of_pods
         assert ("becomes OnFailure" in messages(obj)) == (policy == "Always")
+
+
+@proves("a pod that is drained or preempted is made again, whatever `restartPolicy`")
+def _() -> None:
+    ignored = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    for kind, roles in (("PyTorchJob", BOTH), ("JAXJob", {"Worker": 2}), ("XGBoostJob", BOTH)):
+        obj = job(kind, roles)
+        for role in next(each for name, each in obj["spec"].items() if name.endswith("ReplicaSpecs")).values():
+            role["restartPolicy"] = "Never"
+        for spec in jobs_of(obj).values():
+            assert spec["podFailurePolicy"]["rules"] == [ignored]
 
 
 @proves("the job ends with its Master, Chief, launcher, first worker or all workers")

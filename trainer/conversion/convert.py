@@ -87,6 +87,11 @@ def convert(
         reference = {"kind": CLUSTER_TRAINING_RUNTIMES.kind, "name": shipped["metadata"]["name"]}
         changes = {"podSpecOverrides": overrides} if overrides else {}
         _leave_out_variables(draft.trainer, shipped)
+        rule = (
+            "fails the training when a pod is drained or preempted, which the operator made again: "
+            f"{reference['name']} has no podFailurePolicy that ignores DisruptionTarget: use a copy with one"
+        )
+        losses.add(f"{source.roles[0].path}.restartPolicy", rule)
     train_job = {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,

@@ -153,6 +153,7 @@ def _launcher(source: Source, role: Role, losses: Losses, reserved: frozenset[st
         limit = source.run_policy.backoff_limit if source.run_policy else None
         fields["backoffLimit"] = _LAUNCHER_BACKOFF_LIMIT if limit is None else limit
         fields["podReplacementPolicy"] = "Failed"
+        fields.pop("podFailurePolicy", None)  # its Job has none: each end counts
     else:
         check_backoff_limit(source, 1, losses)
     return replicated_job(_LAUNCHER, pods, fields)

@@ -15,6 +15,10 @@ UNLIMITED: Final = 2**31 - 1
 
 _PERMANENT: Final = list(range(1, 128))
 """The exit codes that fail a job with the restart policy ExitCode."""
+DISRUPTIONS_IGNORED: Final[Object] = {
+    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
+"""A pod that is drained or preempted is made again and does not count as failed: the operator did not see it fail."""
 _BACKOFF_LIMIT: Final = "spec.runPolicy.backoffLimit"
 
 
@@ -27,7 +31,7 @@ def restart_fields(source: Source, role: Role, pods: Pods, losses: Losses) -> Ob
     match role.restart_policy:
         case "Never":
             spec["restartPolicy"] = "Never"
-            return {"backoffLimit": 0}
+            return {"backoffLimit": 0, "podFailurePolicy": DISRUPTIONS_IGNORED}
         case "ExitCode":
             spec["restartPolicy"] = "Never"
             codes = {"containerName": pods.main["name"], "operator": "In", "values": _PERMANENT}

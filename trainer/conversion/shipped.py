@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from trainer.api.progress import REPORTER
 from trainer.conversion.places import NODE
 from trainer.conversion.pods import TRAINER, UNBUFFERED
+from trainer.conversion.restarts import DISRUPTIONS_IGNORED
 from trainer.kube.objects import mapping_at, objects_in
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _TRAINER_FIELDS: Final = ("name", "image", "command", "args", "resources", "env"
 def matching_runtime(spec: Object, runtimes: Iterable[Object]) -> tuple[Object, list[Object]] | None:
     """The first runtime that is equal to one with this spec, but for what a TrainJob can say, and its overrides.
 
-    None if there is none.
+    None if there is none. Whether it makes drained pods again does not count: no shipped one does.
     """
     rest, override = _split(spec)
     if rest is None:
@@ -59,7 +60,10 @@ def _split(spec: Object) -> tuple[Object | None, Object]:
     (container,) = containers
     if any(variable != UNBUFFERED for variable in container.get("env") or []):
         return None, {}
-    template = jobs[0]["template"]["spec"]["template"]
+    job = jobs[0]["template"]["spec"]
+    if job.get("podFailurePolicy") == DISRUPTIONS_IGNORED:
+        del job["podFailurePolicy"]
+    template = job["template"]
     override = {name: template["spec"].pop(name) for name in _POD_FIELDS if name in template["spec"]}
     change = {name: container.pop(name) for name in _CONTAINER_FIELDS if name in container}
     for name in _TRAINER_FIELDS:
