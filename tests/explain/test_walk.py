@@ -694,7 +694,8 @@ CASES = {
         "OOMKilled",
         "exited with code 137 (OOMKilled) in pod demo-node-0-0-abcde, whose limit of memory is 2Gi; so "
         "do those of 1 more",
-        "raise spec.trainer.resourcesPerNode.limits[memory]",
+        "raise spec.trainer.resourcesPerNode.limits[memory], or of a pod that is no node, such as an MPI launcher, the "
+        "limit in the runtime; or use a smaller batch",
         "kubectl logs demo-node-0-0-abcde -c trainer --previous",
         objects=(
             jobset(ready=1),

@@ -17,7 +17,10 @@ _CONTAINER = re.compile(r"container ([a-z0-9-]{1,63}) exited with code ")
 
 _OUT_OF_MEMORY = "OOMKilled"
 _SMALLER = "use a smaller batch or fewer workers that load data"
-_LARGER = f"it used more memory than its limit: raise spec.trainer.resourcesPerNode.limits[memory], or {_SMALLER}"
+_LARGER = (
+    "it used more memory than its limit: raise spec.trainer.resourcesPerNode.limits[memory], or of a pod that is no "
+    f"node, such as an MPI launcher, the limit in the runtime; or {_SMALLER}"
+)
 _LARGER_BESIDE = "it used more memory than its limit: raise the memory limit of container {} in the runtime"
 _NO_LIMIT = f"the node ran out of memory: request as much as it uses (resourcesPerNode.requests), or {_SMALLER}"
 _NO_LIMIT_BESIDE = "the node ran out of memory: request as much as container {} uses in the runtime"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.progress import REPORTER_CONTAINER
 from trainer.explain.cause import kubectl
+from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,7 @@ _UNSTATED = re.compile(rf"([\w./-]{{1,100}}) for: ({_CONTAINER}(?:,{_CONTAINER})
 _INSECURE = re.compile(
     r"containers? ([a-z0-9\", -]{1,1000}) must (?:not )?(?:set|include) securityContext\.([\w.]{1,60})"
 )
-_OF_TRAINER = frozenset({"trainer", "node", "flux-installer", REPORTER_CONTAINER})
+_OF_TRAINER = frozenset({*TRAINER_CONTAINERS, "flux-installer", REPORTER_CONTAINER})
 """Containers that take their resources from resourcesPerNode: those that train, and what is put beside them."""
 _NAMED = 5
 """Containers that a remedy names."""
