@@ -174,6 +174,8 @@ SECRETS = [
     ".ssh/", ".aws/", ".kube/", ".docker/", ".huggingface/", ".azure/", ".gnupg/", ".config/gcloud/", ".secrets/",
     "secrets/", ".cache/huggingface/token", "credentials", "credentials.json", "credentials-prod.json", ".credentials",
     "application_default_credentials.json", "service-account.json", "service_account_key.json", "gcp-key.json",
+    "private_key.txt", "api_key.txt", "rootkey.csv", "team_accessKeys.csv", "a-firebase-adminsdk-1-2.json",
+    ".authinfo", ".dockerconfigjson",
     "kaggle.json", "kubeconfig", "dev.kubeconfig", "terraform.tfstate", "terraform.tfstate.backup", "prod.tfvars",
     "tls.key", "key.pem", "store.jks", "store.p12", "store.pfx", "my.keystore", "vault.kdbx", "user.keytab",
     "client_secret_1.json", "secrets.yaml", "secrets.sh", "my-secret", "hf_secret.txt", "passwords.txt", ".htpasswd",
@@ -187,7 +189,8 @@ SECRETS = [
 HARMLESS = [
     "secrets.py", "secretary.py", "secretary.csv", "credentials_test.py", "password_hash.py", "id_mapping.py",
     "id_mapping.json", "id_to_label.txt", "tokenizer.json", "tokens.txt", "environment.yml", "env.py", ".env.example",
-    "keyboard.py", "api_keywords.json", "keys.csv", "training_history", "secret_sharing/rounds.csv", "config.json",
+    "keyboard.py", "api_keywords.json", "keys.csv", "monkey.json", "private_keys.py",
+    "training_history", "secret_sharing/rounds.csv", "config.json",
     "service_account.py", "serviceaccount.yaml", "data/.config/app.toml", "secret_santa.ipynb", "kubeconfig.md",
     "added_tokens.json", "special_tokens_map.json", "mask_token.txt", "token_counts.csv", "keys.txt", "public_key.txt",
     "train-0a1b2c3d4e5f.json", "api_keywords.txt", "kubeconfig.py", "keys.json", "monkey", "adversary", "token.py",

@@ -13,12 +13,13 @@ _FILE: Final = re.compile(
     \.env.* | .*\.env                                                   # dotenv, docker --env-file
     | id_(rsa|dsa|ecdsa|ed25519|xmss).* | id_[^.]*                      # SSH; no id_mapping.json
     | [._]netrc | \.git-credentials | \.pgpass | \.my\.cnf | \.mylogin\.cnf | \.htpasswd | \.\w+_history
-    | \.npmrc | \.pypirc | \.vault-token | \.vault_pass | \.docker(cfg|configjson) | \.databrickscfg | \.boto | \.s3cfg
-    | rclone\.conf | \.modal\.toml | \.comet\.config | \.pg_service\.conf | \.dev\.vars
+    | \.authinfo(\.gpg)? | \.npmrc | \.pypirc | \.vault-token | \.vault_pass | \.docker(cfg|configjson)
+    | \.databrickscfg | \.boto | \.s3cfg | rclone\.conf | \.modal\.toml | \.comet\.config | \.pg_service\.conf
+    | \.dev\.vars
     | (.*[-_.])?kube-?config(\.ya?ml)? | kaggle\.json | \.tokens? | token(\.(txt|json))?
     | (.*[-_.])?(access|api|auth|bearer|gh|github|gitlab|hf|huggingface|oauth|refresh|wandb)[-_.]?tokens?(\.(txt|json))?
     | .*service[-_]?(account|principal).*\.json | .*firebase-adminsdk.*\.json | .*-\d+-[0-9a-f]{12}\.json
-    | (.*[-_.])?(gcp|gcs|sa|api|account)[-_]?keys?\.json | (root|aws_?|access)keys?\.csv
+    | (.*[-_.])?(gcp|gcs|sa|api|account)[-_]?keys?\.json | (.*[-_.])?(root|aws_?|access)keys?\.csv
     | (.*[-_.])?(access|api|deploy|openai|private|rsa|ssh|wandb)[-_]?keys?(\.txt)? | .*[-_](rsa|ed25519|ecdsa)
     | .*\.tfstate(\..*)? | .*\.tfvars(\.json)?
     | .*\.(pem|key|p8|p12|pfx|pkcs12|jks|jceks|bks|bcfks|keystore|truststore|keytab|ppk|kdbx|ovpn)
