@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conversion.jobs import converted, fields, job, pods, variables
+from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -63,6 +65,16 @@ def test_hosts(kind: str, roles: dict[str, int], text: str, expected: str) -> No
         pytest.param("hostname | cut -d- -f3", "takes the name of its host apart", id="piped"),
         pytest.param("socket.gethostname().split('-')[-1]", "takes the name of its host apart", id="split"),
         pytest.param('os.environ["HOSTNAME"].rsplit("-")', "takes the name of its host apart", id="environ"),
+        pytest.param("echo $HOSTNAME | grep -o '[0-9]*$'", "takes the name of its host apart", id="echo"),
+        pytest.param('cut -d- -f3 <<< "$HOSTNAME"', "takes the name of its host apart", id="here-string"),
+        pytest.param("[[ $HOSTNAME == *master* ]] && x", "takes the name of its host apart", id="glob"),
+        pytest.param('[ x = "$(hostname)" ] && x', "takes the name of its host apart", id="compared-behind"),
+        pytest.param("case $(hostname) in *-master-0) x;; esac", "takes the name of its host apart", id="case"),
+        pytest.param("'master' in socket.gethostname()", "takes the name of its host apart", id="contained"),
+        pytest.param("'master' in os.environ['HOSTNAME']", "takes the name of its host apart", id="contained-environ"),
+        pytest.param("os.uname().nodename.endswith('-0')", "takes the name of its host apart", id="end"),
+        pytest.param("int(os.environ['HOSTNAME'][-1])", "takes the name of its host apart", id="last-letter"),
+        pytest.param("re.search(r'(\\d+)$', socket.gethostname())", "takes the name of its host apart", id="pattern"),
         pytest.param(
             "kubectl get pods -l training.kubeflow.org/job-name=demo",
             "asks for labels that pods do not have here: jobset.sigs.k8s.io/jobset-name",
@@ -84,6 +96,9 @@ def test_problems(text: str, problem: str) -> None:
         pytest.param("torchrun --nnodes=$PET_NNODES train.py", id="usual"),
         pytest.param("echo $HOSTNAME; hostname -i", id="name-of-the-host"),
         pytest.param("ls /data/worker-0 coworker-1", id="other-names"),
+        pytest.param("HOST=$HOSTNAME python train.py --host=$(hostname) | tee $HOSTNAME.log", id="handed-on"),
+        pytest.param("for h in $HOSTNAME; do echo $h; done", id="listed"),
+        pytest.param("print(socket.gethostname(), os.environ['HOSTNAME'])", id="printed"),
         pytest.param("cat /ckpt/demo-worker-0/log", id="directory"),
         pytest.param("cat /etc/mpi/discover_hosts.sh", id="no-MPI"),
     ],
@@ -117,3 +132,21 @@ def test_a_name_that_the_server_chooses() -> None:
 
     assert pods(result)["node"]["containers"][0]["command"] == ["ping", "$(JOB)-worker-0", "-worker-0"]
     assert {finding.message.partition("; ")[2] for finding in result.findings} == {"hosts are NAME-node-0-INDEX.NAME"}
+
+
+@pytest.mark.parametrize("steps", [("readinessProbe",), ("lifecycle", "preStop")], ids=["probe", "hook"])
+def test_what_the_kubelet_runs(steps: tuple[str, ...]) -> None:
+    """Commands of probes and hooks call hosts by their names here, too."""
+    container: Object = {"exec": {"command": ["nc", "-z", "demo-master-0", "80"]}}
+    for step in reversed(steps):
+        container = {step: container}
+    result = converted(job(*SHARED, container))
+
+    (main,) = pods(result)["node"]["containers"]
+    assert mapping_at(main, *steps, "exec")["command"][2] == FIRST
+    assert result.findings == ()
+
+    container[steps[0]] = copy.deepcopy(container[steps[0]])
+    mapping_at(container, *steps, "exec")["command"][2] = "demo-worker-$i"
+    (finding,) = converted(job(*SHARED, container)).findings[:1]
+    assert finding.field.endswith(".".join((*steps, "exec.command")))

@@ -7,11 +7,11 @@ or compares it is named, and so is what asks the cluster for pods by labels of t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.conversion.old_labels import CONTAINERS
-from trainer.kube.objects import objects_in
+from trainer.kube.objects import mapping_at, objects_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,11 +25,18 @@ _LAUNCHER: Final = "launcher"
 """The role whose only pod had no number in its name."""
 LOST_QUERY: Final = f"asks for labels that pods do not have here: {JOBSET_NAME} has the name of the job"
 _LABELS: Final = re.compile(r"training\.kubeflow\.org/")
+_SHELL: Final = r"(?:\$HOSTNAME\b|\$\{HOSTNAME\}|\$\(hostname\)|`hostname`)"
+_PYTHON: Final = r"(?:gethostname\(\)|\bnode\(\)|\bnodename\b|\buname\(\)\[1\]|\bHOSTNAME\b[\"'\])]*)"
 _TAKEN_APART: Final = re.compile(
-    r"\$\{HOSTNAME\s*[#%/:]|\bhostname\)?\s*\|"
-    r"|(?:gethostname\(\)|node\(\)|HOSTNAME\b[\"'\])]*)\s*\.\s*r?(?:split|partition)"
+    rf"\$\{{HOSTNAME\s*[#%/:]|<<<\s*[\"']?{_SHELL}|\bcase\s+[\"']?{_SHELL}"
+    rf"|(?:{_SHELL}|\bhostname(?:\s-s)?\b\)?)[\"']?\s*\|\s*(?:[ef]?grep|sed|awk|cut|tr|rev|tail|python3?)\b"
+    rf"|{_SHELL}[\"']?\s+(?:==?|!=|=~)\s|\s(?:==?|!=)\s+[\"']?{_SHELL}"
+    rf"|{_PYTHON}\s*(?:\[|[!=]=|\.\s*(?:r?split|r?partition|r?find|r?index|startswith|endswith|replace)\b)"
+    rf"|\bin\s+[\w.(\[\"']{{0,40}}{_PYTHON}|\bre\.\w{{1,20}}\(.{{0,80}}?{_PYTHON}"
 )
-"""What reads the number of a pod from the name of its host."""
+"""What reads the role or the number of a pod from the name of its host."""
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS: Final = ("postStart", "preStop")
 _FILES: Final = {
     "discover_hosts.sh": re.compile(r"/etc/mpi/discover_hosts\.sh\b"),
     "kubexec.sh": re.compile(r"/etc/mpi/kubexec\.sh\b|/opt/kube\b"),
@@ -43,28 +50,28 @@ def rewrite_names(spec: Object, role: Role, source: Source, places: Mapping[str,
     for kind in CONTAINERS:
         for container in objects_in(spec.get(kind)):
             path = f"{role.path}.template.spec.{kind}[{container.get('name')}]"
-            for field, position, text in [*_texts(container)]:
+            for field, words, position, text in [*_texts(container)]:
                 for message in names.problems(text):
                     losses.add(f"{path}.{field}", message)
-                if (now := names.rewritten(text)) != text:
-                    _set(container, field, position, now)
+                words[position] = names.rewritten(text)
 
 
-def _texts(container: Object) -> Iterator[tuple[str, int, str]]:
-    """The texts that may name pods, each with its field and its position there."""
-    for field in ("command", "args"):
-        for position, text in enumerate(container.get(field) or []):
-            yield field, position, str(text)
-    for position, variable in enumerate(objects_in(container.get("env"))):
+def _texts(container: Object) -> Iterator[tuple[str, Any, int | str, str]]:
+    """The texts that may name pods, each with its field, what holds it and its position there."""
+    for field, holder in _commands(container):
+        for position, text in enumerate(holder or []):
+            yield field, holder, position, str(text)
+    for variable in objects_in(container.get("env")):
         if variable.get("value"):
-            yield f"env[{variable.get('name')}]", position, str(variable["value"])
+            yield f"env[{variable.get('name')}]", variable, "value", str(variable["value"])
 
 
-def _set(container: Object, field: str, position: int, text: str) -> None:
-    if field in container:
-        container[field][position] = text
-    else:
-        container["env"][position]["value"] = text
+def _commands(container: Object) -> Iterator[tuple[str, Any]]:
+    """What is run in a container, each with its field."""
+    for field in ("command", "args"):
+        yield field, container.get(field)
+    for steps in (*((probe,) for probe in _PROBES), *(("lifecycle", hook) for hook in _HOOKS)):
+        yield ".".join((*steps, "exec.command")), mapping_at(container, *steps, "exec").get("command")
 
 
 class _Names:
