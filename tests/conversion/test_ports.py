@@ -95,3 +95,15 @@ def test_the_port_of_the_coordinator(container: Object, lost: list[str]) -> None
     path = "spec.jaxReplicaSpecs[Worker].template.spec.containers[jax]."
     found = fields(converted(job("JAXJob", {"Worker": 2}, container)))
     assert [field.removeprefix(path).partition("[JAX")[0] for field in found] == lost
+
+
+@pytest.mark.parametrize("asked", ["pytorchjob-port", 4242], ids=["name", "number"])
+def test_probes_of_the_port(asked: str | int) -> None:
+    """A probe of the port that is left out asks the one at which pods meet, and others stay."""
+    container = port("pytorchjob-port", 4242)
+    container["readinessProbe"] = {"tcpSocket": {"port": asked}}
+    container["livenessProbe"] = {"httpGet": {"port": 8080}}
+    (main,) = pods(converted(job("PyTorchJob", SHARED, container)))["node"]["containers"]
+
+    assert main["readinessProbe"] == {"tcpSocket": {"port": 29400}}
+    assert main["livenessProbe"] == {"httpGet": {"port": 8080}}

@@ -304,3 +304,13 @@ def test_lost_selectors(selector: Object, field: str) -> None:
 
     path = "spec.jaxReplicaSpecs[Worker].template.spec.topologySpreadConstraints[0].labelSelector"
     assert fields(result) == [f"{path}.{field}"]
+
+
+def test_file_of_all_labels() -> None:
+    """A file with all labels lacks those of the operator, which is named."""
+    item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+    volume = {"name": "v", "downwardAPI": {"items": [item]}}
+    (finding,) = converted(job("JAXJob", {"Worker": 2}, pod={"volumes": [volume]})).findings
+
+    assert finding.field.endswith("volumes[v].downwardAPI.items[labels]")
+    assert "lacks the labels training.kubeflow.org/*" in finding.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,8 @@ TRAINER: Final = "trainer"
 UNBUFFERED: Final[Object] = {"name": "PYTHONUNBUFFERED", "value": "1"}
 """Makes Python write what it prints at once."""
 
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_CHECKS: Final = ("tcpSocket", "httpGet", "grpc")
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
@@ -136,10 +139,19 @@ def _drop_port(main: Object, source: Source, role: Role, meets_at: int, losses: 
                 f"names {port['containerPort']}"
             )
             losses.add(f"{role.containers_path}[{main['name']}].ports[{index}]", rule)
+        if port not in kept:
+            _probe_at(main, {kind.port_name, port["containerPort"]}, meets_at)
     if kept:
         main["ports"] = kept
     else:
         main.pop("ports", None)
+
+
+def _probe_at(main: Object, former: set[str | int], port: int) -> None:
+    """Have probes of the port that is left out, by its name or number, ask the one at which pods meet."""
+    for probe, check in itertools.product(_PROBES, _CHECKS):
+        if (asked := mapping_at(main, probe, check)).get("port") in former:
+            asked["port"] = port
 
 
 def _drop_variables(container: Object, reserved: AbstractSet[str], role: Role, losses: Losses) -> None:

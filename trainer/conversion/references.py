@@ -79,6 +79,8 @@ class References:
         reference = mapping_at(item, "fieldRef")
         if reference.get("fieldPath") == "metadata.name":
             self._losses.add(path, self._new_name())
+        elif reference.get("fieldPath") == "metadata.labels":
+            self._losses.add(path, "lacks the labels training.kubeflow.org/*, which pods do not have here; " + _REMEDY)
         elif label := old_label(label_of(reference), self._own):
             found = mapping_at(self._value(label), "valueFrom", "fieldRef")
             if found:

@@ -237,3 +237,12 @@ def test_render() -> None:
     assert result.exit_code == 0
     assert "JobSet" in kinds(result.stdout)
     assert LOSS in result.stderr
+
+
+def test_what_admission_would_refuse() -> None:
+    """A TrainJob that no cluster would take with its runtime is an error, also where each of them is valid alone."""
+    result = run("-f", write("f.yaml", job(nprocPerNode="gpu")), "--check")
+
+    assert result.exit_code == 2
+    assert "(TrainJob demo): spec.trainer.numProcPerNode: Invalid value" in result.stderr
+    assert "must not be gpu without GPUs" in result.stderr

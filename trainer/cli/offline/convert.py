@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import anyio
 import typer
 
+from trainer.api.kubeflow_v1.reading import kind_of
 from trainer.cli.completion import job_references, namespace_names
 from trainer.cli.console import complain, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, valid
+from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, valid
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.offline.conversion import Converted, converted
 from trainer.cli.offline.job_references import JobReference
+from trainer.cli.offline.workspace import DEFAULT_NAMESPACE, Workspace
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.kubernetes_yaml import join
 
@@ -130,16 +133,16 @@ class _Outcome:
     def text_of(self, source: Input, version: Version) -> str:
         """The result as YAML; losses are reported at once, mistakes are kept."""
         texts: list[str] = []
-        for content, place in valid(source.items):
+        for content, where in valid(source.items):
             try:
-                result = converted(content, place, version)
+                result = converted(content, where, version)
             except DocumentError as error:
                 self.errors.append(error)
                 self._is_refused = True
                 continue
             result.report()
             self._is_lossy |= bool(result.losses)
-            self.errors += _mistakes(result)
+            self.errors += [*_mistakes(result)] or (_refusals(result) if kind_of(content) is not None else ())
             texts.append(result.to_yaml())
         return join(texts)
 
@@ -157,6 +160,20 @@ def _mistakes(result: Converted) -> Iterator[DocumentError]:
         found = checked(obj, result.place)
         if isinstance(found, DocumentError) and not isinstance(found, UnknownKindError):
             yield found
+
+
+def _refusals(result: Converted) -> Iterator[DocumentError]:
+    """What admission would refuse of a TrainJob with the runtime that was written for it."""
+    documents = [found for obj in result.objects if not isinstance(found := checked(obj, result.place), DocumentError)]
+    workspace = Workspace(place(documents, namespace=None, default=DEFAULT_NAMESPACE))
+
+    async def review() -> list[DocumentError]:
+        reviews = [(each, await workspace.review(each)) for each in workspace.documents]
+        return [
+            DocumentError(each.place, *found.errors, subject=each.subject) for each, found in reviews if found.errors
+        ]
+
+    yield from anyio.run(review)
 
 
 def _files(names: list[str]) -> Iterator[Input]:
