@@ -122,6 +122,19 @@ def test_what_a_training_has_put_in_its_place(
     assert stored.read_bytes() == b"archive"
 
 
+def test_directory_that_a_training_has_made_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link in place of the directory of the archive is refused, and nothing is removed where it leads."""
+    monkeypatch.setenv("PVC_PATH", str(tmp_path))
+    code = StoredCode.of(code_store("pvc://shared", None), b"archive")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "code.tar.gz").write_bytes(b"precious")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / code.digest).symlink_to(tmp_path / "home")
+    with pytest.raises(CommandError, match="symbolic link"):
+        upload(code, b"archive")
+    assert (tmp_path / "home" / "code.tar.gz").read_bytes() == b"precious"
+
+
 def test_archive_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands in the place of the archive and is none is named."""
     monkeypatch.setenv("PVC_PATH", str(tmp_path))

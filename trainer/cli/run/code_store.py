@@ -148,7 +148,9 @@ def upload(code: StoredCode, archive: bytes) -> str:
 
 def _remove_damaged(code: StoredCode, mount: Path) -> None:
     """Remove an archive that is not what its digest says: an export compares sizes, and every node would refuse it."""
-    path = mount / unquote(urlsplit(code.uri).path).lstrip("/") / ARCHIVE
+    path = mount.resolve() / unquote(urlsplit(code.uri).path).lstrip("/") / ARCHIVE
+    if path.parent.resolve() != path.parent:  # a training has made a link of a directory, which the export refuses
+        return
     try:
         found = ""
         if stat.S_ISREG(path.lstat().st_mode):  # a training that writes the claim can have made a pipe or a link of it
