@@ -65,6 +65,19 @@ def test_script_that_is_a_link(tmp_path: Path) -> None:
     assert (packed.name, packed.link, packed.size) == ("train.py", "", 7)
 
 
+@pytest.mark.parametrize("is_worktree", [True, False], ids=["worktree", "submodule"])
+def test_git_directory_elsewhere(tmp_path: Path, is_worktree: bool) -> None:
+    """What git ignores in a worktree or a submodule stands where its file .git leads."""
+    own = tmp_path / "main" / ".git" / "of"
+    own.mkdir(parents=True)
+    (exclude := (own.parent if is_worktree else own) / "info" / "exclude").parent.mkdir()
+    exclude.write_text("*.private\n")
+    if is_worktree:
+        (own / "commondir").write_text("..\n")
+    write(tmp_path / "copy", train_DOT_py="", a_DOT_private="", _DOT_git="gitdir: ../main/.git/of\n")
+    assert names(tmp_path / "copy") == ["train.py"]
+
+
 @pytest.mark.parametrize("pattern", ["!", "\\"])
 def test_wrong_pattern(tmp_path: Path, pattern: str) -> None:
     """The message names the file and the line."""

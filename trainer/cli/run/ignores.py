@@ -19,8 +19,8 @@ IGNORE_FILE = ".trainerignore"
 """Name of the ignore file, in the format of .gitignore, in any folder; it takes precedence over git's."""
 _OF_GIT = ".gitignore"
 _FILES = (IGNORE_FILE, _OF_GIT)
-_EXCLUDE = ".git/info/exclude"
-"""At the top of a repository: what its owner has git ignore without telling others."""
+_EXCLUDE = "info/exclude"
+"""In the directory of git: what the owner of a repository has git ignore without telling others."""
 _MADE_BY_TOOLS = frozenset(
     {
         ".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache",
@@ -58,7 +58,7 @@ class Ignores:
         else:
             above = [folder]  # no repository
         top = above[-1]
-        exclude = top / _EXCLUDE
+        exclude = _git_directory(top) / _EXCLUDE
         ignores = cls(top, ((_OF_GIT, top, _spec(exclude)),) if exclude.is_file() else ())
         for each in reversed(above):
             ignores = ignores.below(each)
@@ -95,6 +95,16 @@ class Ignores:
                 if decision is not None:
                     return decision
         return None
+
+
+def _git_directory(top: Path) -> Path:
+    """Where git keeps a repository; that of a worktree or a submodule is elsewhere, which a file says."""
+    directory = top / ".git"
+    try:
+        directory = top / directory.read_text().removeprefix("gitdir:").strip()
+        return directory / (directory / "commondir").read_text().strip()
+    except (OSError, ValueError):  # an ordinary repository, or a submodule
+        return directory
 
 
 def _spec(file: Path) -> GitIgnoreSpec:
