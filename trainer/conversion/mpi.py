@@ -153,7 +153,8 @@ def _launcher(source: Source, role: Role, losses: Losses, reserved: frozenset[st
         limit = source.run_policy.backoff_limit if source.run_policy else None
         fields["backoffLimit"] = _LAUNCHER_BACKOFF_LIMIT if limit is None else limit
         fields["podReplacementPolicy"] = "Failed"
-        fields.pop("podFailurePolicy", None)  # its Job has none: each end counts
+        if role.restart_policy == "Never":
+            del fields["podFailurePolicy"]  # the operator made it a Job, for which each failed pod counts
     else:
         check_backoff_limit(source, 1, losses)
     return replicated_job(_LAUNCHER, pods, fields)
