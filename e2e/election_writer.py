@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 
 from trainer.kube.election.leader_election import LeaderElectionOptions
+from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import resource_version_of
@@ -56,4 +57,5 @@ async def main(kubeconfig: str, namespace: str, name: str) -> int:
 
 
 if __name__ == "__main__":
+    configure_logging()
     sys.exit(run_until_signal(lambda: main(*sys.argv[1:4])))
