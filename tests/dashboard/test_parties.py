@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from trainer.dashboard.parties import REQUESTS_OF_ONE, STREAMS, STREAMS_OF_ONE, Parties, party_of
@@ -112,3 +114,36 @@ async def test_places() -> None:
         assert entered == ["greedy", "greedy", "a", "b"]
         inside.set()
     assert len(entered) == 22
+
+
+async def test_turns_of_streams() -> None:
+    """In each round of the event loop one stream of a party makes what it sends, and one of another party as well."""
+    parties = Parties()
+    number = 0
+    made: Counter[tuple[int, str]] = Counter()
+
+    async def count() -> None:
+        nonlocal number
+        while True:
+            await anyio.lowlevel.checkpoint()
+            number += 1
+
+    async def stream(user: str) -> None:
+        with parties.of(user).streaming(lambda: None) as slot:
+            assert slot is not None
+            for _ in range(3):
+                await slot.party.turn()
+                made[number, user] += 1
+
+    async with anyio.create_task_group() as counting:
+        counting.start_soon(count)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(stream, "jane")
+            tasks.start_soon(stream, "joe")
+        counting.cancel_scope.cancel()
+    rounds = {user: [each for each, who in made if who == user] for user in ("jane", "joe")}
+    assert set(made.values()) == {1}
+    assert (len(rounds["jane"]), len(rounds["joe"])) == (60, 3)
+    assert max(rounds["joe"]) - min(rounds["joe"]) < 6
+    assert not parties.rounds

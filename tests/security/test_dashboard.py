@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
+import anyio.lowlevel
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
@@ -17,12 +18,12 @@ from tests.dashboard.test_log_stream import Reader
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.dashboard import submissions
 from trainer.dashboard.cluster_gate import ClusterGate
-from trainer.dashboard.event_stream import Changes
+from trainer.dashboard.event_stream import Changes, EventStream
 from trainer.dashboard.log_stream import LogSource, LogStreams
 from trainer.dashboard.memory import OF_ONE
 from trainer.dashboard.metric_feed import MetricFeeds
 from trainer.dashboard.neighbourhoods import Neighbourhoods
-from trainer.dashboard.parties import Parties
+from trainer.dashboard.parties import REQUESTS_OF_ONE, Parties
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.dashboard.viewer import Owner
 from trainer.framework.deploying.transforms import bounded_cache
@@ -31,6 +32,8 @@ from trainer.kube.testing import ManualClock
 from trainer.kubernetes_yaml import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trainer.kube.objects import Object
 
 EVENTS = 100
@@ -197,3 +200,65 @@ async def test_rights_come_first(
     assert bool(read) is is_read
     forbidden = path == "/api/trainjobs" and "may not" in message
     assert status == (403 if forbidden else 200 if path == "/api/trials" else 422)
+
+
+async def test_pages_of_quick_training() -> None:
+    """Of sixty pages that are sent the same samples, one encodes a piece of them in each round of the event loop."""
+    clock, parties = ManualClock(), Parties()
+    number = 0
+    made: list[int] = []
+
+    def pieces() -> Iterator[object]:
+        for _ in range(3):
+            made.append(number)
+            yield {}
+
+    async def count() -> None:
+        nonlocal number
+        while True:
+            await anyio.lowlevel.checkpoint()
+            number += 1
+
+    async def page() -> None:
+        with parties.of(TENANT).streaming(lambda: None, logs=1) as slot:
+            assert slot is not None
+            response = web.StreamResponse()
+            await response.prepare(make_mocked_request("GET", "/", writer=cast("Any", Reader())))
+            await EventStream(response, clock, slot).send_each("metrics", pieces())
+
+    async with anyio.create_task_group() as counting:
+        counting.start_soon(count)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(60):
+                tasks.start_soon(page)
+        counting.cancel_scope.cancel()
+    assert len(made) == len(set(made)) == 180
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param("/api/trainjobs/{}/x", id="page"), pytest.param("/api/logs/{}?source=p/c", id="logs")],
+)
+async def test_questions_about_rights(path: str) -> None:
+    """Whoever asks for streams that they have no right to has few questions about rights under way."""
+    clock, client = ManualClock(), ClusterClient()
+    client.users["tenant"] = {"username": TENANT, "groups": []}
+    client.held = anyio.Event()
+    gate = ClusterGate(client, client, V2ALPHA1, clock=clock)
+    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), gate=gate, clock=clock, bundle=PAGE)
+    refused = 0
+    others_are_refused = anyio.Event()
+
+    async def attack(number: int) -> None:
+        nonlocal refused
+        async with visitor.ask(path.format(f"team-{number}"), token="tenant") as answer:
+            refused += answer.status == 429
+        if refused == 60 - REQUESTS_OF_ONE:
+            others_are_refused.set()
+
+    async with running(dashboard, TOKEN) as visitor, anyio.create_task_group() as tasks:
+        for number in range(60):
+            tasks.start_soon(attack, number)
+        with anyio.fail_after(20):
+            await others_are_refused.wait()
+        client.held.set()

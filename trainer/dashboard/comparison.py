@@ -89,7 +89,11 @@ class Comparisons:
     ) -> None:
         key = key_of(job)
         logs = ObjectKey(key.namespace, "")
-        while (present := self._jobs.lister.get(key)) is not None and uid_of(present) == uid_of(job):
+        while True:
+            await side.stream.turn()
+            present = self._jobs.lister.get(key)
+            if present is None or uid_of(present) != uid_of(job):
+                return
             if not await viewer.may("get", TRAIN_JOBS, key):
                 return
             if side.feed is not None:
@@ -106,7 +110,7 @@ class _Side:
     def __init__(self, stream: EventStream, number: int, feed: MetricFeed | None, turn: anyio.Lock) -> None:
         self.feed = feed
         self._turn = turn
-        self._stream = stream
+        self.stream = stream
         self._number = number
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, object] = {}
@@ -118,8 +122,7 @@ class _Side:
         for name, content in {"job": row_of(job), "trouble": {"text": trouble}}.items():
             if self._sent.get(name) != content:
                 self._sent[name] = content
-                await self._stream.send(name, {"source": self._number} | content)
+                await self.stream.send(name, {"source": self._number} | content)
         if may_read and self._curves is not None:
             async with self._turn:
-                for piece in self._curves.pieces({"source": self._number}):
-                    await self._stream.send("metrics", piece)
+                await self.stream.send_each("metrics", self._curves.pieces({"source": self._number}))

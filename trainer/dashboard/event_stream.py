@@ -16,7 +16,7 @@ from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from trainer.dashboard.parties import Stream
     from trainer.dashboard.viewer import Viewer
@@ -47,7 +47,19 @@ class EventStream:
     async def send(self, event: str, content: object) -> None:
         """Send an event with its content as JSON, which is encoded when its turn has come."""
         async with self._writing:
+            await self.turn()
             await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), msgspec.json.encode(content)))
+
+    async def send_each(self, event: str, contents: Iterator[object]) -> None:
+        """Send an event for each of these contents, which are made one after the other."""
+        await self.turn()
+        for content in contents:
+            await self.send(event, content)
+            await self.turn()
+
+    async def turn(self) -> None:
+        """Wait for the turn to make what is sent, see `Party.turn`."""
+        await self.slot.party.turn()
 
     async def beat(self, clock: Clock) -> None:
         """Send comments until cancelled."""

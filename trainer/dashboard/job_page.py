@@ -147,7 +147,10 @@ class JobPages:
             if sight.logs:
                 feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
             page = _Page(stream, feed)
-            while (present := self._present(key, uid_of(job))) is not None and await viewer.may("get", TRAIN_JOBS, key):
+            uid = uid_of(job)
+            while (present := await self._present(stream, key, uid)) is not None and await viewer.may(
+                "get", TRAIN_JOBS, key
+            ):
                 sight = await _Sight.of(viewer, key.namespace)
                 nodes = await near.nodes_of(key.name) if sight.pods else _NOTHING
                 if feed is not None:
@@ -159,7 +162,8 @@ class JobPages:
                     await changes.wait()
         return present
 
-    def _present(self, key: ObjectKey, uid: str) -> Object | None:
+    async def _present(self, stream: EventStream, key: ObjectKey, uid: str) -> Object | None:
+        await stream.turn()
         job = self._jobs.lister.get(key)
         return job if job is not None and uid_of(job) == uid else None
 
@@ -181,6 +185,7 @@ class _Page:
         self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], sight: _Sight
     ) -> None:
         """Send what has changed."""
+        await self._stream.turn()
         problems = [*problems, *sight.problems(namespace_of(job))]
         if self._feed is not None and self._feed.problem and sight.logs:
             problems.append(f"metrics cannot be read: {self._feed.problem}")
@@ -198,8 +203,7 @@ class _Page:
                 self._sent[name] = digest
                 await self._stream.send(name, msgspec.Raw(encoded))
         if self._curves is not None and sight.logs:
-            for piece in self._curves.pieces():
-                await self._stream.send("metrics", piece)
+            await self._stream.send_each("metrics", self._curves.pieces())
 
 
 def _problems(near: Neighbourhood) -> list[str]:

@@ -101,6 +101,7 @@ class LogStreams:
                 # A part of each: none waits for another one that writes as fast as it is read.
                 for number, follower in open_ones.items():
                     if follower.has_lines:
+                        await stream.turn()
                         lines, dropped = follower.take()
                         await stream.send("lines", {"source": number, "dropped": dropped, "lines": lines})
             for number, follower in list(open_ones.items()):

@@ -6,7 +6,7 @@ request passes here once, with its connection, its turns and the bytes of its an
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from aiohttp import web
 
 from trainer.dashboard.memory import Memory
 from trainer.dashboard.turns import Turns
+from trainer.kube.rest.fair_scheduler import FairScheduler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -150,6 +151,14 @@ class Party:
             if not requests[self.name]:
                 del requests[self.name]
 
+    async def turn(self) -> None:
+        """Wait until it is the turn of a stream of this party to make what it sends.
+
+        In each round of the event loop it is one of them: all of a party become ready at once, when what they show
+        changes, and each takes milliseconds.
+        """
+        await self.parties.rounds[self.name].next_turn()
+
     async def send(
         self, request: web.BaseRequest, response: web.Response, end: Callable[[], None]
     ) -> web.StreamResponse:
@@ -190,6 +199,8 @@ class Parties:
         self.readings = _Slots(_AT_ONCE, _AT_ONCE_OF_ONE)
         self.snapshots = _Slots(_SNAPSHOTS, 1)
         self.threads, self.questions = Turns(_THREADS), Turns(_QUESTIONS)
+        self.rounds: defaultdict[str, FairScheduler] = defaultdict(partial(FairScheduler, per_round=1))
+        """By party, while it has streams."""
         self._streams: dict[str, list[Stream]] = {}
 
     def of(self, user: str) -> Party:
@@ -225,3 +236,4 @@ class Parties:
             own.remove(stream)
         if not own:
             self._streams.pop(name, None)
+            self.rounds.pop(name, None)

@@ -87,6 +87,15 @@ class _Views:
     logs: LogStreams
 
 
+@dataclass(frozen=True, slots=True)
+class _Push:
+    """A stream that its viewer may have."""
+
+    stream: Callable[[Stream], Awaitable[web.StreamResponse]]
+    logs: int = 0
+    """Logs that it follows at most."""
+
+
 class Dashboard:
     """Serves the page and its API while `run` does.
 
@@ -210,34 +219,33 @@ class Dashboard:
     async def _answer_api(
         self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party
     ) -> web.StreamResponse:
-        views = self._views
-        assert views is not None
-        match request.method, parts:
-            case "GET", ["trainjobs"]:
-                return await self._stream(request, party, partial(views.board.stream, request, viewer))
-            case "GET", ["metrics"]:
-                return await self._stream_comparison(request, views.comparisons, viewer, party)
-            case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
-                return await self._stream_logs(request, namespace, views.logs, viewer, party)
-            case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
-                key = ObjectKey(namespace, name)
-                if not await viewer.may("get", TRAIN_JOBS, key):
-                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
-                return await self._stream(request, party, partial(views.pages.stream, request, key, viewer), logs=1)
         with party.asking() as is_allowed:
             if not is_allowed:
                 text = f"{REQUESTS_OF_ONE} of your requests are being answered: wait for their answers"
                 return refusal(HTTPStatus.TOO_MANY_REQUESTS, text)
             answer = await self._answer_once(request, parts, viewer, party)
+        if isinstance(answer, _Push):
+            return await self._stream(request, party, answer)
         return answer if answer is not None else refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
 
     async def _answer_once(
         self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party
-    ) -> web.Response | None:
-        """The answer to a request that is no stream; None where there is nothing at its path."""
+    ) -> web.Response | _Push | None:
+        """The answer to a request, or the stream that is to follow; None where there is nothing at its path."""
         views = self._views
         assert views is not None
         match request.method, parts:
+            case "GET", ["trainjobs"]:
+                return _Push(partial(views.board.stream, request, viewer))
+            case "GET", ["metrics"]:
+                return self._comparison(request, views.comparisons, viewer)
+            case "GET", ["logs", namespace] if NAME.fullmatch(namespace):
+                return await self._logs(request, namespace, views, viewer)
+            case "GET", ["trainjobs", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
+                key = ObjectKey(namespace, name)
+                if not await viewer.may("get", TRAIN_JOBS, key):
+                    return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
+                return _Push(partial(views.pages.stream, request, key, viewer), logs=1)
             case "GET", ["cluster"]:
                 return data(
                     {
@@ -254,51 +262,39 @@ class Dashboard:
         sight = Sight(views.namespace, partial(views.board.namespaces, viewer))
         return await self._requests.answer(request, parts, viewer, party, sight)
 
-    async def _stream_comparison(
-        self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer, party: Party
-    ) -> web.StreamResponse:
+    def _comparison(self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer) -> web.Response | _Push:
         keys = [_key(text) for text in request.query.getall("job", [])]
         known = tuple(key for key in keys if key is not None)
         if not 0 < len(keys) <= COMPARED or len(set(known)) < len(keys):
             message = f"job must be NAMESPACE/NAME, 1 to {COMPARED} times, each another"
             return refusal(HTTPStatus.BAD_REQUEST, message)
-        return await self._stream(request, party, partial(comparisons.stream, request, known, viewer), logs=len(known))
+        return _Push(partial(comparisons.stream, request, known, viewer), logs=len(known))
 
-    async def _stream_logs(
-        self, request: web.BaseRequest, namespace: str, logs: LogStreams, viewer: Viewer, party: Party
-    ) -> web.StreamResponse:
+    async def _logs(
+        self, request: web.BaseRequest, namespace: str, views: _Views, viewer: Viewer
+    ) -> web.Response | _Push:
         asked = request.query.getall("source", [])
         parts = [tuple(source.split("/")) for source in asked]
         is_valid = 0 < len(parts) <= SOURCES and len(set(parts)) == len(parts) and all(map(_is_source, parts))
         if not is_valid:
             return refusal(HTTPStatus.BAD_REQUEST, f"source must be POD/CONTAINER, 1 to {SOURCES} times, each another")
-        assert self._views is not None
-        if self._views.namespace not in {"", namespace}:
-            text = f"only the namespace {self._views.namespace} is shown here"
+        if views.namespace not in {"", namespace}:
+            text = f"only the namespace {views.namespace} is shown here"
             return refusal(HTTPStatus.NOT_FOUND, text)
         sources = tuple(LogSource(*source) for source in parts)
         for pod in {source.pod for source in sources}:
             if not await viewer.may("get", PODS, ObjectKey(namespace, pod), subresource="log"):
                 return refusal(HTTPStatus.FORBIDDEN, f"you may not get pods/log in the namespace {namespace}")
-        return await self._stream(
-            request, party, partial(logs.stream, request, namespace, sources, viewer), logs=len(sources)
-        )
+        return _Push(partial(views.logs.stream, request, namespace, sources, viewer), logs=len(sources))
 
-    async def _stream(
-        self,
-        request: web.BaseRequest,
-        party: Party,
-        push: Callable[[Stream], Awaitable[web.StreamResponse]],
-        *,
-        logs: int = 0,
-    ) -> web.StreamResponse:
-        """Answer a request with a stream that follows so many logs, where its party may have another one."""
-        with party.streaming(partial(self._server.drop, request), logs=logs) as stream:
+    async def _stream(self, request: web.BaseRequest, party: Party, push: _Push) -> web.StreamResponse:
+        """Answer a request with a stream, where its party may have another one."""
+        with party.streaming(partial(self._server.drop, request), logs=push.logs) as stream:
             if stream is None:
                 text = f"close pages: there are too many open streams, of which you may have {STREAMS_OF_ONE}"
                 return refusal(HTTPStatus.TOO_MANY_REQUESTS, text)
             self._server.unlimit(request)
-            return await push(stream)
+            return await push.stream(stream)
 
 
 def _key(text: str) -> ObjectKey | None:

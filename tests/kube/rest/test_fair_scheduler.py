@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from trainer.kube.rest.lean_connection import FairScheduler
+from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.testing import settle
 
 if TYPE_CHECKING:

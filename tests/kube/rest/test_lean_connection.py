@@ -13,7 +13,8 @@ import pytest
 
 from tests.kube.certificates import Authority
 from trainer.kube.rest.failures import ConnectError
-from trainer.kube.rest.lean_connection import FairScheduler, LeanConnection, open_connection
+from trainer.kube.rest.fair_scheduler import FairScheduler
+from trainer.kube.rest.lean_connection import LeanConnection, open_connection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -15,7 +15,6 @@ import asyncio
 import socket
 import ssl
 import struct
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +25,8 @@ from trainer.kube.rest.failures import BrokenConnectionError, ConnectError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from trainer.kube.rest.fair_scheduler import FairScheduler
 
 READ_SIZE = 16 * 1024
 """Bytes that one read takes from the kernel at most: a millisecond of work."""
@@ -49,45 +50,6 @@ _KINDS = range(20, 25)
 _BUFFER_SIZE = READ_SIZE + _HEADER.size + _LONGEST_RECORD
 _received = memoryview(bytearray(_BUFFER_SIZE))
 _decrypted = memoryview(bytearray(_BUFFER_SIZE))
-
-
-class FairScheduler:
-    """Lets a few callers go on in each round of the event loop, first come first served.
-
-    Otherwise everybody whose time has come would run in the same round, and a request or a timer that is due would wait
-    for all of them.
-    """
-
-    def __init__(self, *, per_round: int) -> None:
-        self._per_round = per_round
-        self._left = per_round
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_scheduled = False
-
-    async def next_turn(self) -> None:
-        """Wait for a turn; returns at once when there is one left in this round."""
-        loop = asyncio.get_running_loop()
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            loop.call_soon(self._next_round, loop)
-        if self._left and not self._waiting:
-            self._left -= 1
-            return
-        turn = loop.create_future()
-        self._waiting.append(turn)
-        await turn
-
-    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._left = self._per_round
-        while self._waiting and self._left:
-            turn = self._waiting.popleft()
-            # A cancelled caller has left.
-            if not turn.done():
-                turn.set_result(None)
-                self._left -= 1
-        self._is_scheduled = bool(self._waiting) or self._left < self._per_round
-        if self._is_scheduled:
-            loop.call_soon(self._next_round, loop)
 
 
 class LeanConnection:

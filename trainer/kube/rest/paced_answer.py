@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from aiohttp import StreamReader
 
     from trainer.kube.clock import Clock
-    from trainer.kube.rest.lean_connection import FairScheduler, LeanConnection
+    from trainer.kube.rest.fair_scheduler import FairScheduler
+    from trainer.kube.rest.lean_connection import LeanConnection
 
 MAX_SPEED_UP = 128
 """How many times as often a stream is read of which more arrives than one read takes.

@@ -21,7 +21,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.failures import answer_error, transport_error
-from trainer.kube.rest.lean_connection import FairScheduler
+from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
 from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
