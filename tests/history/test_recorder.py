@@ -683,6 +683,26 @@ async def test_namespaces_take_turns(cluster: Cluster, monkeypatch: pytest.Monke
     assert len(written) <= 2 * 100
 
 
+async def test_large_trainings_of_another_namespace(cluster: Cluster) -> None:
+    """What changes in one namespace is written beside a few large TrainJobs of another one, and not after all."""
+    large = {"runtimeRef": {"name": "plain"}, "trainer": {"args": ["x" * 400_000]}}
+    written: list[str] = []
+    async with cluster.recorder():
+        for number in range(30):
+            cluster.client.add(train_job(f"theirs-{number}") | {"spec": large})
+        cluster.client.add(train_job("mine", namespace="quiet"))
+
+        async def note(_: object) -> None:
+            written[:] = [record.name for record in await cluster.ask(lambda history: history.trainings(limit=2000))]
+            if "mine" in written:
+                cluster.database.before = None
+
+        cluster.database.before = note
+        await cluster.until(lambda _: "mine" in written)
+        await cluster.until(lambda history: len([*history.trainings(limit=2000)]) == 31)
+    assert len(written) <= 5
+
+
 @pytest.mark.parametrize(
     "place",
     [

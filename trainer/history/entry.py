@@ -31,3 +31,8 @@ class Entry:
     """What was rendered beside the JobSet, until it is written."""
     rendered: str = ""
     """The JobSet for which they were asked for."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of what is written of it, without what is asked for."""
+        return len(self.job.raw) + (len(self.jobset.raw) if self.jobset is not None else 0)

@@ -31,6 +31,7 @@ from trainer.history.records import (
     Training,
     mark_deleted,
     newest_creation,
+    prepared,
     present_trainings,
     save_events,
     save_trainings,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from trainer.history.database import Database
     from trainer.history.log_tails import EndedLog
     from trainer.history.notifications import Webhook
-    from trainer.history.records import Present
+    from trainer.history.records import PreparedTraining, Present
     from trainer.history.retention import RetentionOptions
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.client import Client
@@ -66,6 +67,8 @@ PAUSE = 1.0
 """Seconds between two writes of what has changed."""
 _AT_ONCE = 100
 """TrainJobs in one transaction."""
+_BYTES_AT_ONCE = 1024 * 1024
+"""Bytes of TrainJobs and JobSets in one transaction, which take a second or two to be searched for secrets."""
 _READERS = 8
 """Logs of which the last lines are read at once."""
 _EVENTS_AT_ONCE = 500
@@ -261,9 +264,10 @@ class Recorder:
         for uid in self._unsaved & self._entries.keys():
             self._note(uid)
         self._unsaved = set()
-        parts = max(len(self._waiting) / _AT_ONCE, len(self._event_turns) / _EVENTS_AT_ONCE)
+        size = sum(entry.size for uid, entry in self._entries.items() if uid in self._changed)
+        parts = max(len(self._waiting) / _AT_ONCE + size / _BYTES_AT_ONCE, len(self._event_turns) / _EVENTS_AT_ONCE)
         for _ in range(max(ceil(parts), 1)):
-            some = [uid for _, uid in self._waiting.take_some(_AT_ONCE)]
+            some = self._take_some()
             self._unsaved = self._changed.intersection(some)
             self._changed -= self._unsaved
             entries = {uid: self._entries[uid] for uid in some if uid in self._entries}
@@ -275,17 +279,29 @@ class Recorder:
                     with self._barrier.around(entry.job.key):
                         await self._observe(uid, entry, tasks)
 
+    def _take_some(self) -> list[str]:
+        """The trainings that are next, as many as are written in a second or two."""
+        taken: list[str] = []
+        size = 0
+        while self._waiting and len(taken) < _AT_ONCE and size < _BYTES_AT_ONCE:
+            _, uid = self._waiting.take()
+            taken.append(uid)
+            if uid in self._changed and uid in self._entries:
+                size += self._entries[uid].size
+        return taken
+
     async def _write_trainings(self, cluster: str, entries: list[Entry]) -> None:
         await self._inquiries.make(entries)
-        trainings: list[Training] = []
+        trainings: list[PreparedTraining] = []
         for entry in entries:
             with self._barrier.around(entry.job.key):
-                trainings.append(self._training(entry))
+                trainings.append(await run_sync(prepared, self._training(entry)))
         write = partial(save_trainings, cluster=cluster, now=self._clock.now().timestamp())
-        for some, written in await self._persistence.write_all(write, trainings, lambda training: training.job.key):
-            for training, versions in zip(some, written, strict=True):
-                entry = self._entries[training.job.uid]
-                entry.is_recorded, entry.state, entry.written = True, state_word(training.job), versions
+        for some, written in await self._persistence.write_all(write, trainings, lambda each: each.training.job.key):
+            for each, versions in zip(some, written, strict=True):
+                job = each.training.job
+                entry = self._entries[job.uid]
+                entry.is_recorded, entry.state, entry.written = True, state_word(job), versions
                 entry.companions = ()
 
     def _training(self, entry: Entry) -> Training:

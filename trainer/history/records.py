@@ -61,6 +61,18 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedTraining:
+    """The same as the database gets it, made before a transaction, for which others wait."""
+
+    training: Training
+    row: dict[str, Any]
+    documents: Mapping[str, bytes]
+    """Those that have changed, by kind."""
+    written: Mapping[str, str]
+    """See `Training.written`, once it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class MetricProgress:
     """How far the log with the metrics of a training has been read."""
 
@@ -109,35 +121,42 @@ def newest_creation(connection: Connection, cluster: str) -> float | None:
     return newest
 
 
+def prepared(training: Training) -> PreparedTraining:
+    """What is to be written of a TrainJob, without secrets and compressed: up to seconds of work for a processor."""
+    job = training.job.decode()
+    jobset, runtime = (each.decode() if each is not None else None for each in (training.jobset, training.runtime))
+    row = row_of(job, jobset=jobset, runtime=runtime)
+    objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
+    objects |= {document_kind(each): each for each in training.companions}
+    versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
+    changed = [kind for kind, version in versions.items() if version != training.written.get(kind)]
+    documents = {kind: compressed(without_secrets(objects[kind] or {})) for kind in changed}
+    return PreparedTraining(training, row, documents, {**training.written, **versions})
+
+
 def save_trainings(
-    connection: Connection, trainings: Sequence[Training], *, cluster: str, now: float
-) -> list[dict[str, str]]:
+    connection: Connection, trainings: Sequence[PreparedTraining], *, cluster: str, now: float
+) -> list[Mapping[str, str]]:
     """Insert or update rows, and the documents that have changed; returns what of each training is `written` now."""
-    rows, documents, notifications, written = [], [], [], []
-    forgotten = forgotten_of(connection, [training.job.uid for training in trainings])
-    for training in trainings:
-        job = training.job.decode()
-        jobset, runtime = (each.decode() if each is not None else None for each in (training.jobset, training.runtime))
-        row = row_of(job, jobset=jobset, runtime=runtime)
-        rows.append(row | {"cluster": cluster, "creator": training.creator, "deleted": training.deleted, "size": 0})
-        objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
-        objects |= {document_kind(each): each for each in training.companions}
-        versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
-        for kind, version in versions.items():
-            if version != training.written.get(kind) and row["uid"] not in forgotten:
-                content = compressed(without_secrets(objects[kind] or {}))
-                documents.append({"uid": row["uid"], "kind": kind, "content": content})
-        written.append(dict(training.written) | versions)
+    rows, documents, notifications = [], [], []
+    forgotten = forgotten_of(connection, [each.row["uid"] for each in trainings])
+    for each in trainings:
+        training, uid = each.training, each.row["uid"]
+        rows.append(
+            each.row | {"cluster": cluster, "creator": training.creator, "deleted": training.deleted, "size": 0}
+        )
+        if uid not in forgotten:
+            documents += [{"uid": uid, "kind": kind, "content": content} for kind, content in each.documents.items()]
         if training.notification is not None:
             occasion, text = training.notification
             notifications.append(
-                {"uid": row["uid"], "occasion": occasion, "text": text, "state": "due", "attempts": 0, "due": now}
+                {"uid": uid, "occasion": occasion, "text": text, "state": "due", "attempts": 0, "due": now}
             )
     _put_trainings(connection, rows)
     put(connection, schema.DOCUMENTS, documents)
     if notifications:
         connection.execute(_insert(connection, schema.NOTIFICATIONS).on_conflict_do_nothing(), notifications)
-    return written
+    return [each.written for each in trainings]
 
 
 def _version_of(kind: str, obj: Mapping[str, Any], state: str) -> str:

@@ -23,6 +23,7 @@ from trainer.history.records import (
     MetricProgress,
     NewSamples,
     Training,
+    prepared,
     put,
     save_events,
     save_samples,
@@ -60,7 +61,7 @@ def fill(connection: Connection) -> None:
         training("demo", "11111111-a", "0.1", "example.com/a:1", "Complete"),
         training("other", "22222222-b", "0.2", "example.com/a:2", "Failed"),
     ]
-    save_trainings(connection, trainings, cluster="cluster", now=0)
+    save_trainings(connection, [*map(prepared, trainings)], cluster="cluster", now=0)
     curves = Curves()
     for step in range(1, 4):
         curves.add(MetricId(is_eval=False, name="loss"), 1767225600.25 + step, step, 1 / step)
