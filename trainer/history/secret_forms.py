@@ -20,6 +20,8 @@ _OTHER_FORMS = re.compile(
     (?P<host>\bhttps?://)[^\s/:@'"]++(?=@)                                         # https://TOKEN@host
     | (?P<hook>\bhttps://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)[^\s'"]++
     | (?P<user>(?<![\w-])(?:-u|--user)[\ =]['"]?[^\s:'"]{1,100}+:)[^\s'"]++            # curl -u NAME:PASSWORD
+    | (?P<option>\b(?:(?:docker|podman)\ login|sshpass)\b[^\n;&|]{0,200}?\ -p[\ =]?['"]?)[^\s'"]++
+    | (?P<key>\bwandb\ login\ (?:--relogin\ )?['"]?)(?![-&|;<>])[^\s'"]++
     | (?P<login>\blogin[ \t]{1,8}[^\s]{1,100}+\s{1,8}password[ \t]{1,8})[^\s]++     # .netrc
     """,
     re.VERBOSE,
@@ -53,6 +55,9 @@ _QUOTED = {
     '"': re.compile(r'(?:[^"\\\n]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\\n]++|\\.)*+", re.DOTALL),
 }
+_IN_THREE_QUOTES = re.compile(
+    r"""[bfru]{0,2}(?:"{3}(?P<double>(?:(?!"{3}).)*+)|'{3}(?P<single>(?:(?!'{3}).)*+))""", re.DOTALL
+)
 _ESCAPED = re.compile(r"""\\{1,3}["'](?P<value>[^"'\\\n]++)""")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}[ \t]{0,8}\n[ \t]{1,64}(?P<value>[^\n]++)")
 _SCHEME = re.compile(r"(?:Bearer|Basic|Digest|Token|ApiKey)[ \t]{1,8}(?=[^\s])", re.IGNORECASE)
@@ -135,6 +140,8 @@ def _is_assignment(text: str, groups: dict[str, str | None], match: re.Match[str
 def _quoted(text: str, start: int) -> tuple[int, int] | None:
     if (escaped := _ESCAPED.match(text, start)) is not None:
         return escaped.span("value")
+    if (whole := _IN_THREE_QUOTES.match(text, start)) is not None:
+        return whole.span(whole.lastgroup or 0)
     if (opened := _IN_QUOTES.match(text, start)) is None:
         return None
     value = _QUOTED[opened["open"]].match(text, opened.end())

@@ -31,12 +31,13 @@ _OPEN_TOKENS = frozenset({
 })  # fmt: skip
 """What tokens of a tokenizer are called."""
 _NOT_ITSELF = frozenset({
-    "algorithm", "audience", "class", "column", "count", "dim", "dir", "directory", "disabled", "driver",
+    "algorithm", "audience", "class", "classification", "column", "count", "dim", "dir", "directory", "disabled",
+    "driver",
     "embedding", "embeddings", "enabled", "endpoint", "expiration", "expires", "expiry", "field", "file",
     "files", "host", "id", "ids", "index", "issuer", "label", "labels", "len", "length", "level", "limit",
     "loss", "method", "mode", "mount", "name", "names", "namespace", "path", "paths", "per", "policy",
     "provider", "rate", "ratio", "ref", "refs", "request", "requests", "required", "seconds", "selector",
-    "size", "store", "timeout", "ttl", "type", "types", "uri", "url", "version",
+    "size", "stdin", "store", "timeout", "ttl", "type", "types", "uri", "url", "version",
 })  # fmt: skip
 """What stands behind a secret in the name of something about it."""
 _SECRET_ITSELF = {"secret": {"id"}, "webhook": {"url", "uri"}, "dsn": {"url", "uri"}}
@@ -45,7 +46,7 @@ _SECRET_ITSELF = {"secret": {"id"}, "webhook": {"url", "uri"}, "dsn": {"url", "u
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_NAME = 256
 _NO_SECRET = re.compile(r"(?i:true|false|null|none|nil|yes|no|on|off|~)?")
-_NUMBER = re.compile(r"[-+~<>]?[0-9][0-9.,_]{0,20}(?:e[-+]?[0-9]{1,3})?\ ?[A-Za-z%/]{0,6}")
+_NUMBER = re.compile(r"[-+~<>]?[0-9][0-9.,_]{0,20}(?:e[-+]?[0-9]{1,3})?\ ?(?:[A-Za-z%/]{0,6}|/\ ?[0-9][0-9.,_]{0,20})")
 
 CREDENTIAL_NAMES = (
     r"token|authorization|password|passwd|passphrase|cookie|api[-_]?key|private[-_]?key|key[-_]?data"
