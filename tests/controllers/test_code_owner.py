@@ -137,3 +137,19 @@ async def test_v1alpha1() -> None:
         assert owners(cluster) == ["first-uid", uid_of(cluster.train_job)]
     (found,) = [each for each in cluster.client.objects(CONFIG_MAPS) if name_of(each) == CODE]
     assert owner_references_of(found)[-1]["apiVersion"] == "trainer.kubeflow.org/v1alpha1"
+
+
+async def test_many_of_them() -> None:
+    """A TrainJob that mounts hundreds of them under the name of the code has a few requests made for it."""
+    cluster = Cluster(Served("v1alpha1"))
+    volumes = [[{"name": CODE_VOLUME, "configMap": {"name": f"code-{number}"}}] for number in range(200)]
+    jobs = [
+        {"name": f"node-{number}", "template": {"spec": {"template": {"spec": {"volumes": each}}}}}
+        for number, each in enumerate(volumes)
+    ]
+    patch = {"trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}, "manager": "example.io/x"}
+    async with cluster.managed():
+        await cluster.put(runtime("torch", {"torch": {}}))
+        await cluster.put(v1alpha1_job(runtimePatches=[patch]))
+        await cluster.clock.advance(1)
+    assert len(set(asked(cluster, "get"))) == 16

@@ -7,6 +7,7 @@ collection keeps it until the last of them is gone.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from trainer.api import patterns
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+_MOST = 16
+"""ConfigMaps that are asked for: a copy has one, and a patch of v1alpha1 may mount another one in each of its Jobs."""
 _OBJECT_NAME = patterns.compiled(patterns.OBJECT_NAME)
 
 
@@ -43,7 +46,7 @@ async def own_code(client: Client, train_job: Object) -> None:
     Raises:
         ApiError: the API server could not be asked; the work queue retries.
     """
-    for name in dict.fromkeys(_mounted(train_job)):
+    for name in islice(dict.fromkeys(_mounted(train_job)), _MOST):
         try:
             code = await client.get(CONFIG_MAPS, name, namespace_of(train_job))
             if _is_code_of_another(code, train_job):
