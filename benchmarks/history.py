@@ -23,7 +23,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.history.database import Database
 from trainer.history.metric_recorder import MetricRecorder
 from trainer.history.queries import Cursor, EndCursor, Filter, History, PastFilter
-from trainer.history.records import MetricProgress, NewSamples, Training, put, save_samples, save_trainings
+from trainer.history.records import MetricProgress, NewSamples, Training, prepared, put, save_samples, save_trainings
 from trainer.history.schema import METRIC_CHUNKS, TRAININGS
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.progress.containers import StartedContainer
@@ -160,10 +160,10 @@ def reports(name: str, database: Database, jobs: int, ticks: int) -> Table:
         for number, recorder in enumerate(recorders):
             recorder.take(_lines(number, tick))
         for start in range(0, jobs, 100):
-            some = known[start : start + 100]
+            some = [*map(prepared, known[start : start + 100])]
             written = database.write(partial(save_trainings, cluster="b", trainings=some, now=_START))
-            for training, versions in zip(some, written, strict=True):
-                training.written = versions
+            for each, versions in zip(some, written, strict=True):
+                each.training.written = versions
         if tick % 2:  # samples are written every ten seconds
             for start in range(0, jobs, 200):
                 news = [recorder.drain() for recorder in recorders[start : start + 200]]
