@@ -106,6 +106,15 @@ async def test_number_of_known_tokens_is_bounded(clock: ManualClock) -> None:
     assert len(client.reviews) == 4
 
 
+async def test_made_up_tokens_make_none_be_forgotten(clock: ManualClock) -> None:
+    """However many wrong tokens are asked about, those that are right stay known."""
+    client = Reviewer({"right": JANE})
+    gate = BearerGate(client, clock=clock, capacity=2)
+    for token in ("right", "wrong", "made up", "invented", "right"):
+        await gate.user_of(token)
+    assert [spec["token"] for spec in client.asked("TokenReview")] == ["right", "wrong", "made up", "invented"]
+
+
 class Hanging(Reviewer):
     """Answers when the test says so, or not at all."""
 
@@ -196,7 +205,7 @@ async def test_tokens_are_not_kept(clock: ManualClock) -> None:
     await gate.user_of(TOKEN)
     users = gate._users
     assert TOKEN not in str(users._known)
-    assert len(users._known) == 1
+    assert [len(answers) for answers in users._known.values()] == [1, 0]
     assert not users._asking
 
 

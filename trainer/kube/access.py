@@ -30,7 +30,7 @@ SUBJECT_ACCESS_REVIEWS: Final = Resource(
 TIMEOUT: Final = 10.0
 """Seconds for one review, as in controller-runtime."""
 CAPACITY: Final = 1024
-"""Answers of each kind that are remembered, some 500 KiB."""
+"""Answers of each kind that are remembered, and as many refusals, some 500 KiB each."""
 CONCURRENCY: Final = 10
 """Reviews of each kind at a time: clients with made-up tokens must not flood the API server."""
 VALID_TOKEN, WRONG_TOKEN = 60.0, 10.0
@@ -94,7 +94,7 @@ class BearerGate:
         client: whose writes must not depend on leadership: `Manager.api_reader`.
         clock: for the lifetimes of answers.
         permitted: seconds for which a permission is remembered. Default: `PERMITTED`.
-        capacity: answers of each kind that are remembered. Default: `CAPACITY`.
+        capacity: answers of each kind that are remembered, and as many refusals. Default: `CAPACITY`.
     """
 
     def __init__(self, client: Client, *, clock: Clock, permitted: float = PERMITTED, capacity: int = CAPACITY) -> None:
@@ -193,14 +193,17 @@ class BearerGate:
 
 
 class _Answers(Generic[_T]):
-    """Answers by question, remembered for a while; who asks the same at the same time waits for one answer."""
+    """Answers by question, remembered for a while; who asks the same at the same time waits for one answer.
+
+    Those that let in and those that refuse are remembered apart: made-up questions make nobody forget who is let in.
+    """
 
     def __init__(self, clock: Clock, lifetime: Callable[[_T], float], capacity: int) -> None:
         self._clock = clock
         self._lifetime = lifetime
         self._capacity = capacity
         self._concurrency = anyio.CapacityLimiter(CONCURRENCY)
-        self._known: OrderedDict[bytes, tuple[_T, float]] = OrderedDict()
+        self._known: dict[bool, OrderedDict[bytes, tuple[_T, float]]] = {each: OrderedDict() for each in (True, False)}
         self._asking: dict[bytes, anyio.Lock] = {}
 
     async def of(self, question: bytes, ask: Callable[[], Awaitable[_T]]) -> _T:
@@ -208,17 +211,23 @@ class _Answers(Generic[_T]):
         lock = self._asking.setdefault(question, anyio.Lock())
         try:
             async with lock:
-                known = self._known.get(question)
-                if known is not None and known[1] > self._clock.monotonic():
-                    self._known.move_to_end(question)
-                    return known[0]
+                for answers in self._known.values():
+                    known = answers.get(question)
+                    if known is not None and known[1] > self._clock.monotonic():
+                        answers.move_to_end(question)
+                        return known[0]
                 async with self._concurrency:
                     answer = await ask()
-                self._known[question] = answer, self._clock.monotonic() + self._lifetime(answer)
-                self._known.move_to_end(question)
-                while len(self._known) > self._capacity:
-                    self._known.popitem(last=False)
+                self._remember(question, answer)
                 return answer
         finally:
             if not lock.statistics().tasks_waiting and not lock.locked():
                 self._asking.pop(question, None)
+
+    def _remember(self, question: bytes, answer: _T) -> None:
+        for answers in self._known.values():
+            answers.pop(question, None)
+        answers = self._known[bool(answer)]
+        answers[question] = answer, self._clock.monotonic() + self._lifetime(answer)
+        while len(answers) > self._capacity:
+            answers.popitem(last=False)
