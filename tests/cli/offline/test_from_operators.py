@@ -239,9 +239,10 @@ def test_render() -> None:
     assert LOSS in result.stderr
 
 
-def test_what_admission_would_refuse() -> None:
-    """A TrainJob that no cluster would take with its runtime is an error, also where each of them is valid alone."""
-    result = run("-f", write("f.yaml", job(nprocPerNode="gpu")), "--check")
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_what_admission_would_refuse(version: str) -> None:
+    """A TrainJob that can have no pods with its runtime is an error, also where each of them is valid alone."""
+    result = run("-f", write("f.yaml", job(nprocPerNode="gpu")), "--check", "--target-version", version)
 
     assert result.exit_code == 2
     assert "(TrainJob demo): spec.trainer.numProcPerNode: Invalid value" in result.stderr

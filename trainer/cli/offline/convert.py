@@ -142,7 +142,7 @@ class _Outcome:
                 continue
             result.report()
             self._is_lossy |= bool(result.losses)
-            self.errors += [*_mistakes(result)] or (_refusals(result) if kind_of(content) is not None else ())
+            self.errors += [*_mistakes(result)] or (_refusals(content, where) if kind_of(content) is not None else ())
             texts.append(result.to_yaml())
         return join(texts)
 
@@ -162,8 +162,13 @@ def _mistakes(result: Converted) -> Iterator[DocumentError]:
             yield found
 
 
-def _refusals(result: Converted) -> Iterator[DocumentError]:
-    """What admission would refuse of a TrainJob with the runtime that was written for it."""
+def _refusals(content: Object, where: str) -> Iterator[DocumentError]:
+    """What admission would refuse of the TrainJob of a v1 job with the runtime that was written for it.
+
+    Of both versions the pods are the same; that of v1alpha1 only warns of what cannot have any, as the released Trainer
+    takes it.
+    """
+    result = converted(content, where, "v2alpha1")
     documents = [found for obj in result.objects if not isinstance(found := checked(obj, result.place), DocumentError)]
     workspace = Workspace(place(documents, namespace=None, default=DEFAULT_NAMESPACE))
 
