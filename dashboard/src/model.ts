@@ -161,7 +161,10 @@ export interface Points {
 }
 
 export interface MetricNews {
+  /** Whether they take the place of all before. */
   isReset: boolean;
+  /** Whether more of what there is now follows. */
+  hasMore: boolean;
   series: Points[];
 }
 

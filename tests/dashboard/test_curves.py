@@ -26,15 +26,19 @@ def test_news() -> None:
     """A page gets everything once, and a run that begins again from its start."""
     curves = Curves()
     early = CurveReader(curves)
-    assert news(early) == {"isReset": True, "series": []}
+    assert news(early) == {"isReset": True, "hasMore": False, "series": []}
     assert curves.take(block({"currentStep": 1, "trainMetrics": {"loss": 2}}))
     assert not curves.take(b"2026-01-01T00:00:00.5Z text\n")
     samples = {"times": [1767225600.5], "steps": [1], "values": [2]}
-    assert news(early) == {"isReset": False, "series": [{"kind": "train", "name": "loss"} | samples]}
+    assert news(early) == {"isReset": False, "hasMore": False, "series": [{"kind": "train", "name": "loss"} | samples]}
     assert news(early) is None
-    assert news(CurveReader(curves)) == {"isReset": True, "series": [{"kind": "train", "name": "loss"} | samples]}
+    assert news(CurveReader(curves)) == {
+        "isReset": True,
+        "hasMore": False,
+        "series": [{"kind": "train", "name": "loss"} | samples],
+    }
     curves.restart()
-    assert news(early) == {"isReset": True, "series": []}
+    assert news(early) == {"isReset": True, "hasMore": False, "series": []}
 
 
 def test_many_samples() -> None:
@@ -59,7 +63,8 @@ def test_pieces() -> None:
             curves.add(metric, step + 0.5, step, step / 7)
     reader = CurveReader(curves)
     pieces = [json.loads(bytes(piece)) for piece in reader.pieces({"source": 3})]
-    assert [(piece["source"], piece["isReset"]) for piece in pieces] == [(3, True), (3, False), (3, False)]
+    assert {piece["source"] for piece in pieces} == {3}
+    assert [(piece["isReset"], piece["hasMore"]) for piece in pieces] == [(True, True), (False, True), (False, False)]
     assert {sum(len(each["times"]) for each in piece["series"]) for piece in pieces} == {PIECE}
     for series in news(CurveReader(curves))["series"]:
         parts = [each for piece in pieces for each in piece["series"] if each["kind"] == series["kind"]]

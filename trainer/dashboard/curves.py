@@ -47,12 +47,17 @@ class _News:
 
     is_reset: bool
     pieces: list[_Piece]
+    has_more: bool
+    """Whether there is more that it has not been sent."""
 
     def encoded(self, more: Object) -> msgspec.Raw:
         # One metric at a time: where a history is encoded, the thread of the event loop gets its turns in between.
         series = b",".join(msgspec.json.encode(piece.shown()) for piece in self.pieces)
         return msgspec.Raw(
-            msgspec.json.encode(more | {"isReset": self.is_reset})[:-1] + b',"series":[' + series + b"]}"
+            msgspec.json.encode(more | {"isReset": self.is_reset, "hasMore": self.has_more})[:-1]
+            + b',"series":['
+            + series
+            + b"]}"
         )
 
 
@@ -93,4 +98,7 @@ class CurveReader:
                 self._sent[metric] = end
                 limit -= end - start
                 pieces.append(_Piece(metric, curve.times[start:end], curve.steps[start:end], curve.values[start:end]))
-        return _News(is_reset, pieces) if pieces or is_reset else None
+        if not pieces and not is_reset:
+            return None
+        has_more = any(self._sent.get(metric, 0) < len(curve.times) for metric, curve in self._curves.by_metric.items())
+        return _News(is_reset, pieces, has_more)

@@ -54,7 +54,7 @@ test("100,000 samples are read a few times each, and tenfold samples tenfold as 
 });
 
 test("an event with 100,000 samples is put together and read once", () => {
-  const news: MetricNews = { isReset: true, series: [points(SAMPLES), points(SAMPLES, "eval")] };
+  const news: MetricNews = { isReset: true, hasMore: false, series: [points(SAMPLES), points(SAMPLES, "eval")] };
   const text = `event: metrics\ndata: ${JSON.stringify(news)}\n\n`;
   const parse = vi.spyOn(JSON, "parse");
   const parser = new EventParser();
@@ -63,7 +63,7 @@ test("an event with 100,000 samples is put together and read once", () => {
   expect(parse).toHaveBeenCalledTimes(1);
   expect(events).toHaveLength(1);
   const { curves } = received(EMPTY, events[0]!);
-  const next = received({ ...EMPTY, curves }, { name: "metrics", data: { isReset: false, series: [points(1)] } });
+  const next = received({ ...EMPTY, curves }, { name: "metrics", data: { isReset: false, hasMore: false, series: [points(1)] } });
   expect(next.curves.get("train/loss")?.values).toHaveLength(SAMPLES + 1);
   expect(next.curves.get("eval/loss")).toBe(curves.get("eval/loss"));
 });

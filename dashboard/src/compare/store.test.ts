@@ -6,7 +6,7 @@ const loss = { kind: "train", name: "loss", times: [1], steps: [1], values: [2] 
 
 test.each([
   ["job", { source: 1, name: "b" }, { row: { source: 1, name: "b" } }],
-  ["metrics", { source: 1, isReset: true, series: [loss] }, { curves: new Map([["train/loss", loss]]) }],
+  ["metrics", { source: 1, isReset: true, hasMore: false, series: [loss] }, { curves: new Map([["train/loss", loss]]) }],
   ["trouble", { source: 1, text: "pods/log is forbidden" }, { trouble: "pods/log is forbidden" }],
   ["gone", { source: 1 }, { isGone: true }],
 ])("%s changes one side", (name, data, changes) => {

@@ -2,15 +2,14 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { follow } from "../api";
-import { extend } from "../job/store";
-import type { MetricNews, Points, Row, StreamProblem } from "../model";
+import { type Curves, withNews } from "../job/store";
+import type { MetricNews, Row, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
 
 export const COMPARED = 8;
 
-export interface Side {
+export interface Side extends Curves {
   row: Row | null;
-  curves: ReadonlyMap<string, Points>;
   /** Why there are no metrics. */
   trouble: string;
   isGone: boolean;
@@ -21,7 +20,7 @@ export interface Comparison {
   problem: string;
 }
 
-export const NOTHING: Side = { row: null, curves: new Map(), trouble: "", isGone: false };
+export const NOTHING: Side = { row: null, curves: new Map(), coming: null, trouble: "", isGone: false };
 
 export function received(comparison: Comparison, { name, data }: ServerEvent): Comparison {
   if (name === "problem") return { ...comparison, problem: (data as StreamProblem).text };
@@ -32,7 +31,7 @@ export function received(comparison: Comparison, { name, data }: ServerEvent): C
 
 function changed(side: Side, name: string, data: unknown): Side {
   if (name === "job") return { ...side, row: data as Row, isGone: false };
-  if (name === "metrics") return { ...side, curves: extend(side.curves, data as MetricNews) };
+  if (name === "metrics") return { ...side, ...withNews(side, data as MetricNews) };
   if (name === "trouble") return { ...side, trouble: (data as StreamProblem).text };
   return name === "gone" ? { ...side, isGone: true } : side;
 }

@@ -140,7 +140,7 @@ function Overview({ training, job }: { training: Past; job: Job | null }) {
   );
 }
 
-const NO_CURVES: MetricNews = { isReset: true, series: [] };
+const NO_CURVES: MetricNews = { isReset: true, hasMore: false, series: [] };
 
 function PastMetrics({ of, job }: { of: Past; job: Job | null }) {
   const answer = useAnswer<MetricNews>(`${apiPath(of)}/metrics`, of.uid);

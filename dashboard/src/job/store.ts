@@ -5,19 +5,24 @@ import { follow, trainJobPath } from "../api";
 import type { Job, KubeEvent, MetricNews, Node, Points, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
 
-export interface Page {
+export interface Curves {
+  curves: ReadonlyMap<string, Points>;
+  /** What takes their place once all of it has come; null: nothing does. */
+  coming: ReadonlyMap<string, Points> | null;
+}
+
+export interface Page extends Curves {
   job: Job | null;
   nodes: Node[];
   events: KubeEvent[];
   /** What the server could not get from the cluster. */
   problems: string[];
-  curves: ReadonlyMap<string, Points>;
   isGone: boolean;
   /** Why the stream is broken, or the server cannot follow the TrainJob; "" while all is well. */
   problem: string;
 }
 
-export const EMPTY: Page = { job: null, nodes: [], events: [], problems: [], curves: new Map(), isGone: false, problem: "" };
+export const EMPTY: Page = { job: null, nodes: [], events: [], problems: [], curves: new Map(), coming: null, isGone: false, problem: "" };
 
 export function curveId(points: { kind: string; name: string }): string {
   return `${points.kind}/${points.name}`;
@@ -43,8 +48,15 @@ export function extend(curves: ReadonlyMap<string, Points>, news: MetricNews): M
   return next;
 }
 
+/** Take samples; those before stay in view, and what the user has zoomed to, until all that take their place have come. */
+export function withNews({ curves, coming }: Curves, news: MetricNews): Curves {
+  const next = extend(coming ?? curves, news);
+  const isComing = news.hasMore && (news.isReset || coming !== null) && curves.size > 0;
+  return isComing ? { curves, coming: next } : { curves: next, coming: null };
+}
+
 export function received(page: Page, { name, data }: ServerEvent): Page {
-  if (name === "metrics") return { ...page, curves: extend(page.curves, data as MetricNews) };
+  if (name === "metrics") return { ...page, ...withNews(page, data as MetricNews) };
   if (name === "problem") return { ...page, problem: (data as StreamProblem).text };
   if (name === "gone") return { ...page, isGone: true, problem: "" };
   return { ...page, [name]: data, isGone: false };
