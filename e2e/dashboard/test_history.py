@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Locator, Page
 
     from e2e.cluster import Cluster
 
@@ -70,6 +70,16 @@ def archive(session_cluster: Cluster) -> Iterator[Cluster]:
     session_cluster.kubectl("delete", "namespace", "archive", "--timeout=60s")
 
 
+def shows_anew(page: Page, wanted: Locator) -> bool:
+    """Whether a page shows something once it has been loaded again, and has got its answers."""
+    page.reload()
+    try:
+        wanted.wait_for(timeout=3_000)
+    except sync_api.TimeoutError:
+        return False
+    return True
+
+
 def test_story(page: Page, dashboard: Dashboard, archive: Cluster) -> None:
     """What a training was is there when it is gone: how it ended, its curves and last lines, beside a live one."""
     hostile = f"write({HOSTILE!r} + '\\n')"
@@ -77,11 +87,11 @@ def test_story(page: Page, dashboard: Dashboard, archive: Cluster) -> None:
     assert archive.wait_for_state("resnet", "Complete", "Failed") == "Complete"
     page.goto(dashboard.url("/history?namespace=archive"))
     link = page.get_by_role("link", name="resnet", exact=True)
-    until(lambda: page.reload() is not None and link.count() == 1, "the training is in the history")
+    until(lambda: shows_anew(page, link), "the training is in the history")
     link.click()
     expect(page.get_by_role("link", name="The TrainJob in the cluster")).to_be_visible()
     page.get_by_role("link", name="Logs").click()
-    until(lambda: page.reload() is not None and page.get_by_role("log").count() == 1, "the last lines are kept")
+    until(lambda: shows_anew(page, page.get_by_role("log")), "the last lines are kept")
     archive.kubectl("delete", "trainjob", "resnet")
     archive.apply(training("resnet", TRAINING.replace("RATE", "3") + "live_on()", nodes=2))
     archive.wait_for_state("resnet", "Running")
@@ -91,7 +101,7 @@ def test_story(page: Page, dashboard: Dashboard, archive: Cluster) -> None:
     expect(page.get_by_role("link", name="History")).to_have_attribute("aria-current", "page")
     row = page.get_by_role("row", name="resnet archive")
     expect(row).to_contain_text("Complete")
-    until(lambda: page.reload() is not None and row.get_by_text("deleted").count() == 1, "it is known to be gone")
+    until(lambda: shows_anew(page, row.get_by_text("deleted")), "it is known to be gone")
     expect(row).to_contain_text("loss 0.02")
     link.click()
     expect(page.get_by_role("heading", name="resnet archive")).to_be_focused()
@@ -143,7 +153,7 @@ def test_deletion_leads_to_the_history(page: Page, dashboard: Dashboard, archive
     expect(page.locator(".title .state")).to_have_text("Running")
     archive.kubectl("delete", "trainjob", "short-lived")
     page.get_by_role("link", name="What the history has kept of it").click()
-    until(lambda: page.reload() is not None and page.get_by_text("is gone since").count() == 1, "it is recorded")
+    until(lambda: shows_anew(page, page.get_by_text("is gone since")), "it is recorded")
     expect(page.locator(".title .ending")).to_have_text("Stoppeddeleted")
     page.goto(dashboard.url("/jobs/archive/short-lived"))
     page.get_by_role("link", name="Look for short-lived in the history").click()
