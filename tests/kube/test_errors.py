@@ -93,6 +93,22 @@ def test_details() -> None:
 
 
 @pytest.mark.parametrize(
+    ("about", "kind"),
+    [
+        pytest.param("namespaces", errors.NamespaceNotFoundError, id="the-namespace"),
+        pytest.param("pods", errors.NotFoundError, id="an-object"),
+        pytest.param(None, errors.NotFoundError, id="not-said"),
+    ],
+)
+def test_a_namespace_that_is_gone(about: str | None, kind: type[ApiError]) -> None:
+    """What is created there is refused as not found, with the namespace as what is missing."""
+    details = {"name": "a"} | ({"kind": about} if about else {})
+    error = error_from_status(404, {"reason": "NotFound", "message": "no", "details": details})
+    assert type(error) is kind
+    assert isinstance(error, errors.NotFoundError)
+
+
+@pytest.mark.parametrize(
     ("causes", "kind"),
     [
         pytest.param([{"reason": "NamespaceTerminating"}], errors.NamespaceTerminatingError, id="being-deleted"),

@@ -17,10 +17,10 @@ from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
+    NAMESPACE_ERRORS,
     AlreadyExistsError,
     ApiError,
     ConflictError,
-    NamespaceTerminatingError,
     NotFoundError,
     ServerTimeoutError,
     ServiceUnavailableError,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _UNREPORTED = (
-    ConflictError, NamespaceTerminatingError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError
+    *NAMESPACE_ERRORS, ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError
 )  # fmt: skip
 """Errors that say nothing about the object: left to the work queue without being reported in the status."""
 

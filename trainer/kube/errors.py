@@ -10,7 +10,7 @@
 | `UnauthorizedError` | credentials expired or unknown (401) | the client once, with newer ones; then the caller |
 | `ConflictError` | written from a stale copy (409) | the caller, after the cache has caught up |
 | `GoneError` | resource version or continue token too old (410) | the reflector lists again |
-| `NamespaceTerminatingError` | a creation in a namespace that is being deleted (403) | nobody: its owner goes, too |
+| `NAMESPACE_ERRORS` | a creation in a namespace that is being deleted, or is gone | nobody: its owner goes, too |
 | all other `ApiError` | the request itself, or what it is about | the caller decides |
 | `TerminalError` | a reconcile found what no retry can fix | nobody, until the object changes |
 | `LeadershipLostError` | this process no longer holds the lease | nobody: the process ends |
@@ -18,14 +18,14 @@
 | `CacheSyncError` | an informer did not get its first list in time | nobody: the manager stops |
 
 The caller is a reflector, which watches again with backoff, or a reconcile. Whatever a reconcile raises, except for
-`NamespaceTerminatingError` and the last four, puts its key back into the work queue with the backoff of that key: the
-queue need not tell errors apart, since a reconcile looks at the present state before it tries again.
+`NAMESPACE_ERRORS` and the last four, puts its key back into the work queue with the backoff of that key: the queue need
+not tell errors apart, since a reconcile looks at the present state before it tries again.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 _QUOTED_OBJECT = re.compile(
     r"""
@@ -106,6 +106,10 @@ class ApiError(KubeError):
         """`details.name`: the object that the answer is about; "" when it is about something else."""
         return str(self._details.get("name") or "")
 
+    def is_about(self, plural: str) -> bool:
+        """Whether `details.kind`, which for errors is the plural of the resource, is this one."""
+        return self._details.get("kind") == plural
+
     def has_cause(self, reason: str) -> bool:
         """Whether a cause has this reason, such as FieldManagerConflict or ResourceVersionTooLarge."""
         return any(cause.get("reason") == reason for cause in self.causes)
@@ -153,6 +157,14 @@ class NotFoundError(ApiError):
     """404: no such object or resource."""
 
     reason = "NotFound"
+
+
+class NamespaceNotFoundError(NotFoundError):
+    """404 about a namespace: a creation in one that is gone, or a request for the namespace itself."""
+
+
+NAMESPACE_ERRORS: Final = (NamespaceTerminatingError, NamespaceNotFoundError)
+"""What creations meet in a namespace on its way out; whatever they are made for goes with it."""
 
 
 class MethodNotAllowedError(ApiError):
@@ -239,6 +251,8 @@ def error_from_status(code: int, status: dict[str, Any]) -> ApiError:
     error = kind(code, message, reason=reason, status=status)
     if isinstance(error, ForbiddenError) and error.has_cause("NamespaceTerminating"):
         return NamespaceTerminatingError(code, message, reason=reason, status=status)
+    if isinstance(error, NotFoundError) and error.is_about("namespaces"):
+        return NamespaceNotFoundError(code, message, reason=reason, status=status)
     return error
 
 

@@ -3,7 +3,7 @@
 | outcome | then | `controller_runtime_reconcile_total` |
 |---|---|---|
 | `TerminalError` | nothing until something changes | error |
-| `NamespaceTerminatingError` | nothing: its object goes with its namespace | success |
+| one of `NAMESPACE_ERRORS` | nothing: its object goes with its namespace | success |
 | any other exception | again, with the backoff of the key and the priority of the round | error |
 | `LeadershipLostError` | nothing: the process ends | not counted |
 | cancelled because everything stops | nothing | not counted |
@@ -34,10 +34,10 @@ import structlog
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import (
+    NAMESPACE_ERRORS,
     ConflictError,
     KubeError,
     LeadershipLostError,
-    NamespaceTerminatingError,
     TerminalError,
     causes_of,
 )
@@ -184,7 +184,7 @@ class Worker:
         if any(isinstance(cause, LeadershipLostError) for cause in causes):
             log.info("gave up the reconcile", error=text)
             return
-        if all(isinstance(cause, NamespaceTerminatingError) for cause in causes):
+        if all(isinstance(cause, NAMESPACE_ERRORS) for cause in causes):
             self._queue.forget(key)
             self._metrics.successes.inc()
             log.info("gave up the reconcile, its namespace is being deleted", error=text)
