@@ -184,7 +184,7 @@ def test_failed_rank(home: Home, tmp_path: Path) -> None:
 
     assert result.returncode == 1, result.stdout + result.stderr
     explained = home.trainer("explain", "rank-fails")
-    assert "| ValueError: no data\n" in explained.stdout
+    assert "| ValueError: no data\n" in explained.stdout, explained.stdout
     assert "MPI_ABORT" not in explained.stdout
 
 
