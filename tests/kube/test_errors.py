@@ -117,7 +117,7 @@ def test_a_namespace_that_is_gone(about: str | None, kind: type[ApiError]) -> No
     ],
 )
 def test_a_namespace_that_is_being_deleted(causes: list[dict[str, str]], kind: type[ApiError]) -> None:
-    """Its refusal has the reason of a missing right, and is told from it by its cause."""
+    """Its refusal has the reason of a missing right, and another cause."""
     error = error_from_status(403, {"reason": "Forbidden", "message": "no", "details": {"causes": causes}})
     assert type(error) is kind
     assert (error.code, error.status_reason, error.causes) == (403, "Forbidden", causes)

@@ -281,8 +281,7 @@ class Recorder:
 
     def _take_some(self) -> list[str]:
         """The trainings that are next, as many as are written in a second or two."""
-        taken: list[str] = []
-        size = 0
+        taken, size = list[str](), 0
         while self._waiting and len(taken) < _AT_ONCE and size < _BYTES_AT_ONCE:
             _, uid = self._waiting.take()
             taken.append(uid)
