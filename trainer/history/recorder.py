@@ -264,7 +264,7 @@ class Recorder:
         for uid in self._unsaved & self._entries.keys():
             self._note(uid)
         self._unsaved = set()
-        size = sum(entry.size for uid, entry in self._entries.items() if uid in self._changed)
+        size = sum(self._entries[uid].size for uid in self._changed & self._entries.keys())
         parts = max(len(self._waiting) / _AT_ONCE + size / _BYTES_AT_ONCE, len(self._event_turns) / _EVENTS_AT_ONCE)
         for _ in range(max(ceil(parts), 1)):
             some = self._take_some()
