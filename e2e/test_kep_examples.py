@@ -182,7 +182,9 @@ def test_deepspeed(cluster: Cluster) -> None:
 
         (launcher,) = pods_of(cluster, "launcher")
         lines = [f"rank {rank} of 10 on deepspeed-trainer-node-0-{rank // 5}" for rank in range(10)]
-        assert sorted(logs_of(launcher, cluster, "mpi-launcher")) == lines
+        # mpirun warns in the same log when a process group exists already: both sides of its fork make it.
+        said = [line for line in logs_of(launcher, cluster, "mpi-launcher") if line.startswith("rank ")]
+        assert sorted(said) == lines
     finally:
         cluster.kubectl("delete", "clustertrainingruntime", runtime, "--ignore-not-found")
 

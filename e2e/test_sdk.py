@@ -180,7 +180,9 @@ def test_mpi(answers: Any) -> None:
     answer = answers("mpi")
     assert (answer["life"], answer["nodes"]) == (["Created", "Running", "Complete"], 2)
     hosts = ("mpi-launcher-0-0", "mpi-node-0-0")
-    assert sorted(answer["log"]) == [f"rank {rank} on {host} with {sys.prefix}" for rank, host in enumerate(hosts)]
+    # mpirun warns in the same log when a process group exists already: both sides of its fork make it.
+    said = sorted(line for line in answer["log"] if line.startswith("rank "))
+    assert said == [f"rank {rank} on {host} with {sys.prefix}" for rank, host in enumerate(hosts)]
 
 
 @XGBOOST
