@@ -104,7 +104,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/lint-imports --no-logo --no-cache --config devcluster/pyproject.toml
+	$(BIN)/lint-imports --no-logo --no-cache --config packages/devcluster/pyproject.toml
 
 dashboard-bundle: dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent build
@@ -148,8 +148,8 @@ $(BIN)/python:
 	  { echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.dev: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[cluster,dev]' --editable devcluster
+$(VENV)/.dev: pyproject.toml packages/devcluster/pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,dev]' --editable packages/devcluster
 	@touch $@
 
 # In a directory of its own: mpirun in $(BIN) would hide that of Open MPI.
@@ -201,11 +201,11 @@ dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/pack
 	@touch $@
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
-$(VENV)/.demo-%: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
-	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' --editable devcluster
+$(VENV)/.demo-%: pyproject.toml packages/devcluster/pyproject.toml constraints.txt | $(BIN)/python
+	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' --editable packages/devcluster
 	@touch $@
 
 # All at once: pip resolves, and builds what is editable, once instead of for each.
-$(VENV)/.frameworks: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[cluster,$(subst $(space),$(comma),$(FRAMEWORKS:%=examples-%))]' --editable devcluster
+$(VENV)/.frameworks: pyproject.toml packages/devcluster/pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,$(subst $(space),$(comma),$(FRAMEWORKS:%=examples-%))]' --editable packages/devcluster
 	@touch $(FRAMEWORKS:%=$(VENV)/.demo-%) $@

@@ -16,7 +16,7 @@ COSCHEDULING = "podgroups.scheduling.x-k8s.io"
 VOLCANO = "podgroups.scheduling.volcano.sh"
 
 _FILES = {COSCHEDULING: "coscheduling.yaml", VOLCANO: "volcano.yaml"}
-_DIRECTORY = Path(__file__).parents[1] / "devcluster" / "src" / "trainer_devcluster" / "scheduler" / "data"
+_DIRECTORY = Path(__file__).parents[1] / "packages" / "devcluster" / "src" / "trainer_devcluster" / "scheduler" / "data"
 
 
 def install(cluster: Kubectl, kind: str) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 VERSION = "v1.37.0"
-TARGET = Path(__file__).parents[1] / "devcluster/src/trainer_devcluster/apiserver/objects/builtin_types.json.gz"
+DEV_CLUSTER = Path(__file__).parents[1] / "packages/devcluster/src/trainer_devcluster"
+TARGET = DEV_CLUSTER / "apiserver/objects/builtin_types.json.gz"
 
 KINDS = {
     "v1": (

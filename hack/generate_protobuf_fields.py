@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "devcluster/src/trainer_devcluster/apiserver/wire/protobuf_fields.json.gz"
+DEV_CLUSTER = Path(__file__).parents[1] / "packages/devcluster/src/trainer_devcluster"
+TARGET = DEV_CLUSTER / "apiserver/wire/protobuf_fields.json.gz"
 
 # Go package and type by apiVersion and kind.
 KINDS = {

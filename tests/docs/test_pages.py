@@ -25,7 +25,7 @@ each_page = pytest.mark.parametrize("page", [pytest.param(page, id=name_of(page)
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 SECTIONS = [to_camel(name) for name in Configuration.model_fields]
-OURS = ("config/", "devcluster/", "examples/", "docs/", "benchmarks/", "e2e/", "hack/", "tests/", "trainer/")
+OURS = ("config/", "examples/", "docs/", "benchmarks/", "e2e/", "hack/", "packages/", "tests/", "trainer/")
 """Paths of files in commands that must exist; others are the reader's own."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devcluster.tests.kubelet.fakes import FakeConfigReader
+from packages.devcluster.tests.kubelet.fakes import FakeConfigReader
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env

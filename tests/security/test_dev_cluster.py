@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from devcluster.tests.kubelet.conftest import open_runner
-from devcluster.tests.kubelet.fakes import make_pod, mounting, shell
-from devcluster.tests.kubelet.modes import simplest_isolated_mode
+from packages.devcluster.tests.kubelet.conftest import open_runner
+from packages.devcluster.tests.kubelet.fakes import make_pod, mounting, shell
+from packages.devcluster.tests.kubelet.modes import simplest_isolated_mode
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from devcluster.tests.kubelet.fakes import OpenRunner
+    from packages.devcluster.tests.kubelet.fakes import OpenRunner
     from trainer.kube.objects import Object
 
 __all__ = ["open_runner"]

@@ -53,7 +53,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     with pytest.raises(
-        BadInputError, match=r"is not installed: pip install .* or in a checkout pip install \./devcluster$"
+        BadInputError, match=r"is not installed: pip install .* or in a checkout pip install \./packages/devcluster$"
     ):
         cluster_command()
 

@@ -1,1 +1,0 @@
-"""Makes `devcluster.tests` a package beside `tests`; the distribution is `trainer_devcluster`."""

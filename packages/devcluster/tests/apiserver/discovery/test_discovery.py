@@ -1,0 +1,137 @@
+"""Discovery documents; the widget's are recorded from a real API server."""
+
+from __future__ import annotations
+
+from packages.devcluster.tests.apiserver.widgets import WIDGET
+from trainer.kube.resource import NAMESPACES, PODS, Resource
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.discovery import discovery
+
+POD = ResourceDefinition(
+    PODS,
+    Strategy(),
+    singular="pod",
+    short_names=("po",),
+    status_subresource=True,
+    subresources=("log", "binding", "token"),
+)
+NAMESPACE = ResourceDefinition(NAMESPACES, Strategy())
+BETA = ResourceDefinition(Resource("conformance.example.com", "v1beta1", "widgets", "Widget"), Strategy())
+REVIEW = ResourceDefinition(
+    Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False),
+    Strategy(),
+    verbs=("create",),
+)
+ALL = [NAMESPACE, POD, BETA, WIDGET, REVIEW]
+
+
+def test_custom_resource_list() -> None:
+    """The legacy document of a custom resource has its names, verbs and subresources."""
+    assert discovery.resource_list([WIDGET, POD], "conformance.example.com", "v1") == {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": "conformance.example.com/v1",
+        "resources": [
+            {
+                "name": "widgets",
+                "singularName": "widget",
+                "namespaced": True,
+                "kind": "Widget",
+                "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+                "shortNames": ["wid"],
+                "categories": ["all"],
+                "storageVersionHash": "ymGBWOX53mo=",
+            },
+            {
+                "name": "widgets/status",
+                "singularName": "",
+                "namespaced": True,
+                "kind": "Widget",
+                "verbs": ["get", "patch", "update"],
+            },
+            {
+                "name": "widgets/scale",
+                "singularName": "",
+                "namespaced": True,
+                "group": "autoscaling",
+                "version": "v1",
+                "kind": "Scale",
+                "verbs": ["get", "patch", "update"],
+            },
+        ],
+    }
+
+
+def test_core_resource_list() -> None:
+    """The core group is called by its version only; subresources have kinds and verbs of their own."""
+    document = discovery.resource_list(ALL, "", "v1")
+    assert document is not None
+    assert document["groupVersion"] == "v1"
+    by_name = {entry["name"]: (entry["kind"], entry["verbs"], entry.get("group")) for entry in document["resources"]}
+    assert by_name["pods/log"] == ("Pod", ["get"], None)
+    assert by_name["pods/binding"] == ("Binding", ["create"], None)
+    assert by_name["pods/token"] == ("TokenRequest", ["create"], "authentication.k8s.io")
+    assert by_name["pods"][1] == ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+    assert document["resources"][0]["singularName"] == "namespace"
+
+
+def test_groups() -> None:
+    """Named groups list their versions, the preferred one first; the core group is not among them."""
+    expected = {
+        "name": "conformance.example.com",
+        "versions": [
+            {"groupVersion": "conformance.example.com/v1", "version": "v1"},
+            {"groupVersion": "conformance.example.com/v1beta1", "version": "v1beta1"},
+        ],
+        "preferredVersion": {"groupVersion": "conformance.example.com/v1", "version": "v1"},
+    }
+    assert discovery.group(ALL, "conformance.example.com") == {"kind": "APIGroup", "apiVersion": "v1", **expected}
+    listed = discovery.group_list(ALL)
+    assert [group["name"] for group in listed["groups"]] == ["conformance.example.com", "authorization.k8s.io"]
+    assert listed["groups"][0] == expected
+
+
+def test_what_is_not_served_is_not_described() -> None:
+    """Unknown groups and versions have no document, and the core group none of its own."""
+    assert discovery.group(ALL, "nope") is None
+    assert discovery.group(ALL, "") is None
+    assert discovery.resource_list(ALL, "nope", "v1") is None
+    assert discovery.resource_list(ALL, "", "v2") is None
+
+
+def test_core_versions() -> None:
+    """`/api` says that there is v1 and where the server is."""
+    document = discovery.core_versions("127.0.0.1:6443")
+    assert document["versions"] == ["v1"]
+    assert document["serverAddressByClientCIDRs"][0]["serverAddress"] == "127.0.0.1:6443"
+
+
+def test_aggregated_documents() -> None:
+    """The aggregated form has the core group in one document and all others in the other."""
+    core = discovery.aggregated(ALL, core=True)
+    assert (core["kind"], core["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    ((version,),) = [group["versions"] for group in core["items"]]
+    assert [entry["resource"] for entry in version["resources"]] == ["namespaces", "pods"]
+    pods = version["resources"][1]
+    assert pods["scope"] == "Namespaced"
+    assert pods["responseKind"] == {"group": "", "version": "v1", "kind": "Pod"}
+    assert {entry["subresource"] for entry in pods["subresources"]} == {"log", "binding", "token", "status"}
+    others = discovery.aggregated(ALL, core=False)
+    assert [group["metadata"]["name"] for group in others["items"]] == [
+        "conformance.example.com",
+        "authorization.k8s.io",
+    ]
+    assert [entry["version"] for entry in others["items"][0]["versions"]] == ["v1", "v1beta1"]
+    widget = others["items"][0]["versions"][0]["resources"][0]
+    assert (widget["shortNames"], widget["categories"], widget["singularResource"]) == (["wid"], ["all"], "widget")
+    scale = next(entry for entry in widget["subresources"] if entry["subresource"] == "scale")
+    assert scale["responseKind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert others["items"][1]["versions"][0]["resources"][0]["verbs"] == ["create"]
+
+
+def test_versions_are_ordered_by_stability_then_number() -> None:
+    """The Kubernetes order: general availability before beta before alpha, higher numbers first."""
+    versions = ["foo1", "v1alpha1", "v1beta2", "v1", "v10", "v2", "v1beta1", "v11alpha2"]
+    ordered = ["v10", "v2", "v1", "v1beta2", "v1beta1", "v11alpha2", "v1alpha1", "foo1"]
+    assert sorted(versions, key=discovery.preference) == ordered

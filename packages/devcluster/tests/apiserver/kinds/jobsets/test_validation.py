@@ -1,0 +1,235 @@
+"""Validation of new JobSets, in the order and the words of JobSet's webhook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from packages.devcluster.tests.apiserver.kinds.jobsets.builders import complaints, make_jobset, make_replicated_job
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+PLAIN = "<nil>: Internal error: "
+GATED = (
+    "RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate "
+    "is disabled"
+)
+
+
+def ruled(*rules: Object) -> Object:
+    return make_jobset(failurePolicy={"rules": [{"action": "FailJobSet", **rule} for rule in rules]})
+
+
+def coordinated(**coordinator: Any) -> Object:
+    return make_jobset(coordinator={"replicatedJob": "node", **coordinator})
+
+
+@pytest.mark.parametrize(
+    ("jobset", "complaint"),
+    [
+        pytest.param(
+            make_jobset(successPolicy={"operator": "All", "targetReplicatedJobs": ["x"]}),
+            "invalid replicatedJob name 'x' does not appear in .spec.ReplicatedJobs",
+            id="target of success",
+        ),
+        pytest.param(
+            ruled({"targetReplicatedJobs": ["x"]}),
+            "invalid replicatedJob name 'x' in failure policy does not appear in .spec.ReplicatedJobs",
+            id="target of failure",
+        ),
+        pytest.param(
+            ruled({"onJobFailureReasons": ["Bad"]}),
+            "invalid job failure reason 'Bad' in failure policy is not a recognized job failure reason",
+            id="failure reason",
+        ),
+        pytest.param(
+            ruled({"name": "1"}),
+            "invalid failure policy rule name '1', a failure policy rule name must start with an alphabetic character, "
+            "optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric "
+            "character or '_'",
+            id="rule name",
+        ),
+        pytest.param(
+            ruled({"name": "a" * 129}),
+            "invalid failure policy rule name of length 129, the rule name must be at least 1 characters long and at "
+            "most 128 characters long",
+            id="long rule name",
+        ),
+        pytest.param(
+            ruled({"name": "a"}, {"name": "b"}, {"name": "a"}),
+            "rule names are not unique, rules with indices [0 2] all have the same name 'a'",
+            id="rule name twice",
+        ),
+        pytest.param(ruled({"action": "RestartJob"}), GATED, id="action behind a gate"),
+        pytest.param(
+            ruled({"action": "RestartJobAndIgnoreMaxRestarts", "name": "1"}), GATED, id="nothing else is looked at"
+        ),
+        pytest.param(
+            make_jobset(coordinator={"replicatedJob": "x"}),
+            "coordinator replicatedJob x does not exist",
+            id="coordinator",
+        ),
+        pytest.param(
+            coordinated(jobIndex=1), "coordinator job index 1 is invalid for replicatedJob node", id="job index"
+        ),
+        pytest.param(
+            coordinated(podIndex=2),
+            "coordinator pod index 2 is invalid for replicatedJob node job index 0",
+            id="pod index",
+        ),
+    ],
+)
+def test_wrong_policies_are_refused(jobset: Object, complaint: str) -> None:
+    """In the words of the webhook, which names no field."""
+    assert complaints(jobset) == [f"{PLAIN}{complaint}"]
+
+
+def test_patterns_are_not_looked_at() -> None:
+    """A malformed one matches nothing when it is needed."""
+    assert complaints(ruled({"onJobFailureMessagePatterns": ["[broken"]})) == []
+
+
+def test_coordinator_needs_indexes() -> None:
+    """Without them nobody knows its name."""
+    jobset = coordinated()
+    jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["completionMode"] = "NonIndexed"
+    assert complaints(jobset) == [
+        f"{PLAIN}job for coordinator pod must be indexed completion mode, and completions number must be set"
+    ]
+
+
+def test_address_of_the_coordinator_fits_into_a_label() -> None:
+    """It is written on every Job and pod."""
+    subdomain = "s" * 60
+    jobset = make_jobset(network={"subdomain": subdomain}, coordinator={"replicatedJob": "node"})
+    [complaint] = complaints(jobset)
+    assert complaint.startswith(
+        f'{PLAIN}spec will lead to invalid label value "js-node-0-0.{subdomain}" for coordinator label '
+        '"jobset.sigs.k8s.io/coordinator" (long JobSet / ReplicatedJob / SubDomain name?): must be no more than 63'
+    )
+
+
+LABEL = "a DNS-1035 label must consist of lower case alphanumeric characters"
+
+
+def on(*names: str) -> list[dict[str, str]]:
+    return [{"name": name, "status": "Complete"} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("jobset", "complaint"),
+    [
+        pytest.param(
+            make_jobset(failurePolicy={"restartStrategy": "InPlaceRestart"}),
+            f"{PLAIN}InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled",
+            id="restart in place",
+        ),
+        pytest.param(
+            make_jobset(make_replicated_job(dependsOn=on("node"))),
+            f"{PLAIN}DependsOn can't be set for the first ReplicatedJob",
+            id="first depends",
+        ),
+        pytest.param(
+            make_jobset(make_replicated_job("a"), make_replicated_job("b", dependsOn=on("a", "c"))),
+            f"{PLAIN}replicatedJob: b cannot depend on replicatedJob: c",
+            id="depends on nothing",
+        ),
+        pytest.param(
+            make_jobset(
+                make_replicated_job("a"), make_replicated_job("b", dependsOn=on("c")), make_replicated_job("c")
+            ),
+            f"{PLAIN}replicatedJob: b cannot depend on replicatedJob: c",
+            id="depends on a later one",
+        ),
+        pytest.param(
+            make_jobset(make_replicated_job(replicas=2**30 + 1)),
+            f"{PLAIN}the product of replicas and parallelism must not exceed 2147483647 for replicatedJob 'node'",
+            id="too many pods",
+        ),
+        pytest.param(
+            make_jobset(managedBy="me"),
+            'spec.managedBy: Invalid value: "me": must be a domain-prefixed path (such as "acme.io/foo")',
+            id="manager",
+        ),
+    ],
+)
+def test_wrong_jobsets_are_refused(jobset: Object, complaint: str) -> None:
+    """In the words of the webhook."""
+    assert complaints(jobset) == [complaint]
+
+
+def test_a_replicated_job_may_depend_on_itself() -> None:
+    """It will wait forever, and the webhook does not mind."""
+    assert complaints(make_jobset(make_replicated_job("a"), make_replicated_job("b", dependsOn=on("b")))) == []
+
+
+@pytest.mark.parametrize("subdomain", ["net", "a-b1"])
+def test_good_subdomains(subdomain: str) -> None:
+    """A subdomain is the name of a Service."""
+    assert complaints(make_jobset(network={"subdomain": subdomain})) == []
+
+
+@pytest.mark.parametrize(
+    ("subdomain", "texts"),
+    [
+        pytest.param("a.b", [LABEL], id="two labels"),
+        pytest.param("A", ["a lowercase RFC 1123 subdomain must consist", LABEL], id="upper case"),
+        pytest.param(
+            "a" * 64, [".spec.network.subdomain is too long, must be less than 63 characters"], id="64 characters"
+        ),
+    ],
+)
+def test_bad_subdomains(subdomain: str, texts: list[str]) -> None:
+    """It has to fit the rules of both."""
+    found = complaints(make_jobset(network={"subdomain": subdomain}))
+    path = f'spec.network.subdomain: Invalid value: "{subdomain}": '
+    assert [text.startswith(path + start) for text, start in zip(found, texts, strict=True)] == [True] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("group", "start"),
+    [
+        pytest.param("1", LABEL, id="number"),
+        pytest.param("g" * 64, ".spec.replicatedJob[].groupName is too long", id="64 characters"),
+    ],
+)
+def test_group_names_are_labels(group: str, start: str) -> None:
+    """They are written on Jobs and pods."""
+    [found] = complaints(make_jobset(make_replicated_job(groupName=group)))
+    assert found.startswith(f'spec.replicatedJobs[0].groupName: Invalid value: "{group}": {start}')
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas", "texts"),
+    [
+        pytest.param("Node", 1, [LABEL, LABEL], id="upper case"),
+        pytest.param("n" * 46, 1, [], id="longest"),
+        pytest.param("n" * 47, 1, ["JobSet name is too long, pod names generated"], id="pods"),
+        pytest.param(
+            "n" * 46, 11, ["JobSet name is too long, pod names generated"], id="pods of the last of many Jobs"
+        ),
+        pytest.param(
+            "n" * 57,
+            11,
+            ["JobSet name is too long, job names generated", "JobSet name is too long, pod names generated"],
+            id="Jobs",
+        ),
+    ],
+)
+def test_made_names_have_to_fit(name: str, replicas: int, texts: list[str]) -> None:
+    """`<jobset>-<replicated job>-<index>-<pod index>-<five letters>` is a DNS label."""
+    found = complaints(make_jobset(make_replicated_job(name, replicas=replicas), name="jobset"))
+    path = f'spec.replicatedJobs[0].name: Invalid value: "jobset-{name}-{replicas - 1}": '
+    assert [text.startswith(path + start) for text, start in zip(found, texts, strict=True)] == [True] * len(texts)
+
+
+def test_names_are_made_from_those_that_the_server_will_make() -> None:
+    """With generateName the webhook assumes five letters more."""
+    jobset = make_jobset(make_replicated_job("n" * 45), name="")
+    jobset["metadata"]["generateName"] = "js"
+    assert complaints(jobset) == []
+    jobset["metadata"]["generateName"] = "jso"
+    assert len(complaints(jobset)) == 1

@@ -1,0 +1,84 @@
+"""Leases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from packages.devcluster.tests.apiserver.http_client import Api
+    from trainer.kube.objects import Object
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+POSITIVE, COUNT = "must be greater than 0", "must be greater than or equal to 0"
+
+
+def lease(**spec: object) -> Object:
+    """A Lease."""
+    return {"metadata": {"name": "l"}, "spec": spec}
+
+
+@pytest.mark.parametrize("verb", ["POST", "PUT"])
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param({"leaseDurationSeconds": 0}, f"spec.leaseDurationSeconds: Invalid value: 0: {POSITIVE}", id="0"),
+        pytest.param(
+            {"leaseDurationSeconds": -1}, f"spec.leaseDurationSeconds: Invalid value: -1: {POSITIVE}", id="negative"
+        ),
+        pytest.param({"leaseTransitions": -1}, f"spec.leaseTransitions: Invalid value: -1: {COUNT}", id="transitions"),
+        pytest.param(
+            {"leaseDurationSeconds": 0, "leaseTransitions": -2},
+            f"[spec.leaseDurationSeconds: Invalid value: 0: {POSITIVE}, "
+            f"spec.leaseTransitions: Invalid value: -2: {COUNT}]",
+            id="both",
+        ),
+    ],
+)
+async def test_refused(api: Api, verb: str, spec: Object, problem: str) -> None:
+    """Numbers that no election can work with are refused, in the words of a real API server."""
+    path, body = LEASES, lease(**spec)
+    if verb == "PUT":
+        made = await api("POST", LEASES, lease())
+        path, body = f"{LEASES}/l", {**made.body, "spec": spec}
+    answer = await api(verb, path, body)
+    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
+    assert answer.body["message"] == f'Lease.coordination.k8s.io "l" is invalid: {problem}'
+
+
+@pytest.mark.parametrize(
+    ("spec", "stored"),
+    [
+        pytest.param({}, {}, id="nothing"),
+        pytest.param(
+            {"leaseDurationSeconds": 1, "leaseTransitions": 0, "holderIdentity": ""},
+            {"leaseDurationSeconds": 1, "leaseTransitions": 0, "holderIdentity": ""},
+            id="released",
+        ),
+        pytest.param(
+            {"holderIdentity": "a", "preferredHolder": "b", "strategy": "none such"},
+            {"holderIdentity": "a"},
+            id="coordinated-election-is-off",
+        ),
+        pytest.param(
+            {"acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T01:00:00.500000+01:00"},
+            {"acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.500000Z"},
+            id="times",
+        ),
+    ],
+)
+async def test_accepted(api: Api, spec: Object, stored: Object) -> None:
+    """All fields are optional, times have microseconds, and what a feature gate hides is not stored."""
+    made = await api("POST", LEASES, lease(**spec))
+    assert (made.code, made.body["spec"]) == (201, stored)
+    again = await api("PUT", f"{LEASES}/l", {**made.body, "spec": spec})
+    assert (again.code, again.body["spec"]) == (200, stored)
+
+
+@pytest.mark.parametrize("field", ["renewTime", "acquireTime"])
+@pytest.mark.parametrize("value", ["yesterday", "2026-01-01T00:00:00Z", 1])
+async def test_times(api: Api, field: str, value: object) -> None:
+    """A time that is none, or has no microseconds, cannot be decoded."""
+    answer = await api("POST", LEASES, lease(**{field: value}))
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")

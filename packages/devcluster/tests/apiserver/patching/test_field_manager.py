@@ -1,0 +1,286 @@
+"""Field managers; the sequences and texts are recorded from a real API server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA, widget
+from trainer.kube.api_semantics.field_managers import MAX_UPDATE_MANAGERS, apply, update
+from trainer.kube.errors import ConflictError, InternalError
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
+
+TYPE = WIDGET_SCHEMA.typing
+THEN, NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+Object = dict[str, Any]
+
+P: Object = {'k:{"name":"p"}': {".": {}, "f:name": {}, "f:weight": {}}}
+Q: Object = {'k:{"name":"q"}': {".": {}, "f:name": {}, "f:weight": {}}}
+
+
+def applied(
+    live: Object | None,
+    spec: Object | None,
+    manager: str,
+    *,
+    force: bool = False,
+    now: str = NOW,
+    subresource: str | None = None,
+    **fields: Any,
+) -> Object:
+    """What is stored after an apply, with defaults."""
+    config = widget(spec, **fields)
+    obj = apply(
+        live,
+        config,
+        manager=manager,
+        force=force,
+        schema=TYPE,
+        subresource=subresource,
+        now=now,
+        reset_fields=None if subresource else ("status",),
+    )
+    WIDGET_SCHEMA.default(obj)
+    return obj
+
+
+def updated(
+    live: Object | None, new: Object, manager: str = "u", *, now: str | None = NOW, subresource: str | None = None
+) -> Object:
+    """What is stored after an update."""
+    entries = update(live, new, manager=manager, schema=TYPE, subresource=subresource, now=now)
+    metadata = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
+    return {**new, "metadata": {**metadata, **({"managedFields": entries} if entries else {})}}
+
+
+def fields(obj: Object) -> dict[str, Object]:
+    """Fields by `manager/operation[/subresource]`."""
+    return {
+        "/".join(filter(None, (entry["manager"], entry["operation"], entry.get("subresource")))): entry["fieldsV1"]
+        for entry in obj["metadata"].get("managedFields") or []
+    }
+
+
+def two_appliers() -> Object:
+    """One owns p and a label, two owns q, both own the size."""
+    first = applied(None, {"size": 3, "parts": [{"name": "p", "weight": 1}]}, "one", now=THEN)
+    first["metadata"]["labels"] = {"l": "1"}
+    first["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"] = {"f:labels": {"f:l": {}}}
+    return applied(first, {"size": 3, "parts": [{"name": "q", "weight": 2}]}, "two")
+
+
+def test_apply_creates() -> None:
+    """The applier owns what it states, and nobody owns the defaults."""
+    obj = applied(None, {"size": 3, "parts": [{"name": "p", "weight": 1}]}, "one")
+    assert obj["spec"] == {
+        "size": 3, "mode": "slow", "replicas": 1, "parts": [{"name": "p", "weight": 1, "unit": "kg"}],
+    }  # fmt: skip
+    assert obj["metadata"]["managedFields"] == [
+        {
+            "manager": "one",
+            "operation": "Apply",
+            "apiVersion": "conformance.example.com/v1",
+            "time": NOW,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:size": {}, "f:parts": P}},
+        }
+    ]
+
+
+def test_applying_the_same_again_changes_nothing() -> None:
+    """Not even the time of the manager."""
+    obj = applied(None, {"size": 3}, "one")
+    assert applied(obj, {"size": 3}, "one", now=LATER) == obj
+
+
+def test_equal_values_are_shared() -> None:
+    """Two appliers that agree own a field together; the items of both are kept, in order."""
+    obj = two_appliers()
+    assert [part["name"] for part in obj["spec"]["parts"]] == ["p", "q"]
+    assert fields(obj)["one/Apply"]["f:spec"] == {"f:size": {}, "f:parts": P}
+    assert fields(obj)["two/Apply"]["f:spec"] == {"f:size": {}, "f:parts": Q}
+    assert [entry["time"] for entry in obj["metadata"]["managedFields"]] == [THEN, NOW]
+
+
+def test_conflicts_are_refused_and_forced() -> None:
+    """A different value needs force; then the others lose the field and the applier its abandoned ones."""
+    obj = two_appliers()
+    with pytest.raises(ConflictError) as caught:
+        applied(obj, {"size": 4}, "two")
+    assert caught.value.message == 'Apply failed with 1 conflict: conflict with "one": .spec.size'
+    assert caught.value.causes == [
+        {"reason": "FieldManagerConflict", "message": 'conflict with "one"', "field": ".spec.size"}
+    ]
+    forced = applied(obj, {"size": 4}, "two", force=True)
+    assert forced["spec"]["size"] == 4
+    assert [part["name"] for part in forced["spec"]["parts"]] == ["p"]
+    assert fields(forced) == {
+        "one/Apply": {"f:metadata": {"f:labels": {"f:l": {}}}, "f:spec": {"f:parts": P}},
+        "two/Apply": {"f:spec": {"f:size": {}}},
+    }
+
+
+def test_abandoned_fields_go() -> None:
+    """What only this applier owned is removed, with the structures that become empty."""
+    obj = applied(two_appliers(), {"size": 3, "parts": []}, "one")
+    assert "labels" not in obj["metadata"]
+    assert [part["name"] for part in obj["spec"]["parts"]] == ["q"]
+    assert fields(obj)["one/Apply"] == {"f:spec": {"f:size": {}}}
+
+
+def test_several_conflicts_are_listed_by_manager() -> None:
+    """The message groups the fields of each manager."""
+    live = updated(None, widget({"size": 1, "mode": "slow"}), "editor")
+    live = applied(live, {"replicas": 2}, "one", force=True)
+    with pytest.raises(ConflictError) as caught:
+        applied(live, {"size": 2, "mode": "fast", "replicas": 3}, "two")
+    assert caught.value.message == (
+        'Apply failed with 3 conflicts: conflicts with "editor" using conformance.example.com/v1:\n- .spec.mode\n'
+        '- .spec.size\nconflicts with "one":\n- .spec.replicas'
+    )
+
+
+def test_status_endpoint_has_managers_of_its_own() -> None:
+    """On /status the rest of the configuration is left aside; the same manager is another one there."""
+    live = applied(None, {"size": 3}, "one")
+    obj = applied(live, {"size": 9}, "one", subresource="status", status={"phase": "P"})
+    assert obj["spec"]["size"] == 3
+    assert obj["status"] == {"phase": "P"}
+    assert fields(obj) == {"one/Apply": {"f:spec": {"f:size": {}}}, "one/Apply/status": {"f:status": {"f:phase": {}}}}
+    assert applied(live, {"size": 3}, "one", status={"phase": "P"}) == live
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        pytest.param({"unknown": 1}, ".spec.unknown: field not declared in schema", id="unknown field"),
+        pytest.param({"size": "x"}, '.spec.size: expected numeric (int or float), got "x"', id="wrong type"),
+    ],
+)
+def test_configurations_that_do_not_fit_the_schema(spec: Object, message: str) -> None:
+    """They are refused before anything is merged."""
+    with pytest.raises(InternalError) as caught:
+        applied(None, spec, "one")
+    described = "ns/a; conformance.example.com/v1, Kind=Widget"
+    assert str(caught.value) == f"failed to create typed patch object ({described}): {message}"
+
+
+def test_updates_take_fields_over() -> None:
+    """An update owns what it changes, without conflict, and the times of others stay."""
+    live = applied(None, {"size": 3}, "one", now=THEN)
+    new = updated(live, {**live, "spec": {**live["spec"], "size": 4, "mode": "fast"}}, "merger")
+    assert fields(new) == {"merger/Update": {"f:spec": {"f:size": {}, "f:mode": {}}}}
+    again = updated(new, {**new, "spec": {**new["spec"], "mode": "slow"}}, "other", now=LATER)
+    assert fields(again) == {"merger/Update": {"f:spec": {"f:size": {}}}, "other/Update": {"f:spec": {"f:mode": {}}}}
+    assert [entry["time"] for entry in again["metadata"]["managedFields"]] == [NOW, LATER]
+
+
+def test_a_create_owns_everything_with_its_structures() -> None:
+    """All structures of a new custom resource are new, except metadata."""
+    obj = widget({"size": 3, "parts": [{"name": "p"}]})
+    obj["metadata"] |= {"labels": {"l": "1"}, "uid": "u", "creationTimestamp": NOW, "generation": 1}
+    created = updated(None, obj)
+    assert fields(created) == {
+        "u/Update": {
+            "f:metadata": {"f:labels": {".": {}, "f:l": {}}},
+            "f:spec": {".": {}, "f:size": {}, "f:parts": {".": {}, 'k:{"name":"p"}': {".": {}, "f:name": {}}}},
+        }
+    }
+
+
+def test_built_in_kinds_start_from_what_go_writes() -> None:
+    """Structures that Go always writes are not new in a created object."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"a": "b"}, "ownerReferences": [{"uid": "x", "name": "o"}]},
+        "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}], "resources": {}}]},
+        "status": {"phase": "Pending"},
+    }
+    typing = built_in_type("v1", "Pod")
+    assert typing is not None
+    (entry,) = update(None, pod, manager="m", schema=typing, subresource=None, now=NOW, empty=empty_object(pod))
+    ports: Object = {".": {}, 'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
+    container: Object = {".": {}, "f:name": {}, "f:resources": {}, "f:ports": ports}
+    assert entry["fieldsV1"] == {
+        "f:metadata": {
+            "f:labels": {".": {}, "f:a": {}},
+            "f:ownerReferences": {".": {}, 'k:{"uid":"x"}': {}},
+        },
+        "f:spec": {"f:containers": {'k:{"name":"c"}': container}},
+        "f:status": {"f:phase": {}},
+    }
+
+
+def test_removed_fields_have_no_owner() -> None:
+    """A field that vanishes leaves all entries, and an entry without fields goes."""
+    live = updated(None, widget({"size": 3}, status={"phase": "P"}))
+    live = updated(live, {**live, "spec": {**live["spec"], "mode": "fast"}}, "other")
+    new = updated(live, widget({"size": 3}, status={"phase": "P"}), "third")
+    assert "other/Update" not in fields(new)
+    assert "third/Update" not in fields(new)
+
+
+def test_unchanged_updates_keep_the_entries() -> None:
+    """An update without a difference is none."""
+    live = updated(None, widget({"size": 3}), now=THEN)
+    assert update(live, live, manager="x", schema=TYPE, subresource=None, now=NOW) == live["metadata"]["managedFields"]
+
+
+@pytest.mark.parametrize("reset", [[], [{}]])
+def test_managed_fields_can_be_reset(reset: list[Object]) -> None:
+    """An empty list or one empty entry ends the bookkeeping; a later apply starts it again for all fields."""
+    live = updated(None, widget({"size": 3}))
+    live["metadata"]["uid"] = "u"
+    new = {**live, "metadata": {**live["metadata"], "managedFields": reset}, "spec": {"size": 4}}
+    plain = updated(live, new)
+    assert fields(plain) == {}
+    plain["metadata"].pop("managedFields", None)
+    with pytest.raises(ConflictError, match='conflict with "before-first-apply" using'):
+        applied(plain, {"size": 5}, "one")
+
+
+def test_entries_without_a_time_come_first() -> None:
+    """The order is operation, time, manager."""
+    live = updated(None, widget({"size": 3}), "b")
+    live = updated(live, {**live, "spec": {"size": 3, "replicas": 2}}, "a", now=None, subresource="scale")
+    live = applied(live, {"mode": "fast"}, "z", force=True)
+    listed = [(e["manager"], e["operation"], e.get("time")) for e in live["metadata"]["managedFields"]]
+    assert listed == [("z", "Apply", NOW), ("a", "Update", None), ("b", "Update", NOW)]
+
+
+def test_old_managers_of_updates_are_merged() -> None:
+    """Only so many are kept apart; the oldest become ancient-changes."""
+    live = updated(None, widget({"size": 1, "labels": {}}), "first", now=THEN)
+    for number in range(MAX_UPDATE_MANAGERS + 1):
+        labels = {**live["spec"]["labels"], f"l{number}": "x"}
+        now = f"2026-02-{number + 1:02d}T00:00:00Z"
+        live = updated(live, {**live, "spec": {**live["spec"], "labels": labels}}, f"m{number:02d}", now=now)
+    owned = fields(live)
+    assert len(owned) == MAX_UPDATE_MANAGERS + 1
+    assert owned["ancient-changes/Update"]["f:spec"]["f:labels"]["f:l0"] == {}
+    assert {"first/Update", "m00/Update"}.isdisjoint(owned)
+
+
+def test_kubectl_takes_over_what_it_applied_before() -> None:
+    """Fields in kubectl's last-applied annotation are no conflict for server-side kubectl."""
+    obj = widget({"size": 3})
+    obj["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(widget({"size": 3}))}
+    live = updated(None, obj, "kubectl-client-side-apply")
+    assert applied(live, {"size": 4}, "kubectl")["spec"]["size"] == 4
+    with pytest.raises(ConflictError):
+        applied(live, {"size": 4}, "someone")
+
+
+def test_kubectl_does_not_take_over_what_others_have_changed_since() -> None:
+    """A field that differs from the last-applied annotation belongs to the manager that changed it."""
+    obj = widget({"size": 3})
+    obj["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(widget({"size": 3}))}
+    live = updated(None, obj, "kubectl-client-side-apply")
+    live = updated(live, {**live, "spec": {"size": 5}}, "editor")
+    with pytest.raises(ConflictError, match='conflict with "editor"'):
+        applied(live, {"size": 4}, "kubectl")

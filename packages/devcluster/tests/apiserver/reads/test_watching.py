@@ -1,0 +1,214 @@
+"""Watches: which events a client sees, and when they end."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put, remove
+from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object, name_of
+from trainer.kube.testing.clock import ManualClock
+from trainer_devcluster.apiserver.backend import Backend
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
+from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, ServedWatch
+from trainer_devcluster.apiserver.storage.storage import INITIAL_REVISION, Storage
+from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def backend(tmp_path: Path, clock: ManualClock) -> Backend:
+    return Backend(Storage(history=20), ResourceRegistry([CONFIG_MAP]), clock, tmp_path, "")
+
+
+def parameters(**query: Any) -> ListParameters:
+    return list_parameters({"watch": "1", **{name: str(value) for name, value in query.items()}})
+
+
+async def collected(backend: Backend, clock: ManualClock, wanted: ListParameters) -> list[tuple[str, Object]]:
+    """All events until the watch ends by its timeout of ten seconds."""
+    watch = ServedWatch(backend, TARGET, wanted)
+    await watch.start()
+    events: list[tuple[str, Object]] = []
+
+    async def read() -> None:
+        async with aclosing(watch.events()) as batches:
+            async for batch in batches:
+                events.extend(batch)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch.keep_time)
+            tasks.start_soon(read)
+            await clock.wait_for_sleepers()
+            await clock.advance(10)
+    return events
+
+
+def brief(events: list[tuple[str, Object]]) -> list[str]:
+    return [f"{kind} {name_of(obj)}".strip() for kind, obj in events]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param({}, ["ADDED a", "ADDED b"], id="unset: the present first"),
+        pytest.param({"resourceVersion": 0}, ["ADDED a", "ADDED b"], id="zero: the present first"),
+        pytest.param(
+            {"resourceVersion": 1},
+            ["ADDED a", "ADDED gone", "MODIFIED a", "DELETED gone", "ADDED b"],
+            id="a version: what came after it",
+        ),
+        pytest.param(
+            {"resourceVersion": 1, "labelSelector": "on=yes"},
+            ["ADDED a", "DELETED a", "ADDED b"],
+            id="selector: leaving is deletion, entering addition",
+        ),
+        pytest.param({"resourceVersion": 1, "fieldSelector": "metadata.name=b"}, ["ADDED b"], id="field selector"),
+        pytest.param(
+            {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"},
+            ["ADDED a", "ADDED b", "BOOKMARK", "BOOKMARK"],
+            id="initial events end with a bookmark, the watch with another",
+        ),
+        pytest.param(
+            {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}, [], id="no initial events wanted"
+        ),
+    ],
+)
+async def test_events(backend: Backend, clock: ManualClock, query: dict[str, Any], expected: list[str]) -> None:
+    """Where a watch starts and what it selects decides what it sees."""
+    storage = backend.storage
+    put(storage, "a", labels={"on": "yes"})
+    put(storage, "gone")
+    put(storage, "a", "changed")
+    remove(storage, "gone")
+    put(storage, "b", labels={"on": "yes"})
+    events = await collected(backend, clock, parameters(timeoutSeconds=10, **query))
+    assert brief(events) == expected
+
+
+async def test_initial_events_end_is_annotated(backend: Backend, clock: ManualClock) -> None:
+    """Clients recognise the end of the initial events by the annotation and continue from its version."""
+    put(backend.storage, "a")
+    wanted = parameters(sendInitialEvents="true", resourceVersionMatch="NotOlderThan", timeoutSeconds=10)
+    _, (kind, bookmark) = await collected(backend, clock, wanted)
+    assert kind == "BOOKMARK"
+    assert bookmark["metadata"] == {
+        "annotations": {"k8s.io/initial-events-end": "true"},
+        "resourceVersion": str(backend.storage.revision),
+    }
+
+
+async def test_object_leaving_the_selection_has_the_new_version(backend: Backend, clock: ManualClock) -> None:
+    """The deletion that a selector sees shows the state before with the version of the change."""
+    put(backend.storage, "a", "before", labels={"on": "yes"})
+    start = backend.storage.revision
+    changed = put(backend.storage, "a", "after")
+    wanted = parameters(resourceVersion=start, labelSelector="on=yes", timeoutSeconds=10)
+    [(kind, obj)] = await collected(backend, clock, wanted)
+    assert (kind, obj["data"]["value"]) == ("DELETED", "before")
+    assert obj["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
+
+
+async def test_changes_arrive_while_watching(backend: Backend, clock: ManualClock) -> None:
+    """A running watch delivers each change, with bookmarks about once a minute."""
+    watch = ServedWatch(backend, TARGET, parameters(allowWatchBookmarks=1, timeoutSeconds=200))
+    await watch.start()
+    send, receive = anyio.create_memory_object_stream[list[tuple[str, Object]]](10)
+
+    async def read() -> None:
+        async with send, aclosing(watch.events()) as batches:
+            async for batch in batches:
+                await send.send(batch)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch.keep_time)
+            tasks.start_soon(read)
+            assert await receive.receive() == []
+            put(backend.storage, "a")
+            assert brief(await receive.receive()) == ["ADDED a"]
+            await clock.advance(61)
+            [(kind, bookmark)] = await receive.receive()
+            assert (kind, bookmark["metadata"]["resourceVersion"]) == ("BOOKMARK", str(backend.storage.revision))
+            tasks.cancel_scope.cancel()
+    receive.close()
+
+
+async def test_too_old_version_is_an_error_event(backend: Backend, clock: ManualClock) -> None:
+    """A version that the history has lost is reported in the stream, with a Status of reason Expired."""
+    for value in range(30):
+        put(backend.storage, "a", str(value))
+    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=2))
+    await watch.start()
+    async with aclosing(watch.events()) as batches:
+        events = [event async for batch in batches for event in batch]
+    assert [(kind, obj["code"], obj["reason"]) for kind, obj in events] == [("ERROR", 410, "Expired")]
+
+
+async def test_version_of_the_future_times_out(backend: Backend, clock: ManualClock) -> None:
+    """A version that is not reached within three seconds is answered with 504."""
+    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=1000))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(clock.advance, 4)
+            with pytest.raises(ApiError) as caught:
+                await watch.start()
+    assert (caught.value.code, caught.value.status_reason) == (504, "Timeout")
+
+
+async def test_other_namespaces_are_not_seen(backend: Backend, clock: ManualClock) -> None:
+    """A watch of one namespace sees nothing of another."""
+    backend.storage.create(PARTITION, key("x", "other"), config_map("x", namespace="other"))
+    assert await collected(backend, clock, parameters(resourceVersion=1, timeoutSeconds=10)) == []
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+async def test_a_watch_ends_with_its_definition(tmp_path: Path, clock: ManualClock, replaced: bool) -> None:
+    """When a resource is no longer served, or differently, its watches tell what happened before and end."""
+    storage = Storage()
+    registry = ResourceRegistry([CONFIG_MAP], when_changed=storage.wake)
+    backend = Backend(storage, registry, clock, tmp_path, "")
+    watch = ServedWatch(backend, TARGET, parameters())
+    await watch.start()
+    seen: list[str] = []
+    with anyio.fail_after(5):
+        async with aclosing(watch.events()) as batches:
+            async for batch in batches:
+                seen += brief(batch)
+                if not seen:
+                    put(storage, "a")
+                    if replaced:
+                        registry.add(replace(CONFIG_MAP))
+                    else:
+                        registry.remove(CONFIG_MAP)
+    assert seen == ["ADDED a"]
+
+
+async def test_a_watcher_far_behind_takes_many_changes_in_slices(backend: Backend, clock: ManualClock) -> None:
+    """A batch has a limit, however much has happened, so that a slow reader does not hold on to the past."""
+    storage = Storage(history=10_000)
+    backend = replace(backend, storage=storage)
+    for value in range(SLICE_CHANGES * 2 + 1):
+        put(storage, "a", str(value))
+    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=INITIAL_REVISION))
+    await watch.start()
+    sizes: list[int] = []
+    async with aclosing(watch.events()) as batches:
+        async for batch in batches:
+            sizes.append(len(batch))
+            if sum(sizes) == SLICE_CHANGES * 2 + 1:
+                break
+    assert sizes == [0, SLICE_CHANGES, SLICE_CHANGES, 1]

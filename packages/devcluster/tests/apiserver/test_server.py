@@ -1,0 +1,372 @@
+"""The server through HTTP: what a client of the objects sees."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import pytest
+
+from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC
+
+if TYPE_CHECKING:
+    from packages.devcluster.tests.apiserver.http_client import Api
+    from trainer.kube.objects import Object
+
+NS = "/api/v1/namespaces/default"
+MAPS = f"{NS}/configmaps"
+PODS = f"{NS}/pods"
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def pod(name: str) -> Object:
+    containers = [{"name": "c", "image": "i", "command": ["true"]}, {"name": "d", "image": "j"}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers}}
+
+
+async def test_optimistic_concurrency(api: Api) -> None:
+    """A write from a stale copy conflicts; one that changes nothing gets no new version."""
+    created = (await api("POST", MAPS, config_map("a", k="1"))).body
+    changed = await api("PUT", f"{MAPS}/a", {**created, "data": {"k": "2"}})
+    assert changed.code == 200
+    assert (await api("PUT", f"{MAPS}/a", {**created, "data": {"k": "3"}})).code == 409
+    same = await api("PATCH", f"{MAPS}/a", {"data": {"k": "2"}}, MERGE)
+    assert same.body == changed.body
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "expected"),
+    [
+        pytest.param(MERGE, {"data": {"a": None, "c": "3"}}, {"b": "2", "c": "3"}, id="merge"),
+        pytest.param(JSON_PATCH, [{"op": "replace", "path": "/data/a", "value": "9"}], {"a": "9", "b": "2"}, id="json"),
+        pytest.param(STRATEGIC, {"data": {"$patch": "replace", "z": "1"}}, {"z": "1"}, id="strategic"),
+    ],
+)
+async def test_patches(api: Api, content_type: str, body: Any, expected: dict[str, str]) -> None:
+    """Each patch format does what its standard says."""
+    await api("POST", MAPS, config_map("m", a="1", b="2"))
+    assert (await api("PATCH", f"{MAPS}/m", body, content_type)).body["data"] == expected
+
+
+async def test_a_body_in_a_broken_encoding_is_refused(api: Api) -> None:
+    """A body that is not compressed as its header says is the client's fault."""
+    answer = await api("POST", MAPS, b"{}", Content_Encoding="gzip")
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    ("method", "subresource"), [("GET", "exec"), ("POST", "portforward"), ("POST", "eviction"), ("PATCH", "resize")]
+)
+async def test_unsupported_subresources_are_named(api: Api, method: str, subresource: str) -> None:
+    """What other clusters can do with a pod and this one cannot is refused in so many words."""
+    answer = await api(method, f"{PODS}/p/{subresource}")
+    assert (answer.code, answer.body["message"]) == (405, f"the dev cluster does not support pods/{subresource}")
+
+
+async def test_long_answers_are_whole(api: Api) -> None:
+    """A list, a watch and a deletion of more objects than are handled at once leave none out."""
+    names = [f"m{number:03}" for number in range(520)]
+    for name in names:
+        await api("POST", MAPS, config_map(name, text="x" * 1000))
+    query = "fieldSelector=metadata.name!=kube-root-ca.crt"
+    listed = (await api("GET", f"{MAPS}?{query}")).body
+    assert [item["metadata"]["name"] for item in listed["items"]] == names
+    events = await api.lines(f"{MAPS}?watch=1&timeoutSeconds=1&{query}")
+    assert [event["object"]["metadata"]["name"] for event in events] == names
+    deleted = (await api("DELETE", f"{MAPS}?{query}")).body
+    assert deleted["items"] == listed["items"]
+    assert (await api("GET", f"{MAPS}?{query}")).body["items"] == []
+
+
+async def test_strategic_merge_finds_containers_by_name(api: Api) -> None:
+    """Lists of built-in kinds are merged by their keys."""
+    await api("POST", PODS, pod("p"))
+    patch = {"spec": {"containers": [{"name": "d", "image": "new"}]}}
+    images = {
+        c["name"]: c["image"] for c in (await api("PATCH", f"{PODS}/p", patch, STRATEGIC)).body["spec"]["containers"]
+    }
+    assert images == {"c": "i", "d": "new"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "content_type", "code"),
+    [
+        pytest.param("GET", "/nothing", None, "", 404, id="unknown path"),
+        pytest.param("GET", "/api/v1/things", None, "", 404, id="unknown resource"),
+        pytest.param("POST", "/api/v1/pods", b"{}", "application/json", 405, id="create in all namespaces"),
+        pytest.param("POST", "/version", b"", "", 405, id="post to a document"),
+        pytest.param("POST", MAPS, b"{not json", "application/json", 400, id="malformed json"),
+        pytest.param("POST", MAPS, b"[" * 50_000, "application/json", 400, id="nested too deeply"),
+        pytest.param("POST", MAPS, b"x" * (3 * 1024 * 1024 + 1), "application/json", 413, id="too large"),
+        pytest.param("POST", MAPS, b"{}", "text/plain", 415, id="unknown media type"),
+        pytest.param("PATCH", f"{MAPS}/a", b"{}", "text/plain", 415, id="unknown patch type"),
+        pytest.param("PATCH", f"{MAPS}/a", b"[]", MERGE, 404, id="patch of a missing object"),
+        pytest.param("PATCH", f"{MAPS}/a", b"{}", APPLY, 422, id="apply without manager"),
+        pytest.param("GET", f"{MAPS}?labelSelector=a%20b%20c", None, "", 400, id="malformed selector"),
+        pytest.param("GET", f"{MAPS}?fieldSelector=spec.nope%3D1", None, "", 400, id="unknown field label"),
+        pytest.param("GET", f"{MAPS}?limit=1&continue=garbage", None, "", 400, id="malformed token"),
+        pytest.param("DELETE", f"{MAPS}/a", {"kind": "Pod"}, "application/json", 400, id="delete with an object"),
+        pytest.param("POST", "/api/v1/namespaces/x/configmaps", b"{}", "application/json", 404, id="no namespace"),
+        pytest.param("DELETE", NS, None, "", 403, id="protected namespace"),
+    ],
+)
+async def test_bad_requests(api: Api, method: str, path: str, body: Any, content_type: str, code: int) -> None:
+    """Whatever a client does wrong gets an answer that says so, as a Status."""
+    answer = await api(method, path, body, content_type)
+    assert answer.code == code
+    if isinstance(answer.body, dict):
+        assert (answer.body["kind"], answer.body["code"]) == ("Status", code)
+
+
+async def test_unacceptable_answers(api: Api) -> None:
+    """A client that reads only what cannot be written gets 406."""
+    assert (await api("GET", MAPS, Accept="application/vnd.kubernetes.protobuf")).code == 406
+
+
+async def test_authentication(api: Api) -> None:
+    """Without a token only version and health are answered; clients can check who the server is."""
+    codes = {}
+    for path in ("/version", "/readyz", "/api", MAPS):
+        async with api.session.get(api.server.url + path) as response:
+            codes[path] = response.status
+    assert codes == {"/version": 200, "/readyz": 200, "/api": 403, MAPS: 403}
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await session.get(api.server.url)
+
+
+@pytest.mark.parametrize(
+    ("validation", "code", "warnings"),
+    [
+        pytest.param("Ignore", 201, 0, id="ignored"),
+        pytest.param("Warn", 201, 2, id="warned about"),
+        pytest.param("", 201, 2, id="warned about by default"),
+        pytest.param("Strict", 400, 0, id="refused"),
+    ],
+)
+async def test_unknown_and_duplicate_fields(api: Api, validation: str, code: int, warnings: int) -> None:
+    """Fields that the kind does not have are dropped, and said or refused as asked."""
+    body = b'{"metadata": {"name": "a"}, "colour": "red", "data": {"k": "1", "k": "2"}}'
+    answer = await api("POST", f"{MAPS}?fieldValidation={validation}", body)
+    assert (answer.code, len(answer.warnings)) == (code, warnings)
+    if code == 201:
+        assert "colour" not in answer.body
+        assert answer.body["data"] == {"k": "2"}
+    if warnings:
+        assert answer.warnings == ['299 - "duplicate field \\"data.k\\""', '299 - "unknown field \\"colour\\""']
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "problem"),
+    [
+        pytest.param(
+            PODS,
+            {"metadata": {"name": "p"}, "spec": "x"},
+            'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field '
+            "Pod.spec of type v1.PodSpec",
+            id="text for an object",
+        ),
+        pytest.param(
+            MAPS,
+            {"metadata": {"name": "p"}, "data": {"k": 1}},
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct '
+            "field ConfigMap.data of type string",
+            id="number for a text",
+        ),
+        pytest.param(
+            MAPS,
+            {"metadata": []},
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal array into Go struct '
+            "field ConfigMap.metadata of type v1.ObjectMeta",
+            id="list for metadata",
+        ),
+    ],
+)
+async def test_wrong_types(api: Api, path: str, body: Any, problem: str) -> None:
+    """A value of the wrong type is refused with the name of its field."""
+    answer = await api("POST", path, body)
+    assert (answer.code, answer.body["message"]) == (400, problem)
+
+
+async def test_server_side_apply(api: Api) -> None:
+    """The applier owns its fields: others conflict, force takes over, what is left out goes."""
+    path = f"{MAPS}/a"
+    assert (await api.apply(path, config_map("a", x="1", y="1"), "fieldManager=one")).code == 201
+    conflict = await api.apply(path, config_map("a", x="2"), "fieldManager=two")
+    assert (conflict.code, conflict.body["details"]["causes"][0]["field"]) == (409, ".data.x")
+    assert (await api.apply(path, config_map("a", x="2"), "fieldManager=two&force=true")).code == 200
+    assert (await api.apply(path, config_map("a", z="1"), "fieldManager=one")).body["data"] == {"x": "2", "z": "1"}
+
+
+async def test_manager_is_the_user_agent(api: Api) -> None:
+    """A write without a field manager belongs to the program that sent it."""
+    answer = await api("POST", MAPS, config_map("a", k="v"), User_Agent="tool/v1 (linux)")
+    assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["tool"]
+
+
+async def test_status_is_apart(api: Api) -> None:
+    """The status changes only through its own endpoint, and only the status there; labels are the exception."""
+    created = (await api("POST", PODS, {**pod("p"), "status": {"phase": "Failed"}})).body
+    assert created["status"]["phase"] == "Pending"
+    patch = {"status": {"phase": "Running"}, "spec": {"activeDeadlineSeconds": 9}}
+    main = (await api("PATCH", f"{PODS}/p", patch, MERGE)).body
+    assert (main["status"]["phase"], main["spec"].get("activeDeadlineSeconds")) == ("Pending", 9)
+    patch = {"status": {"phase": "Running"}, "spec": {"activeDeadlineSeconds": 1}}
+    answer = (await api("PATCH", f"{PODS}/p/status", patch, MERGE)).body
+    assert (answer["status"]["phase"], answer["spec"]["activeDeadlineSeconds"]) == ("Running", 9)
+
+
+async def test_binding(api: Api) -> None:
+    """A binding assigns a pod to a node once."""
+    await api("POST", PODS, pod("p"))
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p"},
+        "target": {"kind": "Node", "name": "n"},
+    }
+    assert (await api("POST", f"{PODS}/p/binding", binding)).code == 201
+    assert (await api("POST", f"{PODS}/p/binding", binding)).code == 409
+    bound = (await api("GET", f"{PODS}/p")).body
+    assert bound["spec"]["nodeName"] == "n"
+    assert [c["status"] for c in bound["status"]["conditions"] if c["type"] == "PodScheduled"] == ["True"]
+    assert (await api("POST", f"{PODS}/p/binding", {"target": {}})).code == 422
+
+
+async def test_new_namespaces_are_furnished(api: Api) -> None:
+    """Every namespace starts with the default account and the authority's certificate."""
+    await api("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})
+    assert (await api("GET", "/api/v1/namespaces/new/serviceaccounts/default")).code == 200
+    bundle = await api("GET", "/api/v1/namespaces/new/configmaps/kube-root-ca.crt")
+    assert bundle.body["data"]["ca.crt"] == api.server.ca_pem
+
+
+async def test_terminating_namespaces_take_no_objects(api: Api) -> None:
+    """Nothing is created in a namespace that is going; it is gone when its finalizer is."""
+    path = "/api/v1/namespaces/old"
+    await api("POST", "/api/v1/namespaces", {"metadata": {"name": "old"}})
+    assert (await api("DELETE", path)).body["status"]["phase"] == "Terminating"
+    refused = await api("POST", f"{path}/configmaps", config_map("a"))
+    assert (refused.code, refused.body["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
+    namespace = (await api("GET", path)).body
+    assert (await api("PUT", f"{path}/finalize", {**namespace, "spec": {}})).code == 200
+    assert (await api("GET", path)).code == 404
+
+
+async def test_dry_run_stores_nothing(api: Api) -> None:
+    """A dry run goes through all checks and answers without a version."""
+    answer = await api("POST", f"{MAPS}?dryRun=All", config_map("a"))
+    assert answer.code == 201
+    assert "resourceVersion" not in answer.body["metadata"]
+    assert (await api("GET", f"{MAPS}/a")).code == 404
+    await api("POST", MAPS, config_map("b", k="1"))
+    changed = await api("PATCH", f"{MAPS}/b?dryRun=All", {"data": {"k": "2"}}, MERGE)
+    assert changed.body["data"] == {"k": "2"}
+    assert (await api("GET", f"{MAPS}/b")).body["data"] == {"k": "1"}
+    assert (await api("POST", f"{MAPS}?dryRun=All", config_map("b"))).code == 409
+
+
+async def test_generated_names(api: Api) -> None:
+    """Objects with generateName get distinct names that begin with it."""
+    names = {(await api("POST", MAPS, {"metadata": {"generateName": "g-"}})).body["metadata"]["name"] for _ in range(5)}
+    assert len(names) == 5
+    assert all(name.startswith("g-") for name in names)
+
+
+async def test_services_get_distinct_addresses(api: Api) -> None:
+    """Cluster IPs are unique; headless Services have none."""
+    addresses = []
+    for name, ip in (("a", None), ("b", None), ("c", "None")):
+        spec: Object = {"ports": [{"port": 80}], **({"clusterIP": ip} if ip else {})}
+        answer = await api("POST", f"{NS}/services", {"metadata": {"name": name}, "spec": spec})
+        addresses.append(answer.body["spec"]["clusterIP"])
+    assert addresses == ["10.96.0.10", "10.96.0.11", "None"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind", "item"),
+    [
+        pytest.param("application/json", "ConfigMapList", None, id="list"),
+        pytest.param(
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+            "Table",
+            "PartialObjectMetadata",
+            id="table",
+        ),
+        pytest.param(
+            "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+            "PartialObjectMetadataList",
+            "PartialObjectMetadata",
+            id="metadata",
+        ),
+    ],
+)
+async def test_shapes_of_lists(api: Api, accept: str, kind: str, item: str | None) -> None:
+    """Lists come as the client asks; items of built-in lists do not say what they are."""
+    await api("POST", MAPS, config_map("a", k="v"))
+    body = (await api("GET", f"{MAPS}?fieldSelector=metadata.name%3Da", Accept=accept)).body
+    assert body["kind"] == kind
+    [entry] = body["rows"] if kind == "Table" else body["items"]
+    assert (entry["object"] if kind == "Table" else entry).get("kind") == item
+
+
+async def test_delete_collection(api: Api) -> None:
+    """Only selected objects are deleted, and the answer lists them."""
+    for name, label in (("a", "x"), ("b", "y"), ("c", "x")):
+        obj = config_map(name)
+        obj["metadata"]["labels"] = {"l": label}
+        await api("POST", MAPS, obj)
+    answer = await api("DELETE", f"{MAPS}?labelSelector=l%3Dx")
+    assert [item["metadata"]["name"] for item in answer.body["items"]] == ["a", "c"]
+    left = (await api("GET", f"{MAPS}?labelSelector=l")).body["items"]
+    assert [item["metadata"]["name"] for item in left] == ["b"]
+
+
+async def test_watch_follows_changes(api: Api) -> None:
+    """A watch sends each change as one line when it happens."""
+    version = (await api("GET", MAPS)).body["metadata"]["resourceVersion"]
+    headers = {"Authorization": f"Bearer {api.server.token}"}
+    url = f"{api.server.url}{MAPS}?watch=True&resourceVersion={version}&timeoutSeconds=30"
+    async with asyncio.timeout(10), api.session.get(url, headers=headers) as response:
+        for action, expected in (("POST", "ADDED"), ("DELETE", "DELETED")):
+            target, body = (MAPS, config_map("a")) if action == "POST" else (f"{MAPS}/a", None)
+            await api(action, target, body)
+            event = json.loads(await response.content.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == (expected, "a")
+
+
+async def test_watch_from_a_forgotten_version(api: Api) -> None:
+    """A watch that cannot be resumed says so in the stream: 410 Expired."""
+    for value in range(60):
+        await api("POST" if value == 0 else "PUT", MAPS if value == 0 else f"{MAPS}/a", config_map("a", k=str(value)))
+    [event] = await api.lines(f"{MAPS}?watch=1&resourceVersion=1")
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert (await api("GET", f"{MAPS}?resourceVersion=1&resourceVersionMatch=Exact")).code == 410
+
+
+async def test_versions_of_an_earlier_life_are_forgotten(api: Api) -> None:
+    """A server that has just started does not pretend to know what happened before."""
+    [event] = await api.lines(f"{MAPS}?watch=1&resourceVersion=1")
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+async def test_many_requests_at_once(api: Api) -> None:
+    """Concurrent increments with optimistic concurrency lose nothing."""
+    await api("POST", MAPS, config_map("n", n="0"))
+
+    async def increment() -> None:
+        while True:
+            obj = (await api("GET", f"{MAPS}/n")).body
+            obj["data"]["n"] = str(int(obj["data"]["n"]) + 1)
+            if (await api("PUT", f"{MAPS}/n", obj)).code == 200:
+                return
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        for _ in range(10):
+            tasks.create_task(increment())
+    assert (await api("GET", f"{MAPS}/n")).body["data"]["n"] == "10"

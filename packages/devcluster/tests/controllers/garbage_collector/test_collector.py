@@ -1,0 +1,275 @@
+"""The graph of owner references, and what the collector does about it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from packages.devcluster.tests.controllers.cached_server import CachedServer, cached_server
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.objects import name_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, SERVICES, Resource
+from trainer.workloads import JOBSETS
+from trainer_devcluster.controllers.garbage_collector.collector import (
+    GarbageCollector,
+    GraphNode,
+    OwnershipGraph,
+    RecentUids,
+)
+from trainer_devcluster.controllers.garbage_collector.monitor import Feed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.objects import Object
+
+
+def node(uid: str, *owners: str, **metadata: object) -> GraphNode:
+    references = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": f"name-{owner}", "uid": owner, "blockOwnerDeletion": True}
+        for owner in owners
+    ]
+    obj: Object = {"metadata": {"name": uid, "namespace": "n", "uid": uid, "ownerReferences": references, **metadata}}
+    return GraphNode.of(CONFIG_MAPS, obj)
+
+
+def test_dependents_are_known_before_their_owner() -> None:
+    """The two watches are not ordered: a child may come first."""
+    graph = OwnershipGraph()
+    child = node("child", "owner")
+    graph.put(child)
+    assert graph.get("owner") is None
+    assert graph.dependents("owner") == [child]
+    graph.put(node("owner"))
+    assert graph.dependents("owner") == [child]
+
+
+def test_changed_owner_references_move_the_dependent() -> None:
+    """A former owner loses the dependent."""
+    graph = OwnershipGraph()
+    graph.put(node("child", "a", "b"))
+    old = graph.put(node("child", "b"))
+    assert old is not None
+    assert len(old.owners) == 2
+    assert graph.dependents("a") == []
+    assert [entry.uid for entry in graph.dependents("b")] == ["child"]
+
+
+def test_removed_node_leaves_its_dependents() -> None:
+    """They are what has to be looked at next."""
+    graph = OwnershipGraph()
+    graph.put(node("owner"))
+    graph.put(node("child", "owner"))
+    graph.remove("owner")
+    assert [entry.uid for entry in graph.dependents("owner")] == ["child"]
+    graph.remove("child")
+    assert graph.dependents("owner") == []
+
+
+def test_deletion_policies_are_read_from_the_finalizers() -> None:
+    """A finalizer means something only once the object is being deleted."""
+    assert not node("a", finalizers=["foregroundDeletion"]).waits_for_dependents
+    deleted = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
+    assert node("a", finalizers=["foregroundDeletion"], **deleted).waits_for_dependents
+    assert node("a", finalizers=["orphan"], **deleted).orphans_dependents
+
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+RESOURCES = (JOBSETS, JOBS, PODS, SERVICES)
+
+
+class World:
+    """A server and a collector that works when the test says so."""
+
+    def __init__(self, cluster: CachedServer) -> None:
+        self.cluster = cluster
+        self.server = cluster.server
+        self.queue: dict[str, None] = {}
+        self.collector = GarbageCollector(cluster.client, lambda uid: self.queue.update({uid: None}))
+        self.collector.serve(RESOURCES)
+        for resource in RESOURCES:
+            cluster.cache.informer(resource).add_handler(Feed(self.collector, resource))
+
+    async def create(self, resource: Resource, name: str, *owners: Object, **metadata: Any) -> Object:
+        """Store an object; every owner is a controller-like reference."""
+        references = [
+            {
+                "apiVersion": owner["apiVersion"],
+                "kind": owner["kind"],
+                "name": name_of(owner),
+                "uid": uid_of(owner),
+                "blockOwnerDeletion": True,
+            }
+            for owner in owners
+        ]
+        fields = {"name": name, "namespace": "n", "ownerReferences": references, **metadata}
+        created = self.server.add({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": fields})
+        await self.cluster.deliver()
+        return created
+
+    async def delete(self, resource: Resource, name: str, propagation: Propagation = Propagation.BACKGROUND) -> None:
+        await self.server.delete(resource, name, "n", DeleteOptions(propagation=propagation))
+
+    async def settle(self) -> None:
+        """Let the collector work until it has nothing left to do."""
+        await self.cluster.deliver()
+        while self.queue:
+            uid, _ = self.queue.popitem()
+            await self.collector.collect(uid)
+            await self.cluster.deliver()
+
+    def names(self) -> set[str]:
+        return {name_of(obj) for resource in RESOURCES for obj in self.server.objects(resource)}
+
+    def find(self, resource: Resource, name: str) -> Object:
+        found = self.server.find(resource, name, "n")
+        assert found is not None
+        return found
+
+
+@asynccontextmanager
+async def family() -> AsyncIterator[World]:
+    """A JobSet with a Service and a Job, which has two pods."""
+    async with cached_server(NOW, RESOURCES) as cluster:
+        world = World(cluster)
+        jobset = await world.create(JOBSETS, "jobset")
+        await world.create(SERVICES, "service", jobset)
+        job = await world.create(JOBS, "job", jobset)
+        await world.create(PODS, "pod-0", job)
+        await world.create(PODS, "pod-1", job)
+        await world.settle()
+        world.server.requests.clear()
+        yield world
+
+
+async def test_what_has_an_owner_stays() -> None:
+    """Nothing is requested while all owners are there."""
+    async with family() as world:
+        await world.settle()
+        assert world.names() == {"jobset", "service", "job", "pod-0", "pod-1"}
+        assert world.server.requests == []
+
+
+async def test_background_deletion_takes_all_dependents() -> None:
+    """Dependents of dependents go as well."""
+    async with family() as world:
+        await world.delete(JOBSETS, "jobset")
+        await world.settle()
+        assert world.names() == set()
+
+
+async def test_foreground_deletion_waits_for_the_dependents() -> None:
+    """The owner goes last; a pod that is held by a finalizer holds its Job, and that the JobSet."""
+    async with family() as world:
+        pod = world.find(PODS, "pod-0")
+        world.server.add({**pod, "metadata": {**pod["metadata"], "finalizers": ["hold"]}})
+        await world.delete(JOBSETS, "jobset", Propagation.FOREGROUND)
+        await world.settle()
+        assert world.names() == {"jobset", "job", "pod-0"}
+
+        await world.server.patch(PODS, "pod-0", {"metadata": {"finalizers": None}}, "n")
+        await world.settle()
+        assert world.names() == set()
+        assert [name for verb, _, name in world.cluster.writes if verb == "patch"][-2:] == ["job", "jobset"]
+
+
+async def test_orphaning_deletion_keeps_the_dependents() -> None:
+    """They lose the owner reference and live on."""
+    async with family() as world:
+        await world.delete(JOBS, "job", Propagation.ORPHAN)
+        await world.settle()
+        assert world.names() == {"jobset", "service", "pod-0", "pod-1"}
+        assert all("ownerReferences" not in pod["metadata"] for pod in world.server.objects(PODS))
+
+
+async def test_dependent_of_a_lasting_owner_stays() -> None:
+    """With two owners the object only loses the reference to the one that is gone."""
+    async with family() as world:
+        await world.create(PODS, "shared", world.find(JOBS, "job"), world.find(SERVICES, "service"))
+        await world.delete(JOBS, "job")
+        await world.settle()
+        shared = world.find(PODS, "shared")
+        assert [reference["name"] for reference in shared["metadata"]["ownerReferences"]] == ["service"]
+
+
+async def test_owner_that_was_never_there_is_looked_up() -> None:
+    """A dangling reference, or one to a re-created owner of the same name, does not keep an object."""
+    async with family() as world:
+        job = world.find(JOBS, "job")
+        stale = {**job, "metadata": {**job["metadata"], "uid": "uid of a predecessor"}}
+        await world.create(PODS, "dangling", stale)
+        await world.settle()
+        assert "dangling" not in world.names()
+        assert "pod-0" in world.names()
+
+
+async def test_owner_that_the_cache_has_not_seen_yet_counts() -> None:
+    """The watches of different resources are not ordered, so the server is asked before anything is deleted."""
+    async with family() as world:
+        metadata = {"name": "late", "namespace": "n"}
+        late = world.server.add({"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": metadata})
+        child = child_of(late)
+        world.collector.observe(JOBS, child)
+        await world.collector.collect("child-uid")
+        assert world.cluster.writes == []
+
+
+async def test_owner_of_an_unknown_kind_keeps_its_dependents() -> None:
+    """Whether such an owner exists is unknown; it is looked up when the kind is served."""
+    async with family() as world:
+        stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "metadata": {"name": "s", "uid": "s"}}
+        await world.create(PODS, "kept", stranger)
+        await world.settle()
+        assert "kept" in world.names()
+
+
+async def test_owner_that_came_and_went_unseen_with_its_definition_is_looked_up() -> None:
+    """Where its kind was served is remembered, though only for references in that version."""
+    async with family() as world:
+        widgets = Resource("example.com", "v1", "widgets", "Widget", namespaced=True)
+        world.collector.serve((*RESOURCES, widgets))
+        world.collector.serve(RESOURCES)
+        owner = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "w"}}
+        await world.create(PODS, "left", owner)
+        await world.create(PODS, "kept", {**owner, "apiVersion": "example.com/v2"})
+        await world.settle()
+        assert "left" not in world.names()
+        assert "kept" in world.names()
+
+
+async def test_resource_that_is_served_in_another_version_keeps_its_dependents() -> None:
+    """Its objects are still there; dependents find them in the other version."""
+    async with family() as world:
+        older = replace(JOBS, version="v1beta1")
+        world.collector.forget_resource(older)
+        world.collector.serve((*RESOURCES, older))
+        world.collector.observe(older, world.find(JOBS, "job"))
+        world.collector.serve(RESOURCES)
+        world.collector.forget_resource(older)
+        await world.settle()
+        assert world.names() == {"jobset", "service", "job", "pod-0", "pod-1"}
+
+
+async def test_dependents_of_a_resource_that_is_no_longer_served_go() -> None:
+    """With the definition of a custom resource all its objects are gone."""
+    async with family() as world:
+        world.collector.serve((JOBS, PODS, SERVICES))
+        world.collector.forget_resource(JOBSETS)
+        await world.settle()
+        assert world.names() == {"jobset"}
+
+
+def child_of(owner: Object) -> Object:
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner)}
+    return {"metadata": {"name": "child", "namespace": "n", "uid": "child-uid", "ownerReferences": [reference]}}
+
+
+def test_the_oldest_uid_is_forgotten() -> None:
+    """The memory is bounded."""
+    uids = RecentUids(limit=2)
+    for uid in ("a", "b", "c"):
+        uids.add(uid)
+    assert [uid in uids for uid in ("a", "b", "c")] == [False, True, True]

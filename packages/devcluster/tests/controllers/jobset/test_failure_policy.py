@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from packages.devcluster.tests.controllers.jobset.samples import (
+    NOW,
+    conditions_of,
+    failed,
+    make_job,
+    make_jobset,
+    make_replicated_job,
+)
+from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
+from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
+from trainer_devcluster.controllers.options import ReconcileEvent
+from trainer_devcluster.regular_expressions import is_found
+
+
+def ruled(policy: dict[str, Any] | None, status: dict[str, Any] | None = None) -> StatusDraft:
+    """The status after js-a-0 failed 9 s ago (deadline) and js-b-0 5 s ago (back-off limit)."""
+    spec = {} if policy is None else {"failurePolicy": policy}
+    jobset = make_jobset(make_replicated_job("a"), make_replicated_job("b"), status=status, **spec)
+    jobs = [
+        make_job(jobset, "b", status=failed(5)),
+        make_job(jobset, "a", status=failed(9, "DeadlineExceeded", "exit code 42")),
+    ]
+    draft = StatusDraft(jobset, NOW)
+    apply_failure_policy(draft, jobset, jobs)
+    return draft
+
+
+def test_without_a_policy_the_jobset_fails() -> None:
+    """The message names the Job that failed first."""
+    draft = ruled(None)
+    message = "jobset failed due to one or more job failures (first failed job: js-a-0)"
+    assert conditions_of(draft.status) == {"Failed": ("True", "FailedJobs")}
+    assert draft.status["terminalState"] == "Failed"
+    assert draft.events == [ReconcileEvent("Warning", "FailedJobs", message)]
+
+
+def test_policy_without_rules_restarts() -> None:
+    """Restarts count until maxRestarts is reached."""
+    draft = ruled({"maxRestarts": 1})
+    message = "applying RestartJobSet failure policy action (first failed job: js-a-0)"
+    assert (draft.status["restarts"], draft.status["restartsCountTowardsMax"]) == (1, 1)
+    assert conditions_of(draft.status) == {"RestartingJobSet": ("True", "DefaultFailurePolicy")}
+    assert draft.events[-1] == ReconcileEvent("Warning", "RestartJobSetFailurePolicyAction", message)
+
+    draft = ruled({"maxRestarts": 1}, {"restarts": 3, "restartsCountTowardsMax": 1})
+    assert conditions_of(draft.status) == {"Failed": ("True", "ReachedMaxRestarts")}
+    assert draft.status["restarts"] == 3
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        pytest.param({"targetReplicatedJobs": ["b"]}, id="target"),
+        pytest.param({"onJobFailureReasons": ["BackoffLimitExceeded"]}, id="reason"),
+        pytest.param({"onJobFailureMessagePatterns": ["[broken", "^m$"]}, id="message pattern"),
+    ],
+)
+def test_first_matching_rule_decides(match: dict[str, Any]) -> None:
+    """A rule looks at all failed Jobs, and the later rules do not matter."""
+    rules = [
+        {"name": "never", "action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"]},
+        {"name": "mine", "action": "FailJobSet", **match},
+        {"name": "all", "action": "RestartJobSet"},
+    ]
+    draft = ruled({"maxRestarts": 5, "rules": rules})
+    assert conditions_of(draft.status) == {"Failed": ("True", "FailJobSetFailurePolicyAction")}
+    assert draft.status["conditions"][0]["message"].endswith("(first failed job: js-b-0)")
+
+
+def test_uncounted_restart_goes_on_beyond_the_limit() -> None:
+    """RestartJobSetAndIgnoreMaxRestarts leaves the counter towards the limit alone."""
+    rules = [{"name": "host", "action": "RestartJobSetAndIgnoreMaxRestarts"}]
+    draft = ruled({"maxRestarts": 0, "rules": rules})
+    assert draft.status["restarts"] == 1
+    assert "restartsCountTowardsMax" not in draft.status
+    assert conditions_of(draft.status) == {"RestartingJobSet": ("True", "FailurePolicy_host")}
+
+
+def test_failure_ends_a_restart() -> None:
+    """A JobSet that fails for good is no longer restarting."""
+    restarting = {"type": "RestartingJobSet", "status": "True", "reason": "DefaultFailurePolicy", "message": "m"}
+    draft = ruled(None, {"restarts": 1, "conditions": [restarting]})
+    expected = {"RestartingJobSet": ("False", "JobSetFailed"), "Failed": ("True", "FailedJobs")}
+    assert conditions_of(draft.status) == expected
+
+
+def test_second_restart_is_reported_although_the_first_goes_on() -> None:
+    """The condition stays true since the first, and says what is the case now."""
+    since = "2026-11-21T11:00:00Z"
+    first = {"type": "RestartingJobSet", "status": "True", "reason": "FailurePolicy_x", "message": "m"}
+    draft = ruled({"maxRestarts": 5}, {"restarts": 1, "conditions": [{**first, "lastTransitionTime": since}]})
+    [condition] = draft.status["conditions"]
+    assert (condition["reason"], condition["lastTransitionTime"]) == ("DefaultFailurePolicy", since)
+    assert [event.reason for event in draft.events] == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]
+
+
+FAILURE = "Container c for pod n/a-node-0 failed with exit code 42 matching FailJob rule at index 0"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "exit code 42",
+        "^Container .* failed",
+        "index 0$",
+        r"index 0\z",
+        r"\bcode\s+\d{2}\b",
+        "exit code (1|42) ",
+        "(?i)EXIT",
+        "(?i:EXIT) code",
+        "(?P<code>[[:digit:]]+) matching",
+        "(?<code>42)",
+        "[^]a]",
+        r"\Qn/a-node-0\E",
+        r"\x{63}ode",
+        "",
+    ],
+)
+def test_patterns_that_occur(pattern: str) -> None:
+    """Anywhere in the message, in the syntax of RE2."""
+    assert is_found(pattern, FAILURE)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "exit code 43",
+        "^failed",
+        "code$",
+        pytest.param("EXIT", id="letters of the other case"),
+        pytest.param("[broken", id="open class"),
+        pytest.param("(", id="open group"),
+        pytest.param("*", id="nothing to repeat"),
+        pytest.param("(?=exit)", id="lookahead"),
+        pytest.param("(?<=exit )code", id="lookbehind"),
+        pytest.param(r"(o)\1?", id="reference to a group"),
+        pytest.param("c++", id="possessive repetition"),
+        pytest.param("(?>c)", id="atomic group"),
+        pytest.param("[[:letter:]]", id="unknown class"),
+    ],
+)
+def test_patterns_that_do_not_occur(pattern: str) -> None:
+    """Patterns are not validated at admission; a malformed one matches nothing."""
+    assert not is_found(pattern, FAILURE)
+
+
+def test_the_end_of_a_text_is_its_end() -> None:
+    """Not the place before its last line feed."""
+    assert not is_found("a$", "a\n")
+
+
+def test_classes_are_those_of_ascii() -> None:
+    """As Go's are."""
+    assert not is_found(r"\d", "٣")
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+Z", "((a*)*)*Z", "(a?){50}a{50}Z"])
+def test_no_pattern_takes_long(pattern: str) -> None:
+    """Backtracking would try more ways than a cluster has years."""
+    assert not is_found(pattern, "a" * 60)
+    assert is_found(pattern, "a" * 60 + "Z")

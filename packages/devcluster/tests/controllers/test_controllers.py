@@ -1,0 +1,316 @@
+"""All controllers together on the real API server; the test plays the kubelet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from packages.devcluster.tests.controllers.cluster import NAMESPACE, Cluster, dev_cluster
+from trainer.kube.client import DeleteOptions, PatchType, Propagation
+from trainer.kube.errors import InvalidError
+from trainer.kube.objects import is_condition_true, labels_of, name_of, uid_of
+from trainer.kube.resource import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    EVENTS,
+    JOBS,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    SERVICES,
+    Resource,
+)
+from trainer.workloads import JOBSETS
+from trainer_devcluster.cluster import install_definition
+from trainer_devcluster.feature_gates import FeatureGates
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.kube.objects import Object
+
+WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
+
+
+def make_jobset(replicas: int = 1, **spec: Any) -> Object:
+    pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}}
+    template = {"spec": {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": pod}}
+    return {
+        "metadata": {"name": "js"},
+        "spec": {"replicatedJobs": [{"name": "node", "replicas": replicas, "template": template}], **spec},
+    }
+
+
+async def count(cluster: Cluster, resource: Resource, expected: int) -> bool:
+    return len(await cluster.all(resource)) == expected
+
+
+async def is_true(cluster: Cluster, condition: str) -> bool:
+    return is_condition_true(await cluster.client.get(JOBSETS, "js", NAMESPACE), condition)
+
+
+async def gone(cluster: Cluster, *resources: Resource) -> bool:
+    return not any([await cluster.all(resource) for resource in resources])
+
+
+async def test_jobset_runs_to_completion(tmp_path: Path) -> None:
+    """JobSet makes Jobs, Jobs make pods, and success travels back up."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_jobset(replicas=2))
+        await cluster.until(lambda: count(cluster, PODS, 4))
+        await cluster.set_phase("Running")
+        await cluster.set_phase("Succeeded")
+        await cluster.until(lambda: is_true(cluster, "Completed"))
+        jobs = await cluster.all(JOBS)
+        assert [job["status"]["completedIndexes"] for job in jobs] == ["0,1", "0,1"]
+        assert not any(pod["metadata"].get("finalizers") for pod in await cluster.all(PODS))
+
+
+async def test_controllers_that_are_killed_anywhere_converge(tmp_path: Path) -> None:
+    """New controllers with an empty memory take over at every stage; nothing is made or counted twice."""
+    async with dev_cluster(tmp_path) as cluster:
+        async with cluster.controllers():
+            await cluster.create(JOBSETS, make_jobset())
+        async with cluster.controllers():
+            await cluster.until(lambda: count(cluster, PODS, 2))
+        names = {name_of(pod) for pod in await cluster.all(PODS)}
+        await cluster.set_phase("Running")
+        await cluster.set_phase("Succeeded")
+        async with cluster.controllers():
+            pass
+        async with cluster.controllers():
+            await cluster.until(lambda: is_true(cluster, "Completed"))
+        assert {name_of(pod) for pod in await cluster.all(PODS)} == names
+        [job] = await cluster.all(JOBS)
+        assert job["status"]["succeeded"] == 2
+        assert "failed" not in job["status"]
+
+
+async def test_failed_jobset_restarts_once(tmp_path: Path) -> None:
+    """The first failure replaces all Jobs and pods, the second one fails the JobSet."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_jobset(failurePolicy={"maxRestarts": 1}))
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        first = {name_of(pod) for pod in await cluster.all(PODS)}
+        await cluster.set_phase("Failed")
+
+        async def restarted() -> bool:
+            names = {name_of(pod) for pod in await cluster.all(PODS)}
+            return len(names) == 2 and not names & first
+
+        await cluster.until(restarted)
+        await cluster.set_phase("Failed")
+        await cluster.until(lambda: is_true(cluster, "Failed"))
+        jobset = await cluster.client.get(JOBSETS, "js", NAMESPACE)
+    assert jobset["status"]["restarts"] == 1
+    reasons = {condition["type"]: condition["reason"] for condition in jobset["status"]["conditions"]}
+    assert reasons["Failed"] == "ReachedMaxRestarts"
+
+
+@pytest.mark.parametrize(
+    "propagation", [Propagation.BACKGROUND, Propagation.FOREGROUND], ids=["background", "foreground"]
+)
+async def test_deleted_jobset_leaves_nothing(tmp_path: Path, propagation: Propagation) -> None:
+    """Jobs, Service and tracked pods go with their owner."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_jobset())
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        await cluster.client.delete(JOBSETS, "js", NAMESPACE, DeleteOptions(propagation=propagation))
+        await cluster.until(lambda: gone(cluster, JOBSETS, JOBS, PODS, SERVICES))
+
+
+async def test_orphaned_pods_live_on(tmp_path: Path) -> None:
+    """They lose owner reference and finalizer, so that a later deletion is not held up."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}}
+        await cluster.create(JOBS, {"metadata": {"name": "j"}, "spec": {"template": pod}})
+        await cluster.until(lambda: count(cluster, PODS, 1))
+        await cluster.client.delete(JOBS, "j", NAMESPACE, DeleteOptions(propagation=Propagation.ORPHAN))
+        await cluster.until(lambda: gone(cluster, JOBS))
+
+        async def released() -> bool:
+            [orphan] = await cluster.all(PODS)
+            return not orphan["metadata"].get("finalizers") and not orphan["metadata"].get("ownerReferences")
+
+        await cluster.until(released)
+
+
+async def test_dependents_of_custom_resources_are_collected(tmp_path: Path) -> None:
+    """A definition that appears later is watched from then on, goes with all its objects, and may come again."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        for _ in range(2):
+            await install_definition(cluster.client, make_definition())
+            await create_family(cluster, "a")
+            await cluster.client.delete(WIDGETS, "a", NAMESPACE)
+            await cluster.until(lambda: is_gone(cluster, CONFIG_MAPS, "child-of-a"))
+
+            await create_family(cluster, "b")
+            await cluster.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+            await cluster.until(lambda: is_gone(cluster, CONFIG_MAPS, "child-of-b"))
+            await cluster.until(lambda: is_gone(cluster, CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com"))
+
+
+def make_definition() -> Object:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"plural": "widgets", "kind": "Widget"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+async def create_family(cluster: Cluster, name: str) -> None:
+    """A widget and a ConfigMap that it owns."""
+    widget = await cluster.create(WIDGETS, {"metadata": {"name": name}})
+    owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": name, "uid": uid_of(widget)}
+    await cluster.create(CONFIG_MAPS, {"metadata": {"name": f"child-of-{name}", "ownerReferences": [owner]}})
+
+
+async def is_gone(cluster: Cluster, resource: Resource, name: str) -> bool:
+    return name not in {name_of(obj) for obj in await cluster.all(resource, None)}
+
+
+async def test_deleted_namespace_is_emptied(tmp_path: Path) -> None:
+    """Everything in it goes, finalizers of tracked pods included, and then the namespace."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_jobset())
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        await cluster.client.delete(NAMESPACES, NAMESPACE)
+
+        await cluster.until(lambda: is_gone(cluster, NAMESPACES, NAMESPACE))
+        assert await gone(cluster, JOBSETS, JOBS, PODS, SERVICES, EVENTS, CONFIG_MAPS)
+
+
+def make_claiming_jobset(**policy: Any) -> Object:
+    """A JobSet whose pods mount a claim."""
+    claim_spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": "data"}, "spec": claim_spec}]
+    jobset = make_jobset(volumeClaimPolicies=[{"templates": templates, **policy}])
+    [container] = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return jobset
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        pytest.param({}, [], id="deleted by default"),
+        pytest.param({"retentionPolicy": {}}, [], id="deleted with an empty policy"),
+        pytest.param({"retentionPolicy": {"whenDeleted": "Retain"}}, ["data-js"], id="retained"),
+    ],
+)
+async def test_claims_of_a_jobset(tmp_path: Path, policy: Object, left: list[str]) -> None:
+    """Pods share the claim of their JobSet, which goes with it or stays."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_claiming_jobset(**policy))
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        [claim] = await cluster.all(PERSISTENT_VOLUME_CLAIMS)
+        assert labels_of(claim) == {"jobset.sigs.k8s.io/jobset-name": "js"}
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-js"}}
+        assert [pod["spec"]["volumes"][:1] for pod in await cluster.all(PODS)] == [[volume]] * 2
+        await cluster.client.delete(JOBSETS, "js", NAMESPACE, DeleteOptions(propagation=Propagation.FOREGROUND))
+        await cluster.until(lambda: gone(cluster, JOBSETS, JOBS, PODS))
+
+        async def settled() -> bool:
+            return [name_of(claim) for claim in await cluster.all(PERSISTENT_VOLUME_CLAIMS)] == left
+
+        await cluster.until(settled)
+
+
+async def test_claims_of_another_owner_are_not_taken_over(tmp_path: Path) -> None:
+    """What is stored under the claim's name must be what the JobSet asks for, and stay after it."""
+    jobset = make_claiming_jobset()
+    async with dev_cluster(tmp_path) as cluster:
+        [policy] = jobset["spec"]["volumeClaimPolicies"]
+        spec = {**policy["templates"][0]["spec"], "storageClassName": "fast"}
+        await cluster.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "data-js"}, "spec": spec})
+        with pytest.raises(InvalidError, match="spec does not match existing PVC data-js in namespace n") as caught:
+            await cluster.create(JOBSETS, jobset)
+        assert "retentionPolicy must be retain when PVC exists" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        pytest.param({"namespace": "n"}, "namespace cannot be set for VolumeClaimPolicies templates", id="namespace"),
+        pytest.param({"namespace": ""}, "", id="empty namespace"),
+    ],
+)
+async def test_claims_have_no_namespace_of_their_own(tmp_path: Path, metadata: Object, message: str) -> None:
+    """They are made where the JobSet is."""
+    jobset = make_claiming_jobset()
+    jobset["spec"]["volumeClaimPolicies"][0]["templates"][0]["metadata"] |= metadata
+    async with dev_cluster(tmp_path) as cluster:
+        if not message:
+            await cluster.create(JOBSETS, jobset)
+            return
+        with pytest.raises(InvalidError, match=message):
+            await cluster.create(JOBSETS, jobset)
+
+
+async def test_volume_claim_policies_are_immutable(tmp_path: Path) -> None:
+    """The claims are there, and pods use them."""
+    patch = [{"op": "replace", "path": "/spec/volumeClaimPolicies/0/retentionPolicy/whenDeleted", "value": "Retain"}]
+    async with dev_cluster(tmp_path) as cluster:
+        await cluster.create(JOBSETS, make_claiming_jobset())
+        with pytest.raises(InvalidError, match=r"spec\.volumeClaimPolicies: Invalid value: .*Value is immutable"):
+            await cluster.client.patch(JOBSETS, "js", patch, NAMESPACE, patch_type=PatchType.JSON)
+
+
+async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
+    """Containers are matched by name, so that the defaults in them make no difference."""
+    jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, **make_jobset()}
+    jobset["metadata"]["namespace"] = NAMESPACE
+    async with dev_cluster(tmp_path) as cluster:
+        first = await cluster.client.apply(JOBSETS, jobset, field_manager="one")
+        second = await cluster.client.apply(JOBSETS, jobset, field_manager="two")
+    assert second["spec"] == first["spec"]
+
+
+async def resize(cluster: Cluster, pods: int) -> None:
+    """Change how many pods the Jobs of the JobSet have."""
+    template = "/spec/replicatedJobs/0/template/spec"
+    patch = [
+        {"op": "replace", "path": f"{template}/{field}", "value": pods} for field in ("parallelism", "completions")
+    ]
+    await cluster.client.patch(JOBSETS, "js", patch, NAMESPACE, patch_type=PatchType.JSON)
+
+
+async def running(cluster: Cluster) -> dict[str, str]:
+    """Names of the pods that are not about to go, by completion index."""
+    pods = [pod for pod in await cluster.all(PODS) if "deletionTimestamp" not in pod["metadata"]]
+    return {labels_of(pod)["batch.kubernetes.io/job-completion-index"]: name_of(pod) for pod in pods}
+
+
+async def test_jobset_grows_and_shrinks_while_it_runs(tmp_path: Path) -> None:
+    """With the feature gate, pods of the highest indexes come and go; the others run on, and may succeed alone."""
+    async with dev_cluster(tmp_path, FeatureGates(elastic_job_set=True)) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_jobset())
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        first = await running(cluster)
+
+        async def has(indexes: str) -> bool:
+            return "".join(sorted(await running(cluster))) == indexes
+
+        await resize(cluster, 4)
+        await cluster.until(lambda: has("0123"))
+        assert first.items() <= (await running(cluster)).items()
+        await cluster.set_phase("Running")
+
+        await resize(cluster, 1)
+        await cluster.until(lambda: has("0"))
+        await cluster.set_phase("Succeeded")
+        await cluster.until(lambda: is_true(cluster, "Completed"))
+        [job] = await cluster.all(JOBS)
+        assert (job["status"]["completedIndexes"], job["status"].get("failed")) == ("0", None)
+
+
+async def test_jobset_keeps_its_size_without_the_gate(tmp_path: Path) -> None:
+    """The change is refused, as JobSet does by default."""
+    async with dev_cluster(tmp_path) as cluster:
+        await cluster.create(JOBSETS, make_jobset())
+        with pytest.raises(InvalidError, match=r"spec\.replicatedJobs: Invalid value: field is immutable"):
+            await resize(cluster, 3)

@@ -1,0 +1,172 @@
+"""Environment variables and command lines."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pytest
+
+from packages.devcluster.tests.kubelet.fakes import FakeConfigReader, make_pod
+from trainer_devcluster.kubelet.environment import (
+    EnvironmentBuilder,
+    PodFacts,
+    api_server_variables,
+    command_line,
+    expand,
+)
+from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+FACTS = PodFacts("10.88.0.2", "127.0.0.1", {"cpu": "8", "memory": "1Gi"})
+
+
+@pytest.mark.parametrize(
+    ("text", "expanded"),
+    [
+        pytest.param("$(A)-$(B)", "1-2", id="variables"),
+        pytest.param("$(MISSING)", "$(MISSING)", id="unknown"),
+        pytest.param("$$(A)", "$(A)", id="escaped"),
+        pytest.param("$$$(A)", "$1", id="escaped dollar before variable"),
+        pytest.param("$A ${A} $", "$A ${A} $", id="shell syntax"),
+        pytest.param("$(A", "$(A", id="open"),
+        pytest.param("a$$b", "a$b", id="two dollars"),
+    ],
+)
+def test_expand(text: str, expanded: str) -> None:
+    """References in the Kubernetes notation are replaced, and nothing else."""
+    assert expand(text, {"A": "1", "B": "2"}) == expanded
+
+
+async def build(reader: FakeConfigReader, **container: object) -> dict[str, str]:
+    """The variables of a container."""
+    pod = make_pod("pod", {"name": "main"}, {"name": "other", "resources": {"limits": {"cpu": "3"}}})
+    pod["metadata"] |= {"labels": {"app": "x"}, "annotations": {"note/a": "y"}}
+    return await EnvironmentBuilder(pod, {"name": "main", **container}, FACTS, reader).build()
+
+
+@pytest.fixture
+def reader() -> FakeConfigReader:
+    """A ConfigMap and a Secret."""
+    reader = FakeConfigReader()
+    reader.add("ConfigMap", "config", data={"A": "config", "B": "b"})
+    reader.add("Secret", "secret", data={"A": base64.b64encode(b"secret").decode()})
+    return reader
+
+
+async def test_order(reader: FakeConfigReader) -> None:
+    """Sources of envFrom come in their order, then env, and later ones win."""
+    env_from = [{"configMapRef": {"name": "config"}}, {"prefix": "S_", "secretRef": {"name": "secret"}}]
+    env = [
+        {"name": "B", "value": "own"},
+        {"name": "C", "value": "$(A) $(B) $(S_A) $(D)"},
+        {"name": "D", "value": "late"},
+    ]
+    variables = await build(reader, envFrom=env_from, env=env)
+    assert variables == {"A": "config", "B": "own", "S_A": "secret", "C": "config own secret $(D)", "D": "late"}
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        pytest.param({"fieldRef": {"fieldPath": "metadata.name"}}, "pod", id="name"),
+        pytest.param({"fieldRef": {"fieldPath": "metadata.labels['app']"}}, "x", id="label"),
+        pytest.param({"fieldRef": {"fieldPath": "metadata.annotations['note/a']"}}, "y", id="annotation"),
+        pytest.param({"fieldRef": {"fieldPath": "metadata.annotations['none']"}}, "", id="no annotation"),
+        pytest.param({"fieldRef": {"fieldPath": "status.podIP"}}, "10.88.0.2", id="pod IP"),
+        pytest.param({"fieldRef": {"fieldPath": "spec.nodeName"}}, "laptop", id="node"),
+        pytest.param({"resourceFieldRef": {"resource": "limits.cpu"}}, "8", id="node's when unlimited"),
+        pytest.param({"resourceFieldRef": {"resource": "requests.cpu"}}, "0", id="no request"),
+        pytest.param({"resourceFieldRef": {"resource": "limits.cpu", "containerName": "other"}}, "3", id="other"),
+        pytest.param({"resourceFieldRef": {"resource": "limits.memory", "divisor": "1Mi"}}, "1024", id="divisor"),
+        pytest.param({"configMapKeyRef": {"name": "config", "key": "A"}}, "config", id="config map"),
+        pytest.param({"secretKeyRef": {"name": "secret", "key": "A"}}, "secret", id="secret"),
+    ],
+)
+async def test_value_from(reader: FakeConfigReader, source: Object, value: str) -> None:
+    """Values come from the pod, its resources, ConfigMaps and Secrets."""
+    assert await build(reader, env=[{"name": "V", "valueFrom": source}]) == {"V": value}
+
+
+async def test_value_from_is_not_expanded(reader: FakeConfigReader) -> None:
+    """A reference inside a ConfigMap stays as it is."""
+    reader.add("ConfigMap", "config", data={"A": "$(B)"})
+    env = [{"name": "B", "value": "1"}, {"name": "V", "valueFrom": {"configMapKeyRef": {"name": "config", "key": "A"}}}]
+    assert (await build(reader, env=env))["V"] == "$(B)"
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pytest.param({"envFrom": [{"secretRef": {"name": "none", "optional": True}}]}, id="source"),
+        pytest.param(
+            {
+                "env": [
+                    _ := {"name": "V", "valueFrom": {"secretKeyRef": {"name": "none", "key": "k", "optional": True}}}
+                ]
+            },
+            id="object",
+        ),
+        pytest.param(
+            {
+                "env": [
+                    {"name": "V", "valueFrom": {"configMapKeyRef": {"name": "config", "key": "no", "optional": True}}}
+                ]
+            },
+            id="key",
+        ),
+    ],
+)
+async def test_optional(reader: FakeConfigReader, container: Object) -> None:
+    """What is optional and missing sets nothing."""
+    assert await build(reader, **container) == {}
+
+
+@pytest.mark.parametrize(
+    ("container", "message"),
+    [
+        pytest.param({"envFrom": [{"configMapRef": {"name": "no"}}]}, 'configmap "no" not found', id="source"),
+        pytest.param(
+            {"env": [{"name": "V", "valueFrom": {"secretKeyRef": {"name": "secret", "key": "no"}}}]},
+            "couldn't find key no in Secret default/secret",
+            id="key",
+        ),
+        pytest.param(
+            {"env": [{"name": "V", "valueFrom": {"fieldRef": {"fieldPath": "spec.x"}}}]},
+            "environment variable V: fieldPath 'spec.x' is not supported",
+            id="field",
+        ),
+        pytest.param(
+            {"env": [{"name": "V", "valueFrom": {"fileKeyRef": {"key": "k"}}}]},
+            "environment variable V: the dev cluster does not support valueFrom.fileKeyRef",
+            id="unsupported",
+        ),
+    ],
+)
+async def test_missing(reader: FakeConfigReader, container: Object, message: str) -> None:
+    """What is missing is named."""
+    with pytest.raises(ContainerConfigError, match=message):
+        await build(reader, **container)
+
+
+def test_command_line() -> None:
+    """Arguments follow the command, and both are expanded."""
+    container = {"name": "main", "command": ["run", "$(A)"], "args": ["--b=$(B)"]}
+    assert command_line(container, {"A": "1", "B": "2"}) == ("run", "1", "--b=2")
+
+
+def test_no_command() -> None:
+    """Arguments alone are no command, because there is no image that has one."""
+    with pytest.raises(ContainerCreateError, match=r"does not pull images.*example/image.*set command"):
+        command_line({"name": "main", "image": "example/image", "args": ["x"]}, {})
+
+
+def test_variables_of_the_api_server() -> None:
+    """In-cluster clients find it by them; where pods do not reach it there are none."""
+    variables = api_server_variables(ApiAddress("10.96.0.1", 443))
+    assert (variables["KUBERNETES_SERVICE_HOST"], variables["KUBERNETES_SERVICE_PORT"]) == ("10.96.0.1", "443")
+    assert variables["KUBERNETES_PORT_443_TCP"] == "tcp://10.96.0.1:443"
+    assert api_server_variables(None) == {}

@@ -1,0 +1,291 @@
+"""The scheduler on an API server in memory."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from packages.devcluster.tests.scheduler.objects import make_node, make_pod
+from trainer.kube.client import DEFAULT_WATCH
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import find_condition, name_of
+from trainer.kube.resource import EVENTS, NODES, PODS
+from trainer.kube.selection import EVERYTHING
+from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
+from trainer_devcluster.scheduler import register
+from trainer_devcluster.scheduler.candidate import (
+    COSCHEDULING,
+    VOLCANO,
+    GangScheduler,
+    definition_of,
+    parse_gang_schedulers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.client import WatchEvent, WatchOptions
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
+
+GPU = {"nvidia.com/gpu": 1}
+POD_GROUPS = (COSCHEDULING.pod_groups, VOLCANO.pod_groups)
+
+
+@asynccontextmanager
+async def scheduling(client: FakeClient, clock: ManualClock) -> AsyncIterator[None]:
+    """Run the scheduler within the context."""
+    manager = Manager(client, clock=clock)
+    register(manager, "laptop")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await manager.wait_for_start()
+        yield
+        tasks.cancel_scope.cancel()
+
+
+def scheduled(client: FakeClient) -> set[str]:
+    """Names of the pods that have a node."""
+    return {name_of(pod) for pod in client.objects(PODS) if pod["spec"].get("nodeName") == "laptop"}
+
+
+def verdict(client: FakeClient, name: str) -> tuple[str, str]:
+    """Reason and message of the condition that says why a pod waits."""
+    condition = find_condition(client.find(PODS, name, "ns") or {}, "PodScheduled") or {}
+    return (
+        (condition.get("reason", ""), condition.get("message", "")) if condition.get("status") == "False" else ("", "")
+    )
+
+
+def events(client: FakeClient) -> set[tuple[str, str, str]]:
+    """Who has said what about which pod."""
+    return {
+        (event["source"]["component"], event["reason"], event["involvedObject"]["name"])
+        for event in client.objects(EVENTS)
+    }
+
+
+async def test_pods_wait_for_each_other() -> None:
+    """What does not fit waits, with a condition and an event, until a pod ends or is gone."""
+    clock = ManualClock()
+    pods = [make_pod(f"pod-{index}", GPU, created=f"2026-01-01T00:00:0{index}Z") for index in range(4)]
+    client = FakeClient(make_node(), *pods, clock=clock)
+    async with scheduling(client, clock):
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
+        await eventually(lambda: verdict(client, "pod-2")[0] == "Unschedulable", clock=clock)
+        assert "1 Insufficient nvidia.com/gpu." in verdict(client, "pod-2")[1]
+        await eventually(lambda: ("default-scheduler", "FailedScheduling", "pod-2") in events(client), clock=clock)
+        assert ("default-scheduler", "Scheduled", "pod-0") in events(client)
+
+        await client.patch(PODS, "pod-0", {"status": {"phase": "Succeeded"}}, "ns", subresource="status")
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1", "pod-2"}, clock=clock)
+
+        client.remove(PODS, "pod-1", "ns")
+        await eventually(lambda: "pod-3" in scheduled(client), clock=clock)
+
+
+@pytest.mark.parametrize(
+    ("change", "subresource"),
+    [
+        pytest.param({"spec": {"unschedulable": None}}, None, id="uncordon"),
+        pytest.param({"metadata": {"labels": {"pool": "gpu"}}}, None, id="label"),
+        pytest.param({"status": {"allocatable": {"example.com/fpga": "1"}}}, "status", id="resource"),
+    ],
+)
+async def test_node_changes(change: Object, subresource: str | None) -> None:
+    """A pod that waits is looked at again when the node changes."""
+    clock = ManualClock()
+    node, pod = make_node(), make_pod()
+    if "spec" in change:
+        node["spec"]["unschedulable"] = True
+    elif subresource:
+        pod = make_pod("pod", {"example.com/fpga": 1})
+    else:
+        pod["spec"]["nodeSelector"] = {"pool": "gpu"}
+    client = FakeClient(node, pod, clock=clock)
+    async with scheduling(client, clock):
+        await eventually(lambda: verdict(client, "pod")[0] == "Unschedulable", clock=clock)
+        await client.patch(NODES, "laptop", change, subresource=subresource)
+        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
+
+
+async def test_no_node() -> None:
+    """Without a node pods have a condition that says so; they are bound when one comes."""
+    clock = ManualClock()
+    client = FakeClient(make_pod(), clock=clock)
+    async with scheduling(client, clock):
+        await eventually(
+            lambda: verdict(client, "pod") == ("Unschedulable", "no nodes available to schedule pods"), clock=clock
+        )
+        client.add(make_node())
+        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
+
+
+async def test_gated_pod() -> None:
+    """A pod with scheduling gates is not bound, without an event, until they are gone."""
+    clock = ManualClock()
+    client = FakeClient(make_node(), make_pod(schedulingGates=[{"name": "test/gate"}]), clock=clock)
+    async with scheduling(client, clock):
+        gated = ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
+        await eventually(lambda: verdict(client, "pod") == gated, clock=clock)
+        await client.patch(PODS, "pod", {"spec": {"schedulingGates": None}}, "ns")
+        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
+        await eventually(lambda: events(client) == {("default-scheduler", "Scheduled", "pod")}, clock=clock)
+
+
+async def test_scheduler_that_does_not_exist() -> None:
+    """A pod of another scheduler is left to it, and an event says that there is none here."""
+    clock = ManualClock()
+    client = FakeClient(make_node(), make_pod(schedulerName="mine"), clock=clock)
+    async with scheduling(client, clock):
+        await eventually(lambda: verdict(client, "pod")[0] == "Unschedulable", clock=clock)
+        assert verdict(client, "pod")[1].startswith("no scheduler called mine runs here; those that do: default-")
+        assert scheduled(client) == set()
+
+
+async def test_fields_for_several_nodes() -> None:
+    """What spreads pods over nodes is no obstacle, and an event says that it has no effect."""
+    clock = ManualClock()
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    client = FakeClient(make_node(), make_pod(affinity=affinity), clock=clock)
+    async with scheduling(client, clock):
+        await eventually(lambda: ("default-scheduler", "Ignored", "pod") in events(client), clock=clock)
+        assert scheduled(client) == {"pod"}
+
+
+async def test_pods_of_other_nodes() -> None:
+    """What somebody has bound to a node that nobody runs takes no room here."""
+    clock = ManualClock()
+    other = make_pod("other", {"nvidia.com/gpu": 2}, nodeName="elsewhere")
+    client = FakeClient(make_node(), other, make_pod("pod", GPU), clock=clock)
+    async with scheduling(client, clock):
+        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
+
+
+async def test_pod_that_cannot_be_read() -> None:
+    """A pod whose requests make no sense is left out, and keeps nobody else from being scheduled."""
+    clock = ManualClock()
+    client = FakeClient(make_node(), make_pod("odd", {"cpu": "many"}), make_pod("pod"), clock=clock)
+    async with scheduling(client, clock):
+        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
+
+
+async def test_server_fails() -> None:
+    """A binding that fails is tried again, and keeps no room meanwhile."""
+    clock = ManualClock()
+    client = FakeClient(make_node(), make_pod("pod", GPU), clock=clock)
+    client.faults.fail(statuses.internal_error(), verb="create", resource=PODS)
+    async with scheduling(client, clock):
+        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock, within=60)
+
+
+def member(scheduler: GangScheduler, name: str, **spec: Any) -> Object:
+    """A pod of a gang."""
+    mark = {scheduler.mark.value: {scheduler.key: "gang"}}
+    return make_pod(name, GPU, **mark, schedulerName=scheduler.scheduler_names[0], **spec)  # type: ignore[arg-type]
+
+
+def pod_group(scheduler: GangScheduler, least: int, **spec: Any) -> Object:
+    """The PodGroup."""
+    metadata = {"name": "gang", "namespace": "ns", "uid": "uid-gang"}
+    types = {"apiVersion": scheduler.pod_groups.api_version, "kind": "PodGroup"}
+    return types | {"metadata": metadata, "spec": {"minMember": least, **spec}}
+
+
+def group_status(client: FakeClient, scheduler: GangScheduler) -> Object:
+    """What the PodGroup says."""
+    status: Object = (client.find(scheduler.pod_groups, "gang", "ns") or {}).get("status") or {}
+    return status
+
+
+@pytest.mark.parametrize("scheduler", [COSCHEDULING, VOLCANO], ids=lambda scheduler: str(scheduler.name))
+async def test_gang(scheduler: GangScheduler) -> None:
+    """Pods wait for their PodGroup, for enough of them and for room for all; its status follows."""
+    clock = ManualClock()
+    client = FakeClient(make_node(), make_pod("other", GPU, nodeName="laptop"), clock=clock, resources=POD_GROUPS)
+    client.add(member(scheduler, "pod-0"))
+    async with scheduling(client, clock):
+        await eventually(lambda: verdict(client, "pod-0")[1] == "PodGroup ns/gang not found", clock=clock)
+        client.add(pod_group(scheduler, 2))
+        await eventually(lambda: group_status(client, scheduler).get("phase") == "Pending", clock=clock)
+        client.add(member(scheduler, "pod-1"))
+        await eventually(lambda: "Insufficient nvidia.com/gpu" in verdict(client, "pod-1")[1], clock=clock)
+        waiting = "Scheduling" if scheduler is COSCHEDULING else "Inqueue"
+        await eventually(lambda: group_status(client, scheduler).get("phase") == waiting, clock=clock)
+        assert scheduled(client) == {"other"}
+
+        client.remove(PODS, "other", "ns")
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
+        for name in ("pod-0", "pod-1"):
+            await client.patch(PODS, name, {"status": {"phase": "Running"}}, "ns", subresource="status")
+        await eventually(lambda: group_status(client, scheduler).get("running") == 2, clock=clock)
+        assert group_status(client, scheduler)["phase"] == "Running"
+        who = {(scheduler.scheduler_names[0], "Scheduled", f"pod-{index}") for index in range(2)}
+        await eventually(lambda: who <= events(client), clock=clock)
+
+
+class LateWatches(FakeClient):
+    """Its watches do not show that pods have a node; a binding is answered as the real server does."""
+
+    async def create(
+        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
+    ) -> Object:
+        answer = await super().create(resource, obj, subresource=subresource, field_manager=field_manager)
+        return {"kind": "Status", "apiVersion": "v1", "status": "Success"} if subresource == "binding" else answer
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with super().watch(resource, selection, options) as events:
+            yield (event async for event in events if b'"nodeName"' not in bytes(event.raw))
+
+
+@pytest.mark.parametrize("scheduler", [COSCHEDULING, VOLCANO], ids=lambda scheduler: str(scheduler.name))
+async def test_late_member_of_a_gang(scheduler: GangScheduler) -> None:
+    """A pod that joins a gang which has just been bound does not wait for the watch to show that."""
+    clock = ManualClock()
+    node = make_node()
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "3"
+    members = [member(scheduler, f"pod-{index}") for index in range(2)]
+    client = LateWatches(node, pod_group(scheduler, 2), *members, clock=clock, resources=POD_GROUPS)
+    async with scheduling(client, clock):
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
+        client.add(member(scheduler, "pod-2"))
+        await eventually(lambda: "pod-2" in scheduled(client), clock=clock)
+
+
+async def test_gang_with_a_gated_member() -> None:
+    """Pods that fit wait in silence for the rest, and after scheduleTimeoutSeconds their condition says so."""
+    clock = ManualClock()
+    gated = member(COSCHEDULING, "pod-1", schedulingGates=[{"name": "test/gate"}])
+    group = pod_group(COSCHEDULING, 2, scheduleTimeoutSeconds=20)
+    client = FakeClient(make_node(), group, member(COSCHEDULING, "pod-0"), gated, clock=clock, resources=POD_GROUPS)
+    async with scheduling(client, clock):
+        await eventually(lambda: verdict(client, "pod-1")[0] == "SchedulingGated", clock=clock)
+        assert verdict(client, "pod-0") == ("", "")
+        text = "rejected due to timeout after waiting 20s at plugin Coscheduling"
+        await eventually(lambda: verdict(client, "pod-0")[1] == text, clock=clock, within=30)
+        assert clock.monotonic() >= 20
+        await client.patch(PODS, "pod-1", {"spec": {"schedulingGates": None}}, "ns")
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
+
+
+@pytest.mark.parametrize("scheduler", [COSCHEDULING, VOLCANO], ids=lambda scheduler: str(scheduler.name))
+def test_definitions(scheduler: GangScheduler) -> None:
+    """Each gang scheduler has the definition of its PodGroups."""
+    resource, definition = scheduler.pod_groups, definition_of(scheduler)
+    assert definition["metadata"]["name"] == resource.qualified_name
+    assert definition["spec"]["versions"][0]["name"] == resource.version
+
+
+def test_names() -> None:
+    """They are given as on the command line; unknown ones are refused with those that exist."""
+    assert parse_gang_schedulers("volcano, coscheduling,volcano") == (VOLCANO, COSCHEDULING)
+    with pytest.raises(ValueError, match="'kueue' is not one of coscheduling, volcano"):
+        parse_gang_schedulers("kueue")
