@@ -17,6 +17,8 @@ INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
 TRANSFORMERS_IMAGE ?= transformers-runtime:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
+# The distributions beside trainer-operator.
+PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(shell echo "$(EXAMPLE)" | sed "s,-[^-]*$$,,")
 FRAMEWORKS := fine-tune jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
@@ -104,7 +106,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/lint-imports --no-logo --no-cache --config packages/devcluster/pyproject.toml
+	@set -e; for package in $(PACKAGES); do $(BIN)/lint-imports --no-logo --no-cache --config $$package/pyproject.toml; done
 
 dashboard-bundle: dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent build
@@ -148,8 +150,8 @@ $(BIN)/python:
 	  { echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.dev: pyproject.toml packages/devcluster/pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[cluster,dev]' --editable packages/devcluster
+$(VENV)/.dev: pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,dev]' $(PACKAGES:%=--editable %)
 	@touch $@
 
 # In a directory of its own: mpirun in $(BIN) would hide that of Open MPI.
@@ -201,11 +203,11 @@ dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/pack
 	@touch $@
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
-$(VENV)/.demo-%: pyproject.toml packages/devcluster/pyproject.toml constraints.txt | $(BIN)/python
-	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' --editable packages/devcluster
+$(VENV)/.demo-%: pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt | $(BIN)/python
+	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' $(PACKAGES:%=--editable %)
 	@touch $@
 
 # All at once: pip resolves, and builds what is editable, once instead of for each.
-$(VENV)/.frameworks: pyproject.toml packages/devcluster/pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[cluster,$(subst $(space),$(comma),$(FRAMEWORKS:%=examples-%))]' --editable packages/devcluster
+$(VENV)/.frameworks: pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,$(subst $(space),$(comma),$(FRAMEWORKS:%=examples-%))]' $(PACKAGES:%=--editable %)
 	@touch $(FRAMEWORKS:%=$(VENV)/.demo-%) $@

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import trainer
+import trainer_kube_testing
 from benchmarks.converging.load import completed, runtime, train_job
 from benchmarks.machine import this_machine
 from benchmarks.results import Machine  # noqa: TC001 - msgspec reads annotations
@@ -29,9 +30,9 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.configuration import Configuration
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.logs.logs import configure_logging
-from trainer.kube.testing import FakeClient
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,8 +50,7 @@ JobSet to the last status."""
 _ROOT = f"{Path(trainer.__file__).parent}/"
 _STAND_IN = "stand-in"
 _STAGES = {
-    "kube/testing/": _STAND_IN,
-    "kube/api_semantics/": _STAND_IN,
+    f"{Path(trainer_kube_testing.__file__).parent}/": _STAND_IN,
     "kube/cache/": "informers",
     "kube/queue/": "queue and worker",
     "kube/controller/": "queue and worker",

@@ -1,6 +1,6 @@
 """`python -m benchmarks.growth`: what a TrainJob costs among a thousand others, and among fifty thousand.
 
-The API server is that of `trainer.kube.testing`, in a process of its own. At each size a new manager is started among
+The API server is that of `trainer_kube_testing`, in a process of its own. At each size a new manager is started among
 TrainJobs that have ended, looks at each, and then gets some more, which live from creation to the end.
 """
 

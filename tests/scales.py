@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.client import ObjectRequest

@@ -30,9 +30,9 @@ from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, LEASES
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager, built_in_plugins, run_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from trainer.configuration.configuration import Configuration

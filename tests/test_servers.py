@@ -29,10 +29,10 @@ from trainer.kube.errors import ConfigurationError, ForbiddenError, KubeError, N
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import add_servers, certificates_of
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -16,9 +16,9 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import find_condition, name_of
-from trainer.kube.testing import FakeClient, settle
 from trainer.manager import enabled_plugins, run_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, settle
 
 if TYPE_CHECKING:
     from pathlib import Path

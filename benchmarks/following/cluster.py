@@ -15,8 +15,8 @@ from benchmarks.server.objects import pod
 from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.resource import PODS
-from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube import Object

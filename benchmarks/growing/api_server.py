@@ -23,8 +23,8 @@ from trainer.kube.errors import ApiError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.objects import is_condition_true, name_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, Resource
-from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

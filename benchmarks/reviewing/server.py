@@ -19,12 +19,12 @@ from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager
 from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.serving.certificates import SelfSignedCertificates
-from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.manager import built_in_plugins
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup

@@ -13,7 +13,7 @@ from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.kube.resource import Resource
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 
 def json_response(body: object, status: int = 200) -> web.Response:

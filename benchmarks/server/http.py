@@ -1,6 +1,6 @@
 """The HTTP side of the stand-in: discovery, lists, watches, and the endpoints that steer it.
 
-Why not the fake of `trainer.kube.testing`: that one behaves like an API server and encodes what it stores; this one
+Why not the fake of `trainer_kube_testing`: that one behaves like an API server and encodes what it stores; this one
 must never be what a client waits for, so it only joins bytes that were encoded beforehand. It compresses nothing, knows
 no namespaces, selectors or writes, and sends no bookmarks except the one that ends a streamed list.
 """

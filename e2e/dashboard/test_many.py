@@ -17,8 +17,8 @@ from trainer.dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
 from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.explain.suspension import WORKLOADS
-from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

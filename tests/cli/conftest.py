@@ -15,8 +15,8 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster
 from trainer.cli.run.display import JobDisplay
 from trainer.explain.suspension import WORKLOADS
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

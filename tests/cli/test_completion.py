@@ -20,7 +20,7 @@ from trainer.kube.resource import NAMESPACES
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 
 def named(resource: Resource, name: str, namespace: str | None = None) -> Object:

@@ -24,7 +24,7 @@ from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 
 def test_runtimes_are_valid() -> None:

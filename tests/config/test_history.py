@@ -19,8 +19,8 @@ from tests.history.conftest import Cluster, FailingDatabase, gang, node_pod, rec
 from trainer.cli.app import app
 from trainer.cli.history_database import VARIABLE, database_of
 from trainer.kube.objects import labels_of, name_of
-from trainer.kube.testing import ManualClock, StreamingLists
 from trainer.plugins import coscheduling, volcano
+from trainer_kube_testing import ManualClock, StreamingLists
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from tests.prometheus import Prometheus, exposed, needs_prometheus, poll
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
 from trainer.kube.objects import name_of
-from trainer.kube.testing import settle
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

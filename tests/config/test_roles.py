@@ -23,10 +23,10 @@ from trainer.kube.clock import timestamp
 from trainer.kube.errors import InvalidError, ServiceUnavailableError
 from trainer.kube.objects import name_of
 from trainer.kube.resource import LEASES
-from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, settle
 from trainer.manager import build_manager
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

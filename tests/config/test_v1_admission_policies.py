@@ -25,7 +25,7 @@ from trainer.kube.objects import controller_reference
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer.kube.testing import RecordedRequest
+    from trainer_kube_testing import RecordedRequest
 
 V1_JOB: Final = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "job", "uid": "u"}}
 OF_V1: Final = {**child(**controller_reference(V1_JOB)), "spec": {"trainer": {"numNodes": 2}}}

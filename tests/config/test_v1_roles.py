@@ -12,7 +12,7 @@ from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.resource import LEASES, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.kube.testing import StreamingLists
+from trainer_kube_testing import StreamingLists
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -22,7 +22,7 @@ from tests.dashboard.test_cluster_server import serving
 from tests.dashboard.test_server import event
 from trainer.history.database import Database
 from trainer.kube.objects import labels_of, name_of
-from trainer.kube.testing import StreamingLists
+from trainer_kube_testing import StreamingLists
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from trainer.configuration.own_image import with_own_image
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ForbiddenError, InternalError, KubeError, TransportError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.testing import FakeClient, ManualClock, eventually
+from trainer_kube_testing import FakeClient, ManualClock, eventually
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -18,9 +18,9 @@ from trainer.api.v1alpha1.status import decode_status
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, find_condition, resource_version_of
 from trainer.kube.resource import EVENTS
-from trainer.kube.testing import FakeClient, ManualClock, RecordedRequest, settle
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, RecordedRequest, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

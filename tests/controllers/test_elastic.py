@@ -14,9 +14,9 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.client import Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
-from trainer.kube.testing import settle
 from trainer.webhooks.defaults import default_nodes
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from trainer.kube.client import ObjectRequest

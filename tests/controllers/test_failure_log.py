@@ -17,7 +17,7 @@ from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.kube.errors import ForbiddenError, InternalError, KubeError, NotFoundError, TransportError
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

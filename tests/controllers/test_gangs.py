@@ -10,9 +10,9 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import controller_of, name_of, uid_of
 from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
-from trainer.kube.testing import statuses
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import statuses
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -12,8 +12,8 @@ from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from tests.plugins.test_jobset_pod_problems import CRASHING, CULPRIT, READY, RESTARTING, pod, waiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

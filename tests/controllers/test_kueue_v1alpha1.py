@@ -22,10 +22,10 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.objects import find_condition
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,8 +11,8 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.lifetime import deadline_of, ended_at_deadline, expiry_of
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

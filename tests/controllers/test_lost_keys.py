@@ -9,8 +9,8 @@ import pytest
 from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job, train_job_object
 from trainer.framework.plugin_api.component import unique_name
 from trainer.kube.resource import SECRETS
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -34,9 +34,9 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

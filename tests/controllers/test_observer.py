@@ -16,7 +16,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Outcome, StatusCondition, StatusReport
 from trainer.framework.startup.registry import Registry
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob

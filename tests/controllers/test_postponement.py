@@ -12,8 +12,8 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import ObjectKey, controller_of, key_of, name_of
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -11,8 +11,8 @@ import trainer
 from tests.framework.samples import train_job_object
 from trainer.framework.pipeline import Pipeline
 from trainer.kube.objects import name_of
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -10,9 +10,9 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.client import Verb
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import settle
 from trainer.webhooks.mutability import forbidden_changes
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

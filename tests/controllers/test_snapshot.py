@@ -12,8 +12,8 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.kube.errors import InvalidError
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -13,8 +13,8 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition
 from trainer.kube.resource import PODS
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

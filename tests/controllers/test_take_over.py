@@ -17,9 +17,9 @@ from trainer.api.v1alpha1.discovery import Served
 from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import settle
 from trainer.plugins.coscheduling import POD_GROUPS
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.errors import NamespaceTerminatingError
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

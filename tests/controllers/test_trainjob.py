@@ -27,9 +27,9 @@ from trainer.kube.errors import (
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import key_of
 from trainer.kube.resource import CONFIG_MAPS, PODS
-from trainer.kube.testing import settle
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -18,9 +18,9 @@ from trainer.kube.errors import CacheSyncError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
-from trainer.kube.testing import settle
 from trainer.manager import build_manager
 from trainer.plugins import BUILT_IN
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

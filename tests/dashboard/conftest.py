@@ -19,8 +19,8 @@ from trainer.dashboard.gate import LoopbackGate
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import Resource
-from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

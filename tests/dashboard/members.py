@@ -11,8 +11,8 @@ from trainer.kube.errors import ForbiddenError, UnauthorizedError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -23,7 +23,7 @@ from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.kube.access import DENIED, VALID_TOKEN
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import NODES
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

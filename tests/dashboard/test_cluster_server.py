@@ -22,7 +22,7 @@ from trainer.history.database import Database
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import CERTIFICATE_TIMEOUT
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,12 +17,12 @@ from trainer.dashboard.neighbourhoods import Neighbourhoods
 from trainer.dashboard.parties import Parties
 from trainer.dashboard.viewer import Owner
 from trainer.kube.cache.cache import Cache
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from trainer.kube.testing import FakeLog
+    from trainer_kube_testing import FakeLog
 
 POD = "demo-node-0-0-abcde"
 

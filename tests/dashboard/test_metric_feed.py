@@ -9,8 +9,8 @@ from tests.dashboard.conftest import UserClient, node_pod, train_job
 from trainer.dashboard import metric_feed
 from trainer.dashboard.metric_feed import MetricFeed
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
-from trainer.kube.testing import ManualClock, eventually
 from trainer.progress.samples import MetricId
+from trainer_kube_testing import ManualClock, eventually
 
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 

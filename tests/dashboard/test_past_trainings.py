@@ -35,10 +35,10 @@ from trainer.history.schema import DOCUMENTS
 from trainer.kube.access import DENIED
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.testing import ManualClock
 from trainer.plugins import volcano
 from trainer.progress.curves import SAMPLES_LIMIT
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -18,8 +18,8 @@ from trainer.dashboard.kept_history import history_of
 from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.history.database import Database
 from trainer.history.queries import Filter, History
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

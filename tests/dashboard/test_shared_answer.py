@@ -8,7 +8,7 @@ import pytest
 
 from trainer.dashboard.shared_answer import SharedAnswer
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from trainer.dashboard.turns import Turns
-from trainer.kube.testing import settle
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,7 +14,7 @@ from tests.dashboard.test_runtimes import runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.dashboard.visible import LISTED, Sight, visible
 from trainer.kube.errors import ForbiddenError, TransportError
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ import yaml
 
 from trainer.kube import Manager, ObjectKey, WebhookServerOptions
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.kube.testing import FakeClient, ManualClock, eventually, settle
+from trainer_kube_testing import FakeClient, ManualClock, eventually, settle
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -20,9 +20,9 @@ from tests.promtool import needs_promtool, promtool
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.metrics.exposition import Exposition
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -19,9 +19,9 @@ from trainer.framework.startup.discovery import PluginsConfiguration, available_
 from trainer.framework.startup.registry import HOOKS
 from trainer.kube.objects import name_of
 from trainer.kube.resource import SECRETS
-from trainer.kube.testing import settle
 from trainer.plugins import BUILT_IN
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "write-a-plugin.md").read_text()

@@ -13,8 +13,8 @@ from trainer.explain.decision import Decision, set_suspend
 from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import name_of
-from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

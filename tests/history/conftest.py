@@ -22,9 +22,9 @@ from trainer.history.queries import History
 from trainer.history.recorder import Recorder
 from trainer.history.retention import RetentionOptions
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from trainer.history.cluster_identity import cluster_of
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import NAMESPACES
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 SERVER = "https://api.example.com"
 

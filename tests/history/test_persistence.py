@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from trainer.history.database import Database
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 
 async def test_entries_that_cannot_be_written(database: Database, clock: ManualClock) -> None:

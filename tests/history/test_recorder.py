@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from trainer.history.queries import History
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeLog, ManualClock
+    from trainer_kube_testing import FakeLog, ManualClock
 
 RESOURCE_OF = {
     resource.kind: resource for resource in (CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, JOBSETS, coscheduling.POD_GROUPS)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.history.conftest import Cluster
     from trainer.history.database import Database
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 ALL = {"running", "there", "old", "early", "new"}
 

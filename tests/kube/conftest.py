@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

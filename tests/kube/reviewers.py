@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.kube.conftest import Background
     from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 ALLOWED = (("get", "/metrics"),)
 JANE: Object = {"username": "jane", "groups": ["devs"], "uid": "1", "extra": {"scopes": ["a", "b"]}}

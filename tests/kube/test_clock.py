@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from trainer.kube.clock import SystemClock, move_on_after, parse_timestamp, timestamp
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 
 def test_timestamps_read_back() -> None:

@@ -30,7 +30,7 @@ from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, NODES, PODS, SECRETS
 from trainer.kube.rest.credentials import TokenFile
 from trainer.kube.rest.transport import Endpoint, Transport
-from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, eventually, settle, statuses
+from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, eventually, settle, statuses
 
 if TYPE_CHECKING:
     from pathlib import Path

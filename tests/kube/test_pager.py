@@ -14,7 +14,7 @@ from trainer.kube.objects import Object, name_of
 from trainer.kube.pager import PAGE_BYTES, PAGE_SIZE, collect, list_all
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from trainer.kube import Controller, Manager, ManagerOptions
 from trainer.kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from trainer.kube.objects import ObjectKey, controller_reference, key_of, resource_version_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
+from trainer_kube_testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,15 +15,15 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey, find_condition, resource_version_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.progress.controller import ProgressController, ProgressOptions
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing.container_logs import FakeLog
+    from trainer_kube_testing.container_logs import FakeLog
 
 KEY = ObjectKey("team-a", "digits")
 FIRST_POD = "digits-node-0-0-abcde"

@@ -12,9 +12,9 @@ from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.testing import FakeClient
 from trainer.progress.containers import PrimaryContainer, Speaker, node_name, speaker_of, started_containers
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -11,8 +11,8 @@ from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import PODS
-from trainer.kube.testing import settle, statuses
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,9 +15,9 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.routes import HttpResponse, Routes
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer.progress.history import FULL_METRICS, History, HistoryServer, Sample, SeriesKind
 from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT, Message
+from trainer_kube_testing import FakeClient, ManualClock
 
 JOB, OTHER = ObjectKey("team", "a"), ObjectKey("team", "b")
 

@@ -11,10 +11,10 @@ from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.testing import ManualClock
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

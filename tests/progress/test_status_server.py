@@ -19,15 +19,15 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.progress import status_audience, status_path
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions
-from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 from trainer.kube.objects import find_condition
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import CaBundle
-from trainer.kube.testing import ManualClock, settle
 from trainer.progress.status_server import StatusServer, StatusServerOptions
 from trainer.progress.writer import FIELD_MANAGER
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import ManualClock, settle
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator

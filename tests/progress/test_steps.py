@@ -14,7 +14,7 @@ from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.resource import PODS
-from trainer.kube.testing import FakeClient, settle
+from trainer_kube_testing import FakeClient, settle
 
 if TYPE_CHECKING:
     from tests.progress.conftest import Training

@@ -13,10 +13,10 @@ from trainer.kube.field_errors import FieldError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter, shown_steps
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,10 +10,10 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.testing import StaticReader
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, Runtimes, runtime_place
 from trainer.framework.startup.registry import Registry
-from trainer.kube.testing import FakeClient
 from trainer.plugins.jobset.plugin import JobSetPlugin
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.webhooks.train_job import review_train_job
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.framework.runtimes.runtimes import FoundRuntime

@@ -28,8 +28,8 @@ from trainer.dashboard.server import Dashboard, DashboardOptions
 from trainer.dashboard.viewer import Owner
 from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.events.compact import MESSAGE_LIMIT
-from trainer.kube.testing import ManualClock
 from trainer.kubernetes_yaml import parse
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

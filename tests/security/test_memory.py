@@ -10,8 +10,8 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL
 from trainer.kube.objects import controller_reference
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.testing import settle
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

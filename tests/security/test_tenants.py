@@ -18,11 +18,11 @@ from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
 from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST, RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.kube.objects import controller_reference, find_condition, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, SECRETS, Resource
-from trainer.kube.testing import settle
 from trainer.plugins.coscheduling import POD_GROUPS
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL
 from trainer.plugins.torch.elastic import LABEL as AUTOSCALER_LABEL
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

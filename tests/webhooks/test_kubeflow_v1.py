@@ -12,7 +12,6 @@ from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, Review
 from trainer.kube.objects import ObjectKey
-from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.admission import AdmissionRequest, Operation
 from trainer.manager import built_in_plugins
 from trainer.webhooks.kubeflow_v1 import (
@@ -25,6 +24,7 @@ from trainer.webhooks.kubeflow_v1 import (
     JobAdmission,
     review_job,
 )
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind

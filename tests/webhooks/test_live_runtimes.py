@@ -21,8 +21,8 @@ from trainer.framework.runtimes.runtimes import (
     runtime_place,
 )
 from trainer.framework.runtimes.snapshot import make_snapshot
-from trainer.kube.testing import FakeClient
 from trainer.webhooks.live_runtimes import LiveRuntimes
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime

@@ -14,8 +14,8 @@ from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.resource import PRIORITY_CLASSES
-from trainer.kube.testing import FakeClient
 from trainer.webhooks.released_policies import ignored, policy_errors, priority_classes_of, priority_errors
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime

@@ -14,8 +14,8 @@ from tests.webhooks.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSE
 from tests.webhooks.test_v1alpha1 import job, patched, request
 from trainer.api.crds import crds
 from trainer.api.v1alpha1.client import decoded
-from trainer.kube.testing import ManualClock
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

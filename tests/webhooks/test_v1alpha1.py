@@ -12,8 +12,8 @@ from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.api.v1alpha1.client import SERVED, decoded
-from trainer.kube.testing.clock import ManualClock
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

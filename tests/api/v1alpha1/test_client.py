@@ -16,8 +16,8 @@ from trainer.kube.errors import ConflictError
 from trainer.kube.field_errors import required
 from trainer.kube.objects import annotations_of, controller_reference, find_condition, resource_version_of
 from trainer.kube.resource import PODS
-from trainer.kube.testing import statuses
-from trainer.kube.testing.client import FakeClient
+from trainer_kube_testing import statuses
+from trainer_kube_testing.client import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

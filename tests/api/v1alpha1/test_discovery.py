@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from trainer.api.v1alpha1.client import V1Alpha1Client
 from trainer.api.v1alpha1.discovery import V2ALPHA1, Served, ServedVersionChangedError, find_served, watch_served
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError, TransportError
-from trainer.kube.testing.client import FakeClient
-from trainer.kube.testing.clock import ManualClock
+from trainer_kube_testing.client import FakeClient
+from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version

@@ -39,7 +39,7 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
 MEMBER = {"labels": {coscheduling.POD_GROUP_LABEL: "x"}}

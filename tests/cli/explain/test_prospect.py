@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import ObjectRequest
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 SELECTS_DEVICE = {"targetJobs": [{"name": "node"}], "nodeSelector": {"device": "yes"}}
 SECRET = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "token"}}}

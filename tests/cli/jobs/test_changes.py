@@ -14,7 +14,7 @@ from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.objects import name_of, uid_of
 
 if TYPE_CHECKING:
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 NAMED = "trainjob.trainer.kubeflow.org/"
 

@@ -20,7 +20,7 @@ from trainer.cli.errors import CommandError
 from trainer.cli.jobs.get import GetFormat, Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
-from trainer.kube.testing import eventually
+from trainer_kube_testing import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 
 def aged(clock: ManualClock, seconds: int, job: Object) -> Object:

@@ -13,7 +13,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.cli.app import app
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.runtimes import list_runtimes
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

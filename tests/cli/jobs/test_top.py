@@ -15,7 +15,7 @@ from trainer.cli.jobs.top import Top
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 LEAVE_ALTERNATE_SCREEN = "\x1b[?1049l"
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 
 BUNDLE = base64.b64encode(b"a certificate").decode()

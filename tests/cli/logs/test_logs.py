@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 TAGGED = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
 

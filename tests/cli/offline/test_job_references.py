@@ -14,7 +14,7 @@ from trainer.cli.app import app
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 
 def job(resource: Resource, field: str, role: str, container: str, namespace: str = "default") -> Object:

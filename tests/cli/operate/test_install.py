@@ -25,7 +25,7 @@ from trainer.kube.objects import labels_of, name_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 NOT_SERVED = NotFoundError(404, "the server could not find the requested resource")
 NO_WEBHOOK = InternalError(500, "failed calling webhook: no endpoints available for service trainer-webhook")

@@ -18,7 +18,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.progress.interest import MetricValue
 
 if TYPE_CHECKING:
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 A, B = ObjectKey("default", "a"), ObjectKey("default", "b")
 

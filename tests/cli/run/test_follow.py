@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer.kube.testing import FakeClient, ManualClock
+    from trainer_kube_testing import FakeClient, ManualClock
 
 DEMO = ObjectKey("default", "demo")
 

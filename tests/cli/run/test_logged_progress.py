@@ -14,7 +14,7 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 
 def message(second: int, fields: str) -> bytes:

@@ -16,7 +16,7 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
 
 if TYPE_CHECKING:
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

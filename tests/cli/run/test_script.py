@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typer.testing import Result
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient
+    from trainer_kube_testing import FakeClient
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

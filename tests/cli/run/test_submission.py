@@ -13,7 +13,7 @@ from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.run.submission import submit
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

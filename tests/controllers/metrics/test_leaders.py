@@ -8,8 +8,8 @@ import anyio
 
 from tests.configurations import bare
 from tests.controllers.metrics.test_trainjobs import counter, end, labelled, population, submit, times
-from trainer.kube.testing import settle
 from trainer.manager import build_manager
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup

@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import train_job_object
 from trainer.controllers.metrics.milestones import Milestones, Summary
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from trainer.controllers.metrics.milestones import Life

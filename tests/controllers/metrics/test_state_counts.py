@@ -13,7 +13,7 @@ from trainer.controllers.metrics.milestones import Milestones
 from trainer.controllers.metrics.state_counts import Frameworks, RecentChanges, StateCounts
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import ObjectKey
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 _EVENTS = st.lists(
     st.tuples(

@@ -15,7 +15,7 @@ from trainer.controllers.metrics.trainjobs import TrainJobMetrics
 from trainer.framework.status.status import Creation, Observation, next_status
 from trainer.kube.errors import ConflictError
 from trainer.kube.manager.manager import Manager
-from trainer.kube.testing import settle
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -16,15 +16,15 @@ from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.kube.objects import Object, resource_version_of
 from trainer.kube.resource import EVENTS, PODS
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.resource import Resource
-    from trainer.kube.testing import RecordedRequest
+    from trainer_kube_testing import RecordedRequest
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, PYTORCH_JOBS, JAX_JOBS)
 

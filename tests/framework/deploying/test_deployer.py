@@ -30,8 +30,8 @@ from trainer.kube.errors import (
 )
 from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -13,7 +13,7 @@ from trainer.kube.cache.informer import Informer
 from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 
 class Settings(ApiModel):

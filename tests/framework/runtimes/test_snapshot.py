@@ -16,7 +16,7 @@ from trainer.kube.cache.informer import Informer
 from trainer.kube.objects import key_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -17,7 +17,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import JOBS, PODS, SECRETS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
+from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

@@ -19,7 +19,7 @@ from trainer.kube.errors import ForbiddenError, InvalidError, KubeError, NotFoun
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
+from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

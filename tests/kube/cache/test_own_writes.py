@@ -14,7 +14,7 @@ from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

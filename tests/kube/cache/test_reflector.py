@@ -29,7 +29,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, settle, statuses
+from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

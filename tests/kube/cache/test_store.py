@@ -11,7 +11,7 @@ from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.cache.store import CONTROLLER_UID, Lister, Store
 from trainer.kube.objects import Object, ObjectKey, labels_of, name_of
 from trainer.kube.selectors import LabelSelector
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 
 def names(objects: list[Object]) -> list[str]:

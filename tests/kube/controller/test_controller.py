@@ -22,7 +22,7 @@ from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.objects import ObjectKey, controller_reference
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,7 +15,7 @@ from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import JOBS
-from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
+from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

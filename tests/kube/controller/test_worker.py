@@ -31,7 +31,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY, WorkQueue
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -23,8 +23,8 @@ from trainer.kube.errors import (
 )
 from trainer.kube.metrics import Metrics
 from trainer.kube.resource import CONFIG_MAPS, LEASES
-from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer.kube.testing.recorded import RecordedEvents
+from trainer_kube_testing import FakeClient, ManualClock, settle
+from trainer_kube_testing.recorded import RecordedEvents
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from trainer.kube.events.correlator import (
 )
 
 if TYPE_CHECKING:
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 SOURCE = EventSource("trainer", "", "trainer-laptop")
 

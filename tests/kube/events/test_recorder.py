@@ -11,8 +11,8 @@ from tests.kube.objects import job
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.events.recorder import EventRecorder, EventSender
 from trainer.kube.resource import EVENTS
-from trainer.kube.testing import FakeClient, ManualClock
-from trainer.kube.testing.recorded import RecordedEvents
+from trainer_kube_testing import FakeClient, ManualClock
+from trainer_kube_testing.recorded import RecordedEvents
 
 JOB = job("a", uid="u", resourceVersion="7")
 

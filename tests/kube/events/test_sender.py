@@ -21,7 +21,7 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.events.sender import EventSender, SenderOptions
 from trainer.kube.metrics import Metrics
 from trainer.kube.resource import EVENTS
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from typing import Any

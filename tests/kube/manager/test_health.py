@@ -12,7 +12,7 @@ from trainer.kube.manager.health import HealthChecks
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 
 async def pass_() -> None:

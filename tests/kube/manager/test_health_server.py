@@ -20,7 +20,7 @@ from trainer.kube.manager.health_server import HealthServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 
 async def fail() -> None:

@@ -14,7 +14,7 @@ from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -28,7 +28,7 @@ from trainer.kube.errors import (
 from trainer.kube.manager.manager import Group, Manager, ManagerOptions
 from trainer.kube.resource import EVENTS, JOBS, LEASES, PODS, Resource
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

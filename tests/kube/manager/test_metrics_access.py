@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from trainer.kube import ConnectionOptions, Manager, ManagerOptions, MetricsServer, MetricsServerOptions, connect
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS
-from trainer.kube.testing import ManualClock
 from trainer_devcluster.apiserver.server import ServerOptions, serve
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -27,7 +27,7 @@ from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import FileCertificates
 from trainer.kube.serving.tls import TlsOptions
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

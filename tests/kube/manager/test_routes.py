@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.routes import HttpRequest, HttpResponse, Routes
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

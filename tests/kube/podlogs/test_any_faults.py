@@ -14,7 +14,7 @@ from tests.kube.objects import pod
 from trainer.kube.errors import KubeError, TransportError
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
+from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
 
 START = 1767225600
 LINE_LIMIT = 200

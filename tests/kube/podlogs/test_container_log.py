@@ -21,7 +21,7 @@ from trainer.kube.errors import (
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, LogObserver
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
-from trainer.kube.testing import FakeClient, FakeLog, ManualClock, eventually, settle, statuses
+from trainer_kube_testing import FakeClient, FakeLog, ManualClock, eventually, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,7 @@ from trainer.kube.podlogs.container_log import (
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.transport import Endpoint, Transport
-from trainer.kube.testing import eventually, statuses
+from trainer_kube_testing import eventually, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.controllers import QueueSeries
 from trainer.kube.queue.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 
 @pytest.fixture

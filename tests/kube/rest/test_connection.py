@@ -22,7 +22,7 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 AUTHORITY = Authority()
 

@@ -16,7 +16,7 @@ from trainer.kube.rest.tls import ClientCertificate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 
 async def test_fixed_credentials_never_change() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from trainer.kube.rest.fair_scheduler import FairScheduler
-from trainer.kube.testing import settle
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

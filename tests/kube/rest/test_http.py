@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.rest.credentials import Credentials
     from trainer.kube.rest.transport import WarningHandler
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -24,7 +24,7 @@ from trainer.kube.rest.paced_answer import MAX_SPEED_UP
 from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from trainer.kube.rest.rate_limiter import RateLimiter
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

@@ -23,7 +23,7 @@ from trainer.kube.rest.transport import Endpoint, Transport
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 GET = Request("GET", "/api/v1/nodes/n", {})
 

@@ -19,7 +19,7 @@ from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.request import Request
 from trainer.kube.rest.retries import MAX_RETRIES, REQUESTED_RETRIES
 from trainer.kube.rest.transport import Endpoint, Transport
-from trainer.kube.testing import ManualClock, settle
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

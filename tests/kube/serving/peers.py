@@ -13,7 +13,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.servers import DROP_REASONS
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
-from trainer.kube.testing import ManualClock, eventually
+from trainer_kube_testing import ManualClock, eventually
 
 if TYPE_CHECKING:
     import ssl

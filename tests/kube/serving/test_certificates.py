@@ -15,11 +15,11 @@ from tests.kube.certificates import Authority, Pair
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics import Metrics
 from trainer.kube.serving.certificates import POLL_SECONDS, CaBundle, FileCertificates, ServingCertificate
-from trainer.kube.testing import eventually
+from trainer_kube_testing import eventually
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 AUTHORITY = Authority()
 

@@ -14,7 +14,7 @@ from trainer.kube.serving.connection import Connection, ConnectionLimits
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 HEAD = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 

@@ -26,8 +26,8 @@ from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls
-from trainer.kube.testing import ManualClock, eventually, no_stray_tasks, settle
 from trainer.kube.tls_buffers import limit_tls_buffers
+from trainer_kube_testing import ManualClock, eventually, no_stray_tasks, settle
 
 AUTHORITY = Authority()
 SLOW = b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n"

@@ -17,7 +17,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SECRETS
 from trainer.kube.serving import keyring_process
 from trainer.kube.serving.rotation import CertificateRotator, service_names
-from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
+from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

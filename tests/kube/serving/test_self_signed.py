@@ -9,7 +9,7 @@ from cryptography import x509
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.serving.certificates import SelfSignedCertificates
-from trainer.kube.testing import ManualClock, eventually
+from trainer_kube_testing import ManualClock, eventually
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background

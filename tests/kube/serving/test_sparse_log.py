@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from tests.kube.serving.peers import connected, serving
 from trainer.kube.serving.sparse_log import PeerLog, SparseLog
-from trainer.kube.testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 
 async def test_one_line_in_a_while() -> None:

@@ -14,8 +14,8 @@ import msgspec
 from tests.kube.certificates import Authority
 from trainer.kube import Manager, ManagerOptions
 from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
-from trainer.kube.testing import FakeClient
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -9,8 +9,8 @@ import anyio
 import msgspec
 import pytest
 
-from trainer.kube.testing import ManualClock, settle
 from trainer.kube.webhook.budget import Budget, weight_of
+from trainer_kube_testing import ManualClock, settle
 
 SIZE = 500_000
 

@@ -19,17 +19,17 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.serving.certificates import CertificateSource
 from trainer.kube.serving.rotation import CertificateRotator, service_names
-from trainer.kube.testing import FakeClient, eventually, settle, statuses
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.ca_injection import FIELD_MANAGER, CaInjector
 from trainer.kube.webhook.server import WebhookServer
+from trainer_kube_testing import FakeClient, eventually, settle, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer.kube.serving.certificates import Use
-    from trainer.kube.testing import ManualClock
+    from trainer_kube_testing import ManualClock
 
 VALIDATING, MUTATING = VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS
 

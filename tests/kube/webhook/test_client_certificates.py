@@ -16,9 +16,9 @@ from tests.kube.certificates import Authority
 from tests.kube.webhook.serving import PATH, client_context, review_of, serving
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import POLL_SECONDS
-from trainer.kube.testing import ManualClock, eventually
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.server import WebhookServerOptions
+from trainer_kube_testing import ManualClock, eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.kube.api_semantics import json_patch as json_patches
 from trainer.kube.webhook.json_patch import json_patch
+from trainer_kube_testing.api_semantics import json_patch as json_patches
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.kube.webhook.serving import review_of
-from trainer.kube.api_semantics import json_patch as json_patches
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
+from trainer_kube_testing.api_semantics import json_patch as json_patches
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 

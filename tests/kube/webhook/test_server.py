@@ -36,10 +36,10 @@ from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 from trainer.kube.field_errors import invalid, required
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
-from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.budget import LIGHT, weight_of
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
+from trainer_kube_testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

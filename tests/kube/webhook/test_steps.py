@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from trainer.kube.testing import ManualClock, settle
 from trainer.kube.webhook.steps import Steps, at_once, with_pauses
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from trainer.framework.building.strategic_merge import strategic_merge
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_source, by_taint, upsert
-from trainer.kube.api_semantics.patches import merge_patch
 from trainer.kube.field_errors import FieldError, duplicate, listed, not_found, required
+from trainer.kube.merge_patch import merge_patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics.patches import merge_patch
+from trainer.kube.merge_patch import merge_patch
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -41,8 +41,7 @@ def _merged(item: Object, addition: Object) -> Object:
     """
     if _kinds(item) != _kinds(addition):
         return addition
-    merged: Object = merge_patch(item, addition)
-    return merged
+    return merge_patch(item, addition)
 
 
 def _kinds(item: Object) -> set[Hashable]:

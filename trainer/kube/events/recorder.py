@@ -25,7 +25,7 @@ _INSTANCE_LIMIT = 128
 
 
 class EventSink(Protocol):
-    """Takes what recorders record; `EventSender` in a process, `trainer.kube.testing.RecordedEvents` in tests."""
+    """Takes what recorders record; `EventSender` in a process, `trainer_kube_testing.RecordedEvents` in tests."""
 
     def submit(self, occurrence: Occurrence) -> None:
         """Take note of an occurrence, without waiting and without raising."""

@@ -11,8 +11,8 @@ import anyio
 import pytest
 import structlog.testing
 
-from trainer.kube.testing import settle
 from trainer_devcluster.apiserver.audit import AuditLog
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from pathlib import Path

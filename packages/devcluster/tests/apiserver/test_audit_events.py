@@ -11,10 +11,10 @@ import pytest
 from packages.devcluster.tests.apiserver.authorization.samples import binding, role
 from packages.devcluster.tests.apiserver.http_client import api_for
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.testing import settle
 from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.feature_gates import FeatureGates
+from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,8 +13,8 @@ from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.cache.store import Lister, Store
 from trainer.kube.errors import NamespaceTerminatingError
 from trainer.kube.manager.managed_client import ManagedClient
-from trainer.kube.testing import WRITES, FakeClient, ManualClock, settle
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import WRITES, FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

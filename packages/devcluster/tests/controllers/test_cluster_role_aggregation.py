@@ -11,12 +11,12 @@ from packages.devcluster.tests.controllers.cluster import dev_cluster
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import CLUSTER_ROLES
-from trainer.kube.testing import FakeClient
 from trainer_devcluster.controllers.cluster_role_aggregation import (
     FIELD_MANAGER,
     AggregationReconciler,
     aggregated_rules,
 )
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from trainer.kube.controller.handlers import own_key
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
-from trainer.kube.testing import ManualClock
 from trainer_devcluster.cluster import install_definition
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

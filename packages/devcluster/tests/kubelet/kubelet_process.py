@@ -15,8 +15,8 @@ import anyio
 from packages.devcluster.tests.kubelet.fakes import make_pod, mounting, shell
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import PODS
-from trainer.kube.testing import FakeClient
 from trainer_devcluster.kubelet import KubeletOptions, PodNetworkMode, register
+from trainer_kube_testing import FakeClient
 
 
 async def main(mode: str, data_dir: str, script: str) -> None:

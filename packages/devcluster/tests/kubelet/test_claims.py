@@ -11,8 +11,8 @@ import anyio
 from packages.devcluster.tests.kubelet.fakes import LIMIT, eventually, make_pod, shell
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
-from trainer.kube.testing import FakeClient
 from trainer_devcluster.kubelet.claims import FINALIZER, Claims, claim_directory, make_claim_directory
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,9 +8,9 @@ import pytest
 
 from packages.devcluster.tests.kubelet.fakes import eventually, make_pod, mounting, shell, terminated, wait_for_log
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
-from trainer.kube.testing import ManualClock
 from trainer_devcluster.kubelet.container_supervisor import RestartBackoff, format_duration
 from trainer_devcluster.kubelet.options import DEFAULT_RESTART_BACKOFF
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner

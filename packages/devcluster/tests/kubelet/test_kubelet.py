@@ -19,10 +19,10 @@ from trainer.kube.client import DeleteOptions, PatchType
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import annotations_of, is_condition_true, uid_of
 from trainer.kube.resource import EVENTS, NODES, PODS
-from trainer.kube.testing import FakeClient
 from trainer_devcluster import scheduler
 from trainer_devcluster.kubelet import POD_NETWORK_ANNOTATION, KubeletOptions, PodNetworkMode, register
 from trainer_devcluster.kubelet.pod_status import StatusWriter
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

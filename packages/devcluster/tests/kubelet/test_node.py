@@ -9,8 +9,8 @@ import pytest
 
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import NODES
-from trainer.kube.testing import FakeClient, ManualClock, eventually
 from trainer_devcluster.kubelet.node import Advertisement
+from trainer_kube_testing import FakeClient, ManualClock, eventually
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -7,10 +7,10 @@ import pytest
 
 from packages.devcluster.tests.kubelet.fakes import FakePodApi, make_pod
 from trainer.kube.errors import TransportError
-from trainer.kube.testing import ManualClock
 from trainer.workloads.containers import RestartPolicy
 from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, State, Terminated, Waiting
 from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder, StatusWriter
+from trainer_kube_testing import ManualClock
 
 NEW = Waiting("ContainerCreating")
 LOOP = Waiting("CrashLoopBackOff")

@@ -22,10 +22,10 @@ from packages.devcluster.tests.kubelet.fakes import (
 )
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
 from trainer.kube.errors import TransportError
-from trainer.kube.testing import ManualClock
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_spec import ignored_fields
 from trainer_devcluster.kubelet.shim.spec import LogLimits
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner

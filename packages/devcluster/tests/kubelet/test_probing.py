@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from trainer.kube.testing import ManualClock, settle
 from trainer_devcluster.kubelet.errors import ContainerCreateError
 from trainer_devcluster.kubelet.probing import Probe
 from trainer_devcluster.kubelet.shim.reports import Probed
 from trainer_devcluster.kubelet.shim.spec import ProbeSpec
+from trainer_kube_testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -10,9 +10,9 @@ import pytest
 from packages.devcluster.tests.kubelet.fakes import FakeTokenSource, make_pod
 from trainer.kube.errors import KubeError
 from trainer.kube.resource import SERVICE_ACCOUNTS, Resource
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer_devcluster.kubelet.errors import VolumeError
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens, TokenSource
+from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client

@@ -23,12 +23,12 @@ from packages.devcluster.tests.kubelet.fakes import (
 from trainer.kube.clock import SystemClock
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.pod_directory import PodDirectory, remove_memory
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume, VolumeRefresh
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -14,7 +14,6 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.selection import EVERYTHING
-from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
 from trainer_devcluster.scheduler import register
 from trainer_devcluster.scheduler.candidate import (
     COSCHEDULING,
@@ -23,6 +22,7 @@ from trainer_devcluster.scheduler.candidate import (
     definition_of,
     parse_gang_schedulers,
 )
+from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -22,11 +22,11 @@ from packages.devcluster.tests.apiserver.admission.webhook_server import (
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SERVICES
-from trainer.kube.testing import ManualClock
 from trainer_devcluster.apiserver.admission.admission import Caller, CallError
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES, webhook_client
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

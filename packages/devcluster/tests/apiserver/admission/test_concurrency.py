@@ -18,8 +18,8 @@ from packages.devcluster.tests.apiserver.custom_resources.test_controller import
     until,
 )
 from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, api_for
-from trainer.kube.testing import ManualClock
 from trainer_devcluster.apiserver.server import ServerOptions, serve
+from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

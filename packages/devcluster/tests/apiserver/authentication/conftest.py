@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import SERVICE_ACCOUNTS
-from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens, SigningKey
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
+from trainer_kube_testing.clock import ManualClock
 
 
 @cache

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer.kube.testing.clock import ManualClock
     from trainer_devcluster.apiserver.storage.storage import Storage
+    from trainer_kube_testing.clock import ManualClock
 
 HOUR = timedelta(hours=1)
 POD = Binding("Pod", "p", "uid-p", {"metadata": {"name": "laptop", "uid": "uid-laptop"}})

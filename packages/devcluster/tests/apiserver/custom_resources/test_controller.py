@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from packages.devcluster.tests.apiserver.http_client import MERGE, STRATEGIC
-from trainer.kube.api_semantics import field_managers
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
+from trainer_kube_testing.api_semantics import field_managers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

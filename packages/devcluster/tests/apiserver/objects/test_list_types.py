@@ -7,9 +7,9 @@ import tracemalloc
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer.kube.api_semantics.value_types import ListType
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, description_of, object_meta
 from trainer_devcluster.apiserver.objects.value_types import UNTYPED, SchemaTyping
+from trainer_kube_testing.api_semantics.value_types import ListType
 
 
 def at(root: SchemaTyping | None, *path: str) -> SchemaTyping:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA, widget
-from trainer.kube.api_semantics.field_managers import MAX_UPDATE_MANAGERS, apply, update
 from trainer.kube.errors import ConflictError, InternalError
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
+from trainer_kube_testing.api_semantics.field_managers import MAX_UPDATE_MANAGERS, apply, update
 
 TYPE = WIDGET_SCHEMA.typing
 THEN, NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.kube.api_semantics import field_sets
-from trainer.kube.api_semantics.field_managers import apply, update
 from trainer.kube.errors import ConflictError
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
+from trainer_kube_testing.api_semantics import field_sets
+from trainer_kube_testing.api_semantics.field_managers import apply, update
 
 if TYPE_CHECKING:
-    from trainer.kube.api_semantics.value_types import Typing
+    from trainer_kube_testing.api_semantics.value_types import Typing
 
 Object = dict[str, Any]
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.kube.api_semantics.json_patch import MAX_OPERATIONS, json_patch
-from trainer.kube.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
+from trainer_kube_testing.api_semantics.json_patch import MAX_OPERATIONS, json_patch
+from trainer_kube_testing.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
 
 if TYPE_CHECKING:
-    from trainer.kube.api_semantics.value_types import Typing
+    from trainer_kube_testing.api_semantics.value_types import Typing
 
 CONFIG_MAP: dict[str, dict[str, Any]] = {"metadata": {"labels": {"l": "1"}}, "data": {"b": "2", "c": "3"}}
 

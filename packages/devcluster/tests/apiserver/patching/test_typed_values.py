@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer.kube.api_semantics import field_sets
-from trainer.kube.api_semantics.typed_values import (
+from trainer_kube_testing.api_semantics import field_sets
+from trainer_kube_testing.api_semantics.typed_values import (
     TypedValueError,
     compare,
     fields_of,

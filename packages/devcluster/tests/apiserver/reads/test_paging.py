@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from packages.devcluster.tests.apiserver.builders import PARTITION, put, remove
-from trainer.kube.api_semantics.paging import ListPosition, Lists, Page
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey, key_of, name_of
 from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_kube_testing.api_semantics.paging import ListPosition, Lists, Page
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -13,7 +13,6 @@ import pytest
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
-from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.container_logs import POLL_INTERVAL, log_path
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
@@ -24,6 +23,7 @@ from trainer_devcluster.apiserver.reads.pod_logs import (
     log_parameters,
 )
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
+from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator

@@ -6,10 +6,10 @@ import anyio
 
 from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, config_map
 from trainer.kube.clock import timestamp
-from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.reads.reading import Presenter
 from trainer_devcluster.apiserver.tables.table import IncludeObject
 from trainer_devcluster.apiserver.wire.headers import answer_format
+from trainer_kube_testing.clock import ManualClock
 
 
 def test_age_in_a_watched_table_is_reported_when_the_row_is_written() -> None:

@@ -12,12 +12,12 @@ import pytest
 from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put, remove
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of
-from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, ServedWatch
 from trainer_devcluster.apiserver.storage.storage import INITIAL_REVISION, Storage
 from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters
+from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

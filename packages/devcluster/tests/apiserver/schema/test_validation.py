@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.api_semantics.json_values import ABSENT, same
 from trainer_devcluster.apiserver.schema.validation import (
     fits_format,
     item_key,
@@ -14,6 +13,7 @@ from trainer_devcluster.apiserver.schema.validation import (
     old_items,
     validate_value,
 )
+from trainer_kube_testing.api_semantics.json_values import ABSENT, same
 
 BY_NAME = {
     "x-kubernetes-list-type": "map",

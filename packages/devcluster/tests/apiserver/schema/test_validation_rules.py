@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.api_semantics.json_values import ABSENT
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 from trainer_devcluster.apiserver.schema.validation_rules import compile_rules
+from trainer_kube_testing.api_semantics.json_values import ABSENT
 
 ITEM = {
     "type": "object",

@@ -11,13 +11,13 @@ import pytest
 from packages.devcluster.tests.apiserver.http_client import MERGE, api_for
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import EVENTS
-from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.serving.first_objects import completed, expire_events
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
+from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

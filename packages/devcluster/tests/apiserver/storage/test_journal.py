@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from packages.devcluster.tests.apiserver.builders import PARTITION, put, remove
-from trainer.kube.api_semantics.paging import CompactedError
 from trainer_devcluster.apiserver.storage.journal import Journal
 from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_kube_testing.api_semantics.paging import CompactedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

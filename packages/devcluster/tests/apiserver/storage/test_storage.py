@@ -6,8 +6,7 @@ import anyio
 import pytest
 
 from packages.devcluster.tests.apiserver.builders import PARTITION, config_map, key, put, remove
-from trainer.kube.api_semantics.json_values import writable_copy
-from trainer.kube.api_semantics.paging import CompactedError
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.storage.storage import (
     INITIAL_REVISION,
@@ -16,6 +15,7 @@ from trainer_devcluster.apiserver.storage.storage import (
     StaleWriteError,
     Storage,
 )
+from trainer_kube_testing.api_semantics.paging import CompactedError
 
 OTHER = Partition("", "secrets")
 

@@ -10,7 +10,6 @@ from trainer.kube.client import Propagation
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS
-from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.definitions.routing import Target
@@ -18,6 +17,7 @@ from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.wire.params import DeleteParameters
 from trainer_devcluster.apiserver.writes.deletion import Deleter, is_finished
+from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,10 +14,10 @@ from yarl import URL
 
 from packages.devcluster.tests.apiserver import loose_kind
 from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, api_for
-from trainer.kube.api_semantics.paging import ListPosition
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.wire.body import decode_object
+from trainer_kube_testing.api_semantics.paging import ListPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer_devcluster.controllers.garbage_collector import monitor
 from trainer_devcluster.controllers.options import ControllerOptions
+from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

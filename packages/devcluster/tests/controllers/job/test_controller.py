@@ -13,8 +13,6 @@ from trainer.kube.errors import ForbiddenError, KubeError, NamespaceTerminatingE
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true, name_of
 from trainer.kube.resource import JOBS, PODS
-from trainer.kube.testing import WRITES, settle
-from trainer.kube.testing.recorded import RecordedEvents
 from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
 from trainer_devcluster.controllers.job.pods import (
@@ -26,6 +24,8 @@ from trainer_devcluster.controllers.job.pods import (
     without_containers,
 )
 from trainer_devcluster.controllers.options import ControllerOptions
+from trainer_kube_testing import WRITES, settle
+from trainer_kube_testing.recorded import RecordedEvents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

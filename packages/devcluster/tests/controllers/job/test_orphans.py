@@ -6,9 +6,9 @@ from packages.devcluster.tests.controllers.cached_server import lister_of
 from packages.devcluster.tests.controllers.job.samples import make_job, make_pod
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
-from trainer.kube.testing import FakeClient
 from trainer_devcluster.controllers.job.cleanup import OrphanReconciler
 from trainer_devcluster.controllers.job.pods import is_tracked
+from trainer_kube_testing import FakeClient
 
 KEY = ObjectKey("n", "p")
 

@@ -7,8 +7,8 @@ from packages.devcluster.tests.controllers.job.samples import NOW, ago, conditio
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import JOBS
-from trainer.kube.testing import FakeClient, ManualClock
 from trainer_devcluster.controllers.job.cleanup import TtlReconciler
+from trainer_kube_testing import FakeClient, ManualClock
 
 KEY = ObjectKey("n", "j")
 

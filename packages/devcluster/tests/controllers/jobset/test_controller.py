@@ -20,10 +20,10 @@ from trainer.kube.errors import AlreadyExistsError, ForbiddenError, NamespaceTer
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
-from trainer.kube.testing.recorded import RecordedEvents
 from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.jobset.controller import JobSetReconciler
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+from trainer_kube_testing.recorded import RecordedEvents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

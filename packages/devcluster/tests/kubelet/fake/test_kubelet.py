@@ -10,10 +10,10 @@ import anyio
 from packages.devcluster.tests.kubelet.fakes import eventually, make_pod, shell
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import NODES, PODS
-from trainer.kube.testing import FakeClient
 from trainer_devcluster.kubelet import KubeletOptions
 from trainer_devcluster.kubelet.fake import register
 from trainer_devcluster.kubelet.fake.life import RUNS_FOR
+from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,9 +10,6 @@ import anyio
 import msgspec
 import structlog
 
-from trainer.kube.api_semantics import statuses
-from trainer.kube.api_semantics.json_patch import json_patch
-from trainer.kube.api_semantics.patches import PatchError
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.admission import review
 from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
@@ -20,6 +17,9 @@ from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALI
 from trainer_devcluster.apiserver.admission.webhook import selects
 from trainer_devcluster.apiserver.webhooks.client import PostError, TrustError
 from trainer_devcluster.apiserver.wire import answers
+from trainer_kube_testing.api_semantics import statuses
+from trainer_kube_testing.api_semantics.json_patch import json_patch
+from trainer_kube_testing.api_semantics.patches import PatchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

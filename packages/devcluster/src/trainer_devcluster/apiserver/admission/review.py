@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from trainer.kube.api_semantics import statuses
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.errors import ApiError

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import ObjectKey, metadata_of, name_of
 from trainer.kube.resource import NAMESPACES
 from trainer.kube.selectors import LabelSelector
@@ -14,6 +13,7 @@ from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.webhooks.client import ClientConfig
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import unquote
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import show
 from trainer.kube.resource import Resource
 from trainer.kube.selectors import FieldSelector
@@ -22,6 +21,7 @@ from trainer_devcluster.apiserver.authorization.rules import AccessCheck, Policy
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.headers import header_text
 from trainer_devcluster.apiserver.wire.params import boolean
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
@@ -27,6 +26,7 @@ from trainer_devcluster.apiserver.authorization.rules import (
 )
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

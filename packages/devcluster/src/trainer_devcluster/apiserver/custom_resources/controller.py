@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import structlog
 
-from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.client import Propagation
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import find_condition, is_being_deleted, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.authentication.user import SERVER

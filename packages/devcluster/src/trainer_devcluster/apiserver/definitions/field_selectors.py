@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.selectors import FieldSelector, LabelSelector
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

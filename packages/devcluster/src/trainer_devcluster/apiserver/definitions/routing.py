@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.wire import answers
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics.json_values import writable_copy
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import ObjectKey, key_of, resource_version_of
 
 if TYPE_CHECKING:

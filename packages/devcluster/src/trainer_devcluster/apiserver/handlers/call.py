@@ -11,13 +11,13 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import move_on_after
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
 from trainer_devcluster.apiserver.wire.body import MAX_BODY_BYTES, decode_object
 from trainer_devcluster.apiserver.wire.headers import JSON, PROTOBUF, Warnings, header_text
 from trainer_devcluster.apiserver.wire.params import write_parameters
 from trainer_devcluster.apiserver.writes.write import LARGE_BYTES, Write
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -25,11 +25,11 @@ from trainer_devcluster.apiserver.wire.params import list_parameters
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from trainer.kube.api_semantics.paging import Page
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.handlers.call import Call
     from trainer_devcluster.apiserver.wire.event_lines import EventLines
     from trainer_devcluster.apiserver.wire.params import ListParameters
+    from trainer_kube_testing.api_semantics.paging import Page
 
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,6 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from trainer.kube.api_semantics import field_managers, statuses
 from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
@@ -30,6 +29,7 @@ from trainer_devcluster.apiserver.kinds.reviews import AUTHORIZATION, TOKEN_REQU
 from trainer_devcluster.apiserver.objects.built_in_types import empty_object
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_kube_testing.api_semantics import field_managers, statuses
 
 if TYPE_CHECKING:
     from aiohttp import web

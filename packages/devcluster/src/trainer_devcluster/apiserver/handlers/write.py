@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
 
-from trainer.kube.api_semantics import patches, statuses
-from trainer.kube.api_semantics.json_patch import json_patch
-from trainer.kube.api_semantics.json_values import writable_copy
-from trainer.kube.api_semantics.patches import PatchError
 from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
@@ -24,6 +21,9 @@ from trainer_devcluster.apiserver.wire.body import decode_json, decode_yaml
 from trainer_devcluster.apiserver.wire.params import META_GROUP, delete_parameters, list_parameters
 from trainer_devcluster.apiserver.writes.deletion import DeletionRequest
 from trainer_devcluster.apiserver.writes.scale import read_scale, scale_of, scale_to_change, scaled
+from trainer_kube_testing.api_semantics import patches, statuses
+from trainer_kube_testing.api_semantics.json_patch import json_patch
+from trainer_kube_testing.api_semantics.patches import PatchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

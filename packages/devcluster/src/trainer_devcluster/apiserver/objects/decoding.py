@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.quantity import Quantity
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.durations import canonical_time
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.kube.api_semantics.value_types import ListType, Typing
+from trainer_kube_testing.api_semantics.value_types import ListType, Typing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

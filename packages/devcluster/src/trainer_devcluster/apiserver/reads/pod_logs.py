@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import key_of, name_of, uid_of
@@ -17,6 +16,7 @@ from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, RunLogReader, log_path
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import boolean, integer
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics import statuses
-from trainer.kube.api_semantics.paging import Lists, Page
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import key_of, namespace_of, resource_version_of
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
@@ -16,6 +14,8 @@ from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.tables.table import IncludeObject, table
 from trainer_devcluster.apiserver.wire.headers import META_GROUP, Shape
 from trainer_devcluster.apiserver.wire.params import ResourceVersionMatch
+from trainer_kube_testing.api_semantics import statuses
+from trainer_kube_testing.api_semantics.paging import Lists, Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
-from trainer.kube.api_semantics import statuses
-from trainer.kube.api_semantics.paging import CompactedError
-from trainer.kube.api_semantics.watch_events import bookmark, event_of
 from trainer.kube.client import EventType
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.reads.reading import reach_revision, selected_in
 from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
+from trainer_kube_testing.api_semantics import statuses
+from trainer_kube_testing.api_semantics.paging import CompactedError
+from trainer_kube_testing.api_semantics.watch_events import bookmark, event_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
-from trainer.kube.api_semantics.json_values import ABSENT, same
 from trainer_devcluster.regular_expressions import is_found
+from trainer_kube_testing.api_semantics.json_values import ABSENT, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trainer.kube import field_errors
-from trainer.kube.api_semantics.json_values import ABSENT, same
 from trainer_devcluster.apiserver.schema.expressions import (
     COST_LIMIT,
     CompileError,
@@ -21,6 +20,7 @@ from trainer_devcluster.apiserver.schema.expressions import (
 )
 from trainer_devcluster.apiserver.schema.schema_check import field_names
 from trainer_devcluster.apiserver.schema.validation import item_key, old_items
+from trainer_kube_testing.api_semantics.json_values import ABSENT, same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

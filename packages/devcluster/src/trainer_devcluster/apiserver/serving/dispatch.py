@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from aiohttp import web
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.audit import CLIENT_CLOSED_REQUEST, Record
 from trainer_devcluster.apiserver.authorization.authorizer import acting_user, attributes_of, forbidden
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.handlers import pod, read, reviews, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.audit import AuditLog

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.clock import move_on_after, parse_timestamp
 from trainer.kube.errors import ApiError
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import (
     ObjectKey,
     annotations_of,

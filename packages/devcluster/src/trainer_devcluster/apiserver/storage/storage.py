@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import anyio
 import msgspec
 
-from trainer.kube.api_semantics.paging import CompactedError
 from trainer.kube.client import EventType
 from trainer.kube.objects import ObjectKey, metadata_of, resource_version_of
+from trainer_kube_testing.api_semantics.paging import CompactedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

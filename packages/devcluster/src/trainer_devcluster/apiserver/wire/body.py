@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.wire import protobuf
 from trainer_devcluster.apiserver.wire.headers import JSON, PROTOBUF, YAML
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

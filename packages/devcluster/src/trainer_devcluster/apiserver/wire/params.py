@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.client import Propagation
 from trainer.kube.field_errors import FieldError, invalid, not_supported, too_long
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

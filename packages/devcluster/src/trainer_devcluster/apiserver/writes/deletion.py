@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.client import Propagation
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.objects import is_being_deleted, metadata_of, name_of, resource_version_of, uid_of
@@ -22,6 +21,7 @@ from trainer_devcluster.apiserver.objects.metadata import FOREGROUND_FINALIZER, 
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.params import META_GROUP
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

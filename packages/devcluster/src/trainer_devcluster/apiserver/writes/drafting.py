@@ -5,8 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics import field_managers, statuses
-from trainer.kube.api_semantics.json_values import same, writable_copy
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES
 from trainer_devcluster.apiserver.admission import namespaces
@@ -16,6 +15,8 @@ from trainer_devcluster.apiserver.objects.built_in_types import empty_object
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.writes.scale import scaled
+from trainer_kube_testing.api_semantics import field_managers, statuses
+from trainer_kube_testing.api_semantics.json_values import same
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from trainer.kube.api_semantics import statuses
-from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.clock import move_on_after
 from trainer.kube.field_errors import FieldError
+from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.admission import namespaces
@@ -33,6 +32,7 @@ from trainer_devcluster.apiserver.writes.deletion import is_finished
 from trainer_devcluster.apiserver.writes.drafting import Drafting, differs_in_intent, unchanged
 from trainer_devcluster.apiserver.writes.scale import scale_of
 from trainer_devcluster.apiserver.writes.write import Write
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, resource_version_of, uid_of
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.objects.decoding import read_as
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, namespace_of
@@ -16,6 +15,7 @@ from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, json_n
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.headers import Warnings
 from trainer_devcluster.apiserver.wire.params import META_GROUP, FieldValidation
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import is_condition_true, name_of
 from trainer.workloads import JOBSETS
@@ -22,6 +21,7 @@ from trainer_devcluster.apiserver.kinds.fields import (
 )
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
+from trainer_kube_testing.api_semantics import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
