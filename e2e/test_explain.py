@@ -526,7 +526,6 @@ def test_a_user_with_few_rights(cluster: Cluster) -> None:
     ("manifest", "code", "words"),
     [
         pytest.param(job("demo", "pass"), 0, "would run, by what is known", id="runs"),
-        pytest.param(asking("demo", limits={GPU: "8"}), WAITS, f"no node that the pod may run on has {GPU}", id="gpu"),
         pytest.param(
             job("demo", "pass", pod={"serviceAccountName": "nobody"}),
             WAITS,
@@ -539,7 +538,6 @@ def test_a_user_with_few_rights(cluster: Cluster) -> None:
             "PersistentVolumeClaim data does not exist",
             id="claim",
         ),
-        pytest.param(job("demo", "pass", nodes=3), WAITS, "pods: 3 asked for, 0 of 2 used", id="quota"),
         pytest.param(
             job("demo", "pass", runtimeRef={"name": "nowhere"}), WAITS, "TrainingRuntime nowhere does", id="runtime"
         ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.explain.samples import GPU, node
-from trainer.explain.node_room import allocatable, capacity_of, misfits
+from trainer.explain.node_room import allocatable, misfits
 from trainer.kube.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -87,20 +87,6 @@ def affinity(**expression: object) -> Object:
 def test_misfits(pod: Object, nodes: list[Object], texts: list[str]) -> None:
     """What no node has, even if it were empty."""
     assert [each.text for each in misfits(pod, nodes)] == texts
-
-
-@pytest.mark.parametrize(
-    ("obj", "count"),
-    [
-        pytest.param(node(gpu="8"), 2, id="twice"),
-        pytest.param(node(gpu="8", pods="1"), 1, id="pods"),
-        pytest.param(node(), 0, id="none"),
-        pytest.param(node(gpu="8", taints=[TAINT]), 0, id="taint"),
-    ],
-)
-def test_capacity(obj: Object, count: int) -> None:
-    """How many pods an empty node takes."""
-    assert capacity_of({}, obj, {GPU: Quantity.parse("4")}) == count
 
 
 def test_unreadable_amounts_of_nodes_do_not_count() -> None:

@@ -2,8 +2,7 @@
 
 `snapshot` holds what was read, `needs` says what else to read, and `walk` goes from the TrainJob down to what holds it.
 What keeps pods from running comes from the plugin `jobset`, which also feeds the conditions Pending and Restarting; the
-other modules add what only the user may read, such as nodes, or what a condition has no room for. Before submission,
-`submission` compares what a TrainJob would ask for with what the cluster has.
+other modules add what only the user may read, such as nodes, or what a condition has no room for.
 """
 
 from __future__ import annotations

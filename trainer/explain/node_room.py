@@ -53,9 +53,7 @@ def allocatable(node: Object) -> Amounts:
     return amounts
 
 
-def misfits(
-    pod: Object, nodes: Sequence[Object], *, limit_ranges: Sequence[Object] = (), runtime_class: Object | None = None
-) -> Iterator[Misfit]:
+def misfits(pod: Object, nodes: Sequence[Object]) -> Iterator[Misfit]:
     """What no node has of that which the spec of a pod asks for: labels, tolerated taints, and amounts of resources."""
     selected = [node for node in nodes if _is_selected(pod, labels_of(node))]
     if nodes and not selected:
@@ -66,23 +64,11 @@ def misfits(
         yield _taints(pod, selected)
         return
     try:
-        requests = pod_requests(pod, limit_ranges=limit_ranges, runtime_class=runtime_class)
+        requests = pod_requests(pod)
     except ValueError:
         return
     if open_nodes:
         yield from _amounts(requests, open_nodes)
-
-
-def capacity_of(pod: Object, node: Object, requests: Amounts) -> int:
-    """How many pods of this kind a node could take if it were empty."""
-    if not _is_selected(pod, labels_of(node)) or _repelling(pod, node):
-        return 0
-    present = allocatable(node)
-    wanted = requests | {"pods": Quantity.parse(1)} if "pods" in present else requests
-    rooms = [
-        int(present.get(name, _NOTHING).amount // amount.amount) for name, amount in wanted.items() if amount.amount > 0
-    ]
-    return min(rooms, default=0)
 
 
 def _amounts(requests: Amounts, nodes: Sequence[Object]) -> Iterator[Misfit]:

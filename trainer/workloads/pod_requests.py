@@ -41,18 +41,6 @@ def pod_requests(spec: Object, *, limit_ranges: Iterable[Object] = (), runtime_c
     return requests
 
 
-def stated_requests(spec: Object) -> Amounts:
-    """The effective requests of a pod as its template states them: nothing is filled in."""
-    lists = {
-        kind: [_without_limits(each) for each in spec.get(kind) or []] for kind in ("containers", "initContainers")
-    }
-    return pod_requests(_without_limits(spec) | lists)
-
-
-def _without_limits(owner: Object) -> Object:
-    return owner | {"resources": {"requests": (owner.get("resources") or {}).get("requests")}}
-
-
 def _of_containers(spec: Object, defaults: Amounts) -> Amounts:
     total: Amounts = {}
     for container in spec.get("containers") or []:

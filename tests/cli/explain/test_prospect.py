@@ -10,7 +10,6 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.cli.conftest import ConnectedClient
-from tests.explain.samples import GPU, node
 from tests.framework.samples import replicated_job, runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -25,17 +24,15 @@ from trainer.kube.errors import (
     UnauthorizedError,
 )
 from trainer.kube.objects import name_of
-from trainer.kube.resource import NODES, PODS, RESOURCE_QUOTAS
+from trainer.kube.resource import CONFIG_MAPS, PODS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.kube.client import ObjectRequest
     from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_kube_testing import FakeClient
 
-SELECTS_DEVICE = {"targetJobs": [{"name": "node"}], "nodeSelector": {"device": "yes"}}
 SECRET = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "token"}}}
 
 
@@ -51,9 +48,8 @@ def job(**spec: object) -> Object:
 
 @pytest.fixture
 def blueprint(served: FakeClient) -> FakeClient:
-    """A cluster with a runtime and a node."""
+    """A cluster with a runtime."""
     served.add(runtime_object(replicated_job("node")))
-    served.add(node(gpu="4"))
     return served
 
 
@@ -74,7 +70,7 @@ def asked(client: FakeClient) -> list[str]:
 
 
 def test_nothing_would_hold_it(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
-    """Nothing is stored; it costs a dry run of the TrainJob and of each kind of pod, the runtime and three lists."""
+    """Nothing is stored; it costs a dry run of the TrainJob and of each kind of pod, and the runtime."""
     code, said = explain("-f", write(tmp_path, job()))
 
     assert (code, said) == (0, "TrainJob demo would run, by what is known\n")
@@ -82,9 +78,6 @@ def test_nothing_would_hold_it(blueprint: FakeClient, cluster: None, tmp_path: P
         "create trainjobs",
         "get clustertrainingruntimes",
         "create pods",
-        "list nodes",
-        "list resourcequotas",
-        "list limitranges",
     ]
     assert blueprint.objects(TRAIN_JOBS) == []
     assert blueprint.objects(PODS) == []
@@ -93,24 +86,12 @@ def test_nothing_would_hold_it(blueprint: FakeClient, cluster: None, tmp_path: P
 @pytest.mark.parametrize(
     ("spec", "code", "words"),
     [
-        pytest.param(
-            {"trainer": {"resourcesPerNode": {"limits": {GPU: "8"}}}},
-            3,
-            f"would wait: Unschedulable: a pod asks for 8 of {GPU}, and the largest node",
-            id="gpus",
-        ),
         pytest.param({"trainer": {"env": [SECRET]}}, 3, "Missing: Secret credentials does not exist", id="secret"),
         pytest.param(
             {"runtimeRef": {"name": "none"}},
             3,
             "Missing: ClusterTrainingRuntime none does not exist, which spec.runtimeRef names",
             id="runtime",
-        ),
-        pytest.param(
-            {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "nodeSelector": {"gpu": "h100"}}]},
-            3,
-            "the pod selects nodes by gpu in h100, and no node has this label",
-            id="gpu-type",
         ),
     ],
 )
@@ -131,17 +112,6 @@ def test_a_missing_runtime(blueprint: FakeClient, cluster: None, tmp_path: Path)
         "create it, or name one that exists",
         "trainer runtimes -n default",
     )
-
-
-def test_a_quota(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
-    """All pods together are compared with what is left."""
-    status = {"hard": {"pods": "2"}, "used": {"pods": "1"}}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": "default"}}
-    blueprint.add(quota | {"status": status})
-    code, said = explain("-f", write(tmp_path, job(trainer={"numNodes": 2})), "-o", "json")
-    (cause,) = json.loads(said)["causes"]
-    assert (code, cause["reason"]) == (3, "QuotaExceeded")
-    assert cause["command"] == "kubectl describe resourcequota team -n default"
 
 
 def test_what_the_file_has_counts(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
@@ -228,28 +198,6 @@ def test_dry_runs_that_say_nothing(
     assert note in said
 
 
-def test_admission_counts(
-    blueprint: FakeClient, cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Room is judged by the pod that admission leaves, such as with the toleration of a device."""
-    taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
-    wanted = job(trainer={"resourcesPerNode": {"limits": {GPU: "4"}}}, podSpecOverrides=[SELECTS_DEVICE])
-    blueprint.add(node("other", labels={"device": "yes"}, gpu="4", taints=[taint]))
-    file = write(tmp_path, wanted)
-    assert "taints that it does not tolerate" in explain("-f", file)[1]
-    original = blueprint.send
-
-    async def send(request: ObjectRequest) -> Object | None:
-        answer = await original(request)
-        if request.resource == PODS and answer is not None:
-            answer["spec"]["tolerations"] = [{"key": GPU, "operator": "Exists"}]
-            answer["spec"]["volumes"] = [{"name": "kube-api-access", "configMap": {"name": "kube-root-ca.crt"}}]
-        return answer
-
-    monkeypatch.setattr(blueprint, "send", send)
-    assert explain("-f", file) == (0, "TrainJob demo would run, by what is known\n")
-
-
 def test_labels_and_annotations_of_pods(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
     """Policies see those that the pods would have."""
     own = runtime_object(replicated_job("node")) | {"metadata": {"name": "own"}}
@@ -263,27 +211,26 @@ def test_labels_and_annotations_of_pods(blueprint: FakeClient, cluster: None, tm
 
 def test_many_references(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
     """Some are read; that there are more is said, and so is what the server fails to answer."""
-    blueprint.faults.fail(ServiceUnavailableError(503, "overloaded"), resource=RESOURCE_QUOTAS, times=99)
-    secrets = [
+    blueprint.faults.fail(ServiceUnavailableError(503, "overloaded"), resource=CONFIG_MAPS, times=99)
+    variables: list[Object] = [
         {"name": f"T{index}", "valueFrom": {"secretKeyRef": {"name": f"secret-{index}", "key": "k"}}}
         for index in range(22)
     ]
-    code, said = explain("-f", write(tmp_path, job(trainer={"env": secrets})))
+    variables.insert(0, {"name": "C", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "k"}}})
+    code, said = explain("-f", write(tmp_path, job(trainer={"env": variables})))
     assert code == 3
-    assert asked(blueprint).count("get secrets") == 20
-    assert "not read further objects that pods name: pods name 22, and at most 20 are read" in said
-    assert "not read resourcequotas: overloaded" in said
+    assert asked(blueprint).count("get secrets") == 19
+    assert "not read further objects that pods name: pods name 23, and at most 20 are read" in said
+    assert "not read configmaps: overloaded" in said
 
 
 def test_a_user_with_few_rights(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
-    """What could not be tried or read is named; the answer is made of the rest."""
+    """What could not be tried is named; the answer is made of the rest."""
     answer = 'pods is forbidden: User "u" cannot create resource "pods" in API group ""'
     blueprint.faults.fail(ForbiddenError(403, answer), resource=PODS)
-    blueprint.faults.fail(ForbiddenError(403, "nodes is forbidden"), resource=NODES)
     code, said = explain("-f", write(tmp_path, job()))
     assert code == 0
     assert "not read pods by dry run: pods is forbidden" in said
-    assert "not read nodes: nodes is forbidden" in said
 
 
 @pytest.fixture
@@ -308,11 +255,9 @@ def v1alpha1_job(runtime: str, **spec: object) -> Object:
 def test_v1alpha1(released: FakeClient, cluster: None, tmp_path: Path) -> None:
     """A TrainJob of the released version, on a cluster that serves it, with a runtime as that cluster stores it."""
     released.add(v1alpha1_runtime())
-    released.add(node())
-    wanted = v1alpha1_job("torch-distributed", trainer={"resourcesPerNode": {"limits": {GPU: "1"}}})
-    code, said = explain("-f", write(tmp_path, wanted))
+    code, said = explain("-f", write(tmp_path, v1alpha1_job("torch-distributed", trainer={"env": [SECRET]})))
     assert code == 3
-    assert f"no node that the pod may run on has {GPU}" in said.splitlines()[0]
+    assert "Missing: Secret credentials does not exist" in said.splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -329,7 +274,6 @@ def test_a_runtime_of_the_file_on_v1alpha1(
     released: FakeClient, cluster: None, tmp_path: Path, name: str, spec: dict[str, object], code: int, words: str
 ) -> None:
     """The released version refuses a TrainJob whose runtime is not there yet; what else is wrong is found here."""
-    released.add(node())
     words_of_webhook = "specified clusterTrainingRuntime must be created before the TrainJob is created"
     text = f'spec.runtimeRef: Invalid value: {{"name":"{name}"}}: ClusterTrainingRuntime {name} not found: '
     released.faults.fail(InvalidError(422, text + words_of_webhook), verb="create", resource=SERVED[TRAIN_JOBS])

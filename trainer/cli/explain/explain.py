@@ -50,8 +50,8 @@ def explain(
     It follows the TrainJob to its runtime, its queue, its JobSet, Jobs, pods, containers and gang, and to its progress.
     What the user may not read, such as nodes, is named, and the answer is made of the rest.
 
-    With --file it says what would hold the TrainJob of a file on this cluster: by dry run, and by quotas, nodes and the
-    objects that its pods name. Nothing is stored.
+    With --file it says what would hold the TrainJob of a file on this cluster: by dry run, and by the objects that its
+    pods name. Nothing is stored.
 
     Exit code: 0 when it runs or is Complete, or when nothing would hold it; 3 when something holds it, or would (also
     when it makes no progress); 4 when it Failed, or would be refused; 1 when there is no answer, 2 for bad input.
