@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import zipfile
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -222,33 +221,6 @@ print(job)
     told = ("packed ", "trainjob.trainer.kubeflow.org/", "node-0 | ", "from-python  ", "SubmittedJob(")
     assert [line for line in lines if not line.startswith(told)] == [], "log lines of the library"
     assert lines[-1] == "SubmittedJob(name='from-python', namespace='default', state='Complete')"
-
-
-def test_large_code(home: Home, kubectl: Kubectl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that no ConfigMap holds goes to a claim that is mounted here, once, and trains from there."""
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "shared"},
-        "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-    (tmp_path / "claim.yaml").write_text(yaml.safe_dump(claim))
-    kubectl.kubectl("apply", "-f", str(tmp_path / "claim.yaml"))
-    code = tmp_path / "code"
-    code.mkdir()
-    script = write(code, "madeforthistest")
-    (code / "weights.bin").write_bytes(random.Random(0).randbytes(1024 * 1024))
-    mounted = home.state / "trainer" / "data" / "claims" / "default"
-    (mounted / "shared").mkdir(parents=True, exist_ok=True)
-    monkeypatch.setenv("PVC_PATH", str(mounted))
-    options = ("--folder", str(code), "--code-store", "pvc://shared/code", "--env", "GREETING=hello")
-
-    results = [home.trainer("run", script, "--name", name, *options) for name in ("large", "large-again")]
-
-    assert [result.returncode for result in results] == [0, 0], results
-    assert "the code is uploaded: pvc://shared/code/" in results[0].stderr
-    assert "the code is there already: pvc://shared/code/" in results[1].stderr
-    assert all("node-0 | node 0 [] hello 42" in result.stdout for result in results)
 
 
 def test_kept(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:

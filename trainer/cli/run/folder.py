@@ -85,8 +85,7 @@ def too_large(files: Iterable[PackedFile], problem: str) -> BadInputError:
     names = ", ".join(f"{printable(file.name)} ({size(file.size)})" for file in largest)
     return BadInputError(
         f"{problem}; the largest files are {names}: list what the training does not need in {IGNORE_FILE}, fetch data "
-        "in the training, name a bucket or a claim with --code-store s3://BUCKET/PREFIX, or have the code fetched with "
-        "--code-from git+https://HOST/REPOSITORY@COMMIT"
+        "in the training, or have the code fetched with --code-from git+https://HOST/REPOSITORY@COMMIT"
     )
 
 

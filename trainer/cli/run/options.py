@@ -76,26 +76,6 @@ CodeFrom = Annotated[
         rich_help_panel=_SCRIPT,
     ),
 ]
-CodeStoreUri = Annotated[
-    str | None,
-    typer.Option(
-        "--code-store",
-        metavar="URI",
-        envvar="TRAINER_CODE_STORE",
-        help="Bucket or mounted claim for code that does not fit a ConfigMap: s3://, gs:// or az://BUCKET/PREFIX, or "
-        "pvc://CLAIM/PATH.",
-        rich_help_panel=_SCRIPT,
-    ),
-]
-CodeSecret = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        envvar="TRAINER_CODE_SECRET",
-        help="Secret with which the nodes read the bucket of --code-store; default: the identity of the pod.",
-        rich_help_panel=_SCRIPT,
-    ),
-]
 Variables = Annotated[
     list[str] | None,
     typer.Option(

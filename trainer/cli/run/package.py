@@ -1,4 +1,4 @@
-"""The code of a script as one compressed archive, and the ConfigMap that has it or what fetches it."""
+"""The code of a script as one compressed archive, and the ConfigMap that has it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.code_store import ARCHIVE
 from trainer.cli.run.folder import PackedFile, size, too_large
 from trainer.cli.run.requirements import REQUIREMENTS, included_files, project_requirements
 from trainer.kube.objects import mapping_at, name_of
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from trainer.cli.run.code_store import CodeStore
     from trainer.kube.objects import Object
 
-START = "start.py"
-"""Key of the ConfigMap, as `ARCHIVE`."""
+START, ARCHIVE = "start.py", "code.tar.gz"
+"""Keys of the ConfigMap."""
 MOST_COMPRESSED = 900 * 1024
 """Bytes; with start.py and its metadata a ConfigMap of this size is accepted everywhere (1 MiB)."""
 _NAMED = 5
@@ -43,8 +41,6 @@ class CodePackage:
 
     data: dict[str, str]
     binary: dict[str, bytes]
-    archive: bytes
-    """The code where it is too large for a ConfigMap; else empty."""
     description: str
     """Names and sizes of the files, such as `train.py and requirements.txt (2.1 KiB, 1.0 KiB compressed)`."""
 
@@ -85,8 +81,6 @@ def pack(
     files: Sequence[PackedFile],
     folder: Path,
     additions: Mapping[str, bytes] = MappingProxyType({}),
-    *,
-    store: CodeStore | None = None,
 ) -> CodePackage:
     """Compress files; times, owners and the umask do not count.
 
@@ -94,7 +88,6 @@ def pack(
         files: of the folder.
         folder: whose pyproject.toml states the requirements if there is no requirements.txt.
         additions: files that are not in the folder, by name. Default: none.
-        store: where code goes that does not fit a ConfigMap. Default: nowhere.
 
     Raises:
         BadInputError: they do not fit, or one of them cannot be read.
@@ -113,12 +106,10 @@ def pack(
     total, compressed = sum(file.size for file in files) + sum(map(len, added.values())), buffer.getvalue()
     amount = f"{size(total)}, {size(len(compressed))} compressed"
     description = f"{_listed(sorted({*names, *added}))} ({amount})"
-    if len(compressed) > MOST_COMPRESSED and store is not None:
-        return CodePackage({START: start_program()}, store.companions(), compressed, description)
     if len(compressed) > MOST_COMPRESSED:
         problem = f"the {len(files)} files of {folder} have {amount}; at most {size(MOST_COMPRESSED)} fit a ConfigMap"
         raise too_large(files, problem)
-    return CodePackage({START: start_program()}, {ARCHIVE: compressed}, b"", description)
+    return CodePackage({START: start_program()}, {ARCHIVE: compressed}, description)
 
 
 def start_program() -> str:

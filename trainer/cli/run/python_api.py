@@ -12,7 +12,7 @@ from anyio.from_thread import start_blocking_portal
 from trainer.cli.console import say
 from trainer.cli.current_cluster import current_cluster, open_cluster
 from trainer.cli.run.run import follow_on_screen
-from trainer.cli.run.script import ScriptOptions, prepare_script, upload_code
+from trainer.cli.run.script import ScriptOptions, prepare_script
 from trainer.cli.run.submission import submit_script
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import key_of, name_of, namespace_of
@@ -44,8 +44,6 @@ def submit(
     image: str | None = None,
     folder: str | os.PathLike[str] | None = None,
     code_from: str | None = None,
-    code_store: str | None = None,
-    code_secret: str | None = None,
     env: Mapping[str, str] | None = None,
     secret_env: Mapping[str, str] | None = None,
     name: str | None = None,
@@ -75,8 +73,6 @@ def submit(
         image: default: that of the runtime.
         folder: what travels whole. Default: the script, the modules beside it that it imports, and its requirements.
         code_from: a repository that nodes fetch the code from, `git+https://HOST/REPOSITORY@REVISION`.
-        code_store: a bucket or a mounted claim for code that does not fit a ConfigMap. Default: $TRAINER_CODE_STORE.
-        code_secret: the Secret with which nodes read the bucket. Default: $TRAINER_CODE_SECRET.
         env: variables by name. Default: none.
         secret_env: `SECRET:KEY` by the name of the variable. Default: none.
         name: of the TrainJob. Default: made from that of the script.
@@ -98,8 +94,6 @@ def submit(
         arguments=arguments,
         folder=None if folder is None else Path(folder),
         code_from=code_from,
-        code_store=code_store or os.environ.get("TRAINER_CODE_STORE"),
-        code_secret=code_secret or os.environ.get("TRAINER_CODE_SECRET"),
         runtime=runtime,
         name=name,
         nodes=nodes,
@@ -133,7 +127,6 @@ async def _submit(
         job = await prepare_script(cluster, options, namespace or cluster.namespace)
         if is_followed:
             say(f"packed {job.description}")
-        await upload_code(job)
         created = await submit_script(cluster.client, job, is_quiet=not is_followed)
         state = ""
         if is_followed:

@@ -17,8 +17,6 @@ from trainer.cli.run.follow import follow_jobs
 from trainer.cli.run.options import (  # noqa: TC001 - typer reads annotations
     Arguments,
     CodeFrom,
-    CodeSecret,
-    CodeStoreUri,
     DryRun,
     File,
     Folder,
@@ -38,7 +36,7 @@ from trainer.cli.run.options import (  # noqa: TC001 - typer reads annotations
     Timeout,
     Variables,
 )
-from trainer.cli.run.script import ScriptOptions, prepare_script, upload_code
+from trainer.cli.run.script import ScriptOptions, prepare_script
 from trainer.cli.run.submission import submit, submit_script
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import key_of, name_of
@@ -83,8 +81,6 @@ def run(
     image: Image = None,
     folder: Folder = None,
     code_from: CodeFrom = None,
-    code_store: CodeStoreUri = None,
-    code_secret: CodeSecret = None,
     env: Variables = None,
     secret_env: SecretVariables = None,
     name: Name = None,
@@ -109,8 +105,6 @@ def run(
         arguments=tuple(arguments or ()),
         folder=folder,
         code_from=code_from,
-        code_store=code_store,
-        code_secret=code_secret,
         runtime=runtime,
         name=name,
         nodes=nodes,
@@ -143,8 +137,7 @@ def _sender_of_file(
 ) -> Callable[[ConnectedCluster], Awaitable[list[Object]]]:
     if options.script:
         raise BadInputError(f"--file: must not be given together with a script, {options.script}")
-    settings = (each for each in fields(options) if each.name not in {"code_store", "code_secret"})
-    given = next((each.name for each in settings if getattr(options, each.name) != each.default), "")
+    given = next((each.name for each in fields(options) if getattr(options, each.name) != each.default), "")
     if given or prints:
         option = _OPTION_NAMES.get(given, given.replace("_", "-")) or "dry-run or --output"
         raise BadInputError(f"--{option}: is for scripts; with --file, change the file instead")
@@ -170,12 +163,10 @@ def _sender_of_script(
         if prints:
             note(f"packed {job.description}")
             if not dry_run:
-                await upload_code(job)
                 await submit_script(cluster.client, job, is_quiet=True)
             output().file.write(join(dump(document.obj) for document in (job.config_map, job.train_job)))
             return []
         say(f"packed {job.description}")
-        await upload_code(job)
         created = await submit_script(cluster.client, job)
         if options.suspend:
             say(f"{name_of(created)} is suspended: trainer resume {name_of(created)} starts it")

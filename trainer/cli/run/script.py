@@ -15,7 +15,6 @@ from trainer.cli.console import note, printable
 from trainer.cli.documents import Document, checked
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.code_source import git_code
-from trainer.cli.run.code_store import StoredCode, code_store, upload
 from trainer.cli.run.folder import files_of_folder, files_of_script
 from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runtimes_of_cluster
 from trainer.cli.run.ignores import IGNORE_FILE
@@ -53,10 +52,6 @@ class ScriptOptions:
     """What travels whole; default: the script and what it imports from beside it."""
     code_from: str | None = None
     """A repository that nodes fetch the code from: `git+https://HOST/REPOSITORY@REVISION`."""
-    code_store: str | None = None
-    """A bucket or claim for code that does not fit a ConfigMap."""
-    code_secret: str | None = None
-    """The Secret with which nodes read it."""
     runtime: str | None = None
     name: str | None = None
     nodes: int | None = None
@@ -82,10 +77,6 @@ class ScriptJob:
     train_job: Document
     """In the version that the cluster serves."""
     config_map: Document
-    archive: bytes
-    """The code to upload before the TrainJob is created; empty where the ConfigMap has it."""
-    stored: StoredCode | None
-    """Where to upload it."""
     description: str
     """What is packed and how much, and the runtime."""
 
@@ -102,7 +93,6 @@ class _Code:
     required: frozenset[str] = frozenset()
     """Packages that are installed before the start."""
     git: GitCode | None = None
-    stored: StoredCode | None = None
 
 
 async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, namespace: str) -> ScriptJob:
@@ -137,27 +127,15 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
         uses_mpi4py=code.imports is not None and "mpi4py" in code.imports.modules,
     )
     version, config_map = cluster.served.version, code.package.config_map_name(name)
-    job = train_job(settings, runtime, config_map, namespace, git=code.git, stored=code.stored)
+    job = train_job(settings, runtime, config_map, namespace, git=code.git)
     document = checked(as_served(job, version), options.script)
     if not isinstance(document, Document):
         raise document
     return ScriptJob(
         document,
         Document(CONFIG_MAPS, code.package.config_map(name, namespace)),
-        code.package.archive,
-        code.stored,
         f"{code.package.description} for {TRAIN_JOBS.kind} {name} with runtime {runtime.name}",
     )
-
-
-async def upload_code(job: ScriptJob) -> None:
-    """Upload the code that does not fit a ConfigMap, unless it is there.
-
-    Raises:
-        CommandError: the store does not take it; says why and what to do.
-    """
-    if job.stored is not None:
-        note(await run_sync(upload, job.stored, job.archive))
 
 
 async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: _Code, namespace: str) -> ChosenRuntime:
@@ -197,10 +175,7 @@ def _code(options: ScriptOptions) -> _Code:
     report = (PurePosixPath(relative).parent / _REPORT).as_posix()
     wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
     additions = {report: _report_source()} if wants_report else {}
-    store = None if options.code_store is None else code_store(options.code_store, options.code_secret)
-    package = pack(files, folder, additions, store=store)
-    stored = StoredCode.of(store, package.archive) if store is not None and package.archive else None
-    return _Code(package, relative, imports, frozenset(required_packages(folder)), stored=stored)
+    return _Code(pack(files, folder, additions), relative, imports, frozenset(required_packages(folder)))
 
 
 def _left_out(secrets: Sequence[str]) -> str:
@@ -241,7 +216,7 @@ def _code_of_git(options: ScriptOptions, reference: str) -> _Code:
     if path.is_absolute() or ".." in path.parts:
         raise BadInputError(f"{path}: must be a path in the repository of --code-from, such as src/train.py")
     git = git_code(reference)
-    package = CodePackage({START: start_program()}, {}, b"", f"{git.url} at {git.commit[:12]}")
+    package = CodePackage({START: start_program()}, {}, f"{git.url} at {git.commit[:12]}")
     here = Path(options.script)
     return _Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git=git)
 

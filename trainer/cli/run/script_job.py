@@ -18,7 +18,6 @@ from trainer.cli.run.variables import literal
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
     from trainer.cli.run.code_source import GitCode
-    from trainer.cli.run.code_store import StoredCode
     from trainer.cli.run.frameworks import ChosenRuntime
     from trainer.kube.objects import Object
 
@@ -78,7 +77,6 @@ def train_job(
     namespace: str,
     *,
     git: GitCode | None = None,
-    stored: StoredCode | None = None,
 ) -> Object:
     """The TrainJob in the shape of v2alpha1."""
     trainer: Object = {
@@ -86,7 +84,7 @@ def train_job(
         "numNodes": settings.nodes,
         "numProcPerNode": settings.processes,
         "resourcesPerNode": settings.resources,
-        "command": command(settings, runtime, git, stored),
+        "command": command(settings, runtime, git),
         "env": list(settings.environment),
     }
     jobs = runtime.training_containers()
@@ -99,16 +97,14 @@ def train_job(
             **({"labels": {QUEUE_LABEL: settings.queue}} if settings.queue else {}),
             **({"suspend": True} if settings.suspend else {}),
             "trainer": {name: value for name, value in trainer.items() if value not in (None, [], {})},
-            "podSpecOverrides": [_override(jobs, container, config_map, stored) for container in _containers(jobs)],
+            "podSpecOverrides": [_override(jobs, container, config_map) for container in _containers(jobs)],
         },
     }
 
 
-def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None, stored: StoredCode | None) -> list[str]:
+def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None) -> list[str]:
     """What a node runs, or with MPI the launcher: the program that prepares the node, and behind it the training."""
-    source = [literal(word) for word in stored.options] if stored else []
-    if git:
-        source = ["--git", literal(git.url), git.commit]
+    source = ["--git", literal(git.url), git.commit] if git else []
     start = ["python3", f"{SOURCE}/{START}", *source, "--"]
     path = f"./{settings.script}" if settings.script.startswith("-") else settings.script  # no option of python3
     script = [literal(word) for word in (path, *settings.arguments)]
@@ -140,8 +136,7 @@ def _containers(jobs: list[tuple[str, str]]) -> list[str]:
     return list(dict.fromkeys(container for _, container in jobs))
 
 
-def _override(jobs: list[tuple[str, str]], container: str, config_map: str, stored: StoredCode | None) -> Object:
-    volumes, mounts = ([stored.volume], [stored.mount]) if stored and stored.volume else ([], [])
+def _override(jobs: list[tuple[str, str]], container: str, config_map: str) -> Object:
     return {
         "manager": _AUTHOR,
         "targetJobs": [{"name": name} for name, own in jobs if own == container],
@@ -151,13 +146,11 @@ def _override(jobs: list[tuple[str, str]], container: str, config_map: str, stor
                 "volumeMounts": [
                     {"name": CODE_VOLUME, "mountPath": SOURCE, "readOnly": True},
                     {"name": _WORK_VOLUME, "mountPath": WORK},
-                    *mounts,
                 ],
             }
         ],
         "volumes": [
             {"name": CODE_VOLUME, "configMap": {"name": config_map}},
             {"name": _WORK_VOLUME, "emptyDir": {}},
-            *volumes,
         ],
     }

@@ -1,18 +1,16 @@
 """Unpacks the code of `trainer run SCRIPT` in a container, installs its requirements, and becomes the training.
 
-It travels in a ConfigMap, with the code or with what fetches it, and needs nothing but Python 3.8 (from a bucket 3.11
-and obstore, which it installs). Every process of a training may call it:
-the first one on a node does the work, the others wait for it. What goes wrong is the last line of the log, and the
+It travels in a ConfigMap, mostly with the code, and needs nothing but Python 3.8. Every process of a training may call
+it: the first one on a node does the work, the others wait for it. What goes wrong is the last line of the log, and the
 termination message of the container.
 
-    python3 start.py [--git URL COMMIT | --archive FILE SHA256 | --fetch URI SHA256] -- COMMAND ...
+    python3 start.py [--git URL COMMIT] -- COMMAND ...
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
@@ -23,20 +21,11 @@ import venv
 from collections import deque
 from pathlib import Path
 
-SOURCE = Path(__file__).absolute().parent
-ARCHIVE = SOURCE / "code.tar.gz"
+ARCHIVE = Path(__file__).absolute().parent / "code.tar.gz"
 WORK = Path(os.environ.get("TRAINER_CODE_DIRECTORY", "/mnt/trainer/work"))
 """A volume of the pod, which all processes of a node share and which outlives a container that starts again."""
 CODE = WORK / "code"
 PACKAGES = WORK / "packages"
-TOOLS = WORK / "tools"
-"""An installation of what fetches the code, which the training does not see."""
-FETCHED = WORK / "fetched"
-INITIALIZERS = SOURCE / "initializers.tar.xz"
-SECRET = SOURCE.parent / "secret"
-"""Has a file for each key of the Secret with which the code is fetched."""
-CLIENT, CLIENT_REQUIREMENT = "obstore", "obstore>=0.12"
-"""The only library that fetching needs."""
 REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
 STATED = WORK / "stated-requirements.txt"
 """What the project of a repository states; elsewhere they are written where the code is packed."""
@@ -101,21 +90,17 @@ def prepare_once(options: list[str], began: float) -> None:
 
 def prepare(options: list[str]) -> None:
     """Fetch the code, and install what it requires."""
-    for leftover in (CODE, PACKAGES, TOOLS):
+    for leftover in (CODE, PACKAGES):
         shutil.rmtree(leftover, ignore_errors=True)
     if options[:1] == ["--git"]:
         clone(*options[1:3])
-    elif options[:1] == ["--archive"]:
-        unpack_verified(Path(options[1]), options[2])
-    elif options[:1] == ["--fetch"]:
-        unpack_verified(fetch(options[1]), options[2])
     else:
-        unpack(ARCHIVE, CODE)
+        unpack()
     if (CODE / REQUIREMENTS).exists():
-        install(PACKAGES, ["-r", REQUIREMENTS], REQUIREMENTS, CODE)
+        install(REQUIREMENTS, REQUIREMENTS)
     elif options[:1] == ["--git"] and (stated := project_requirements()):
         STATED.write_text("".join(f"{each}\n" for each in stated), encoding="utf-8")
-        install(PACKAGES, ["-r", str(STATED)], f"the dependencies of {PROJECT}", CODE)
+        install(str(STATED), f"the dependencies of {PROJECT}")
 
 
 def project_requirements() -> list[str]:
@@ -143,49 +128,13 @@ def project_requirements() -> list[str]:
     return stated
 
 
-def unpack(file: Path, directory: Path) -> None:
-    """Extract an archive."""
-    with tarfile.open(file) as archive:
+def unpack() -> None:
+    """Extract the code."""
+    with tarfile.open(ARCHIVE) as archive:
         if hasattr(tarfile, "data_filter"):
-            archive.extractall(directory, filter="data")
+            archive.extractall(CODE, filter="data")
         else:  # Python before the security releases of 2023; the archive is the author's own
-            archive.extractall(directory)  # noqa: S202
-
-
-def unpack_verified(file: Path, digest: str) -> None:
-    """Extract the code from a copy of an archive, if it is the one that was submitted; others may write to the file."""
-    copy, found = WORK / ARCHIVE.name, hashlib.sha256()
-    try:
-        with file.open("rb") as source, copy.open("wb") as target:
-            for piece in iter(lambda: source.read(1 << 20), b""):
-                found.update(piece)
-                target.write(piece)
-        if found.hexdigest() != digest:
-            actual = found.hexdigest()
-            raise StartError(f"{file} is not the code that was submitted: its SHA-256 is {actual}, not {digest}")
-        unpack(copy, CODE)
-    finally:
-        copy.unlink(missing_ok=True)
-
-
-def fetch(uri: str) -> Path:
-    """Fetch the archive below a URI of a bucket, with the initializers that travel beside this program."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - of the image
-        version = ".".join(map(str, sys.version_info[:2]))
-        raise StartError(f"cannot fetch {uri}: the image has Python {version}: take one with 3.11, or a claim")
-    create(TOOLS)
-    python = str(TOOLS / "bin" / "python")
-    if not has_module(python, CLIENT):
-        install(TOOLS, [CLIENT_REQUIREMENT], CLIENT, WORK)
-    unpack(INITIALIZERS, TOOLS / "source")
-    keys = [path for path in SECRET.iterdir() if path.is_file()] if SECRET.is_dir() else []
-    variables = {path.name: path.read_text(encoding="utf-8") for path in keys}
-    variables.update(
-        {"STORAGE_URI": uri, "TRANSFER_PATH": os.path.realpath(FETCHED), "PYTHONPATH": str(TOOLS / "source")}
-    )
-    # What it prints would be taken for the progress of the training.
-    run([python, "-m", "trainer.initializers", "dataset"], "fetch the code", variables=variables, shows=False)
-    return FETCHED / ARCHIVE.name
+            archive.extractall(CODE)  # noqa: S202
 
 
 def clone(url: str, commit: str) -> None:
@@ -207,34 +156,24 @@ def git_environment() -> dict[str, str]:
     return {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
 
 
-def create(directory: Path) -> None:
-    """Make an installation that has what the image has."""
-    venv.create(str(directory), symlinks=True)
-    lines = [f"import site; site.addsitedir({path!r})\n" for path in packages_of_image()]
-    (packages_in(directory) / "of_the_image.pth").write_text("".join(lines), encoding="utf-8")
-
-
-def packages_of_image() -> list[str]:
-    """The directories with the packages of the image."""
-    return [path for path in sys.path if path and Path(path).name in {"site-packages", "dist-packages"}]
-
-
-def install(directory: Path, arguments: list[str], what: str, working_directory: Path) -> None:
+def install(requirements: str, what: str) -> None:
     """Install what the image lacks into a directory of its own: the image may be read-only, or somebody's laptop."""
-    if not directory.exists():
-        create(directory)
-    python, present = str(directory / "bin" / "python"), packages_of_image()
+    venv.create(str(PACKAGES), symlinks=True)
+    present = [path for path in sys.path if path and Path(path).name in {"site-packages", "dist-packages"}]
+    lines = [f"import site; site.addsitedir({path!r})\n" for path in present]
+    (packages_in(PACKAGES) / "of_the_image.pth").write_text("".join(lines), encoding="utf-8")
+    python = str(PACKAGES / "bin" / "python")
     uv = shutil.which("uv")
     if uv is not None and not prefers_pip(python):
         name, command = "uv", [uv, "pip", "install", "--python", python]
-        stubs = stub_packages(present, packages_in(directory))
+        stubs = stub_packages(present, packages_in(PACKAGES))
     elif has_module(python, "pip"):
         name, command = "pip", [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
         stubs = []
     else:
         raise StartError(f"cannot install {what}: the image has neither uv nor pip; take one that has")
     try:
-        run([*command, *arguments], f"install {what} with {name}", directory=working_directory)
+        run([*command, "-r", requirements], f"install {what} with {name}", directory=CODE)
     finally:
         for stub in stubs:
             shutil.rmtree(stub, ignore_errors=True)
@@ -278,27 +217,20 @@ def stub_packages(present: list[str], purelib: Path) -> list[Path]:
     return stubs
 
 
-def run(
-    command: list[str],
-    purpose: str,
-    directory: Path | None = None,
-    variables: dict[str, str] | None = None,
-    shows: bool = True,
-) -> None:
-    """Run a command, mostly with its output in the log; raises a StartError with the last lines when it fails."""
+def run(command: list[str], purpose: str, directory: Path | None = None) -> None:
+    """Run a command with its output in the log; raises a StartError with the last lines when it fails."""
     tail: deque[str] = deque(maxlen=TAIL)
     errors: deque[str] = deque(maxlen=TAIL)
     with subprocess.Popen(
-        command, cwd=directory, env={**git_environment(), **(variables or {})}, stdout=subprocess.PIPE,
+        command, cwd=directory, env=git_environment(), stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="replace",
     ) as process:  # fmt: skip
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith(SATISFIED):
                 continue
-            if shows:
-                sys.stdout.write(line)
-                sys.stdout.flush()
+            sys.stdout.write(line)
+            sys.stdout.flush()
             if line.strip() and not line.startswith(WARNING):
                 (errors if line.startswith(ERROR) else tail).append(line.strip())
     if process.returncode:
