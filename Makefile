@@ -176,15 +176,15 @@ $(VENV)/.training-sdk: e2e/training_sdk_requirements.txt | $(BIN)/python
 	@touch $@
 
 # In a directory of its own: botocore needs an older python-dateutil than the client of Kubernetes.
-$(VENV)/.s3-server: tests/initializers/s3_requirements.txt | $(BIN)/python
+$(VENV)/.s3-server: packages/initializers/tests/s3_requirements.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/s3-server --upgrade \
-	  --requirement tests/initializers/s3_requirements.txt
+	  --requirement packages/initializers/tests/s3_requirements.txt
 	@touch $@
 
 # Azurite, of npm; the tests that need it are skipped where there is no Node.
-$(VENV)/.azurite: tests/initializers/azurite/package-lock.json | $(BIN)/python
+$(VENV)/.azurite: packages/initializers/tests/azurite/package-lock.json | $(BIN)/python
 	@if command -v npm >/dev/null; then \
-	  set -ex; mkdir -p $(VENV)/azurite; cp tests/initializers/azurite/package*.json $(VENV)/azurite; \
+	  set -ex; mkdir -p $(VENV)/azurite; cp packages/initializers/tests/azurite/package*.json $(VENV)/azurite; \
 	  npm ci --prefix $(VENV)/azurite --silent --no-audit --no-fund --ignore-scripts; touch $@; \
 	else echo "note: npm is not installed; the tests of az:// are skipped" >&2; fi
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.initializers.testing.s3_server import LIBRARIES
+from trainer_initializers.testing.s3_server import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,14 +92,14 @@ def _s3_clients(url: str) -> list[Client]:
 
 
 def _ours(uri: str, environ: Mapping[str, str]) -> Client:
-    command = [sys.executable, "-m", "trainer.initializers", "model"]
+    command = [sys.executable, "-m", "trainer_initializers", "model"]
     return Client(f"initializer {uri}", command, {**environ, "STORAGE_URI": uri, "TRANSFER_PATH": "{}"})
 
 
 def _server(stack: ExitStack, module: str, directory: str) -> str:
     """Start a server, and return the URL that it prints."""
     process = subprocess.Popen(
-        [sys.executable, "-m", f"trainer.initializers.testing.{module}", directory],
+        [sys.executable, "-m", f"trainer_initializers.testing.{module}", directory],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

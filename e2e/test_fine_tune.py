@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from e2e.kubectl import BIN
-from trainer.initializers.testing.s3_server import LIBRARIES
+from trainer_initializers.testing.s3_server import LIBRARIES
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fine-tune-tiny"
 

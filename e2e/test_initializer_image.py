@@ -12,7 +12,7 @@ import pytest
 from e2e.dockerfile import ROOT, stages
 from e2e.image_build import Installation, normalised, pins
 from e2e.unprivileged import USER, own, run_as_user, skip_unless_root
-from trainer.initializers.testing import RangeServer
+from trainer_initializers.testing import RangeServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,21 +49,24 @@ def test_versions(installation: Installation) -> None:
     installed = {name: version for name, (version, _) in found.items()}
     pinned = pins()
     assert installed == {name: pinned.get(name) for name in installed}
-    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["initializers"]
-    needed = [*extra, *(each for _, requires in found.values() for each in requires if "extra ==" not in each)]
+    project = tomllib.loads((ROOT / "packages" / "initializers" / "pyproject.toml").read_text())["project"]
+    needed = [
+        *project["dependencies"],
+        *(each for _, requires in found.values() for each in requires if "extra ==" not in each),
+    ]
     assert installed.keys() <= {normalised(re.split(r"[^\w.-]", each)[0]) for each in needed}
 
 
 def test_source(installation: Installation) -> None:
     """The initializers and the reporter are in it, compiled, and nothing else of the operator."""
-    source = installation.root / "opt" / "initializer" / "source" / "trainer"
+    source = installation.root / "opt" / "initializer" / "source"
     modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
-    assert {name for name in modules if not name.startswith("initializers/")} == {
-        "__init__.py",
-        "progress/__init__.py",
-        "progress/report.py",
+    assert {name for name in modules if not name.startswith("trainer_initializers/")} == {
+        "trainer/__init__.py",
+        "trainer/progress/__init__.py",
+        "trainer/progress/report.py",
     }
-    assert not any(name.startswith("initializers/testing") for name in modules)
+    assert not any(name.startswith("trainer_initializers/testing") for name in modules)
     for name in modules:
         (compiled,) = ((source / name).parent / "__pycache__").glob(f"{(source / name).stem}.cpython-*.pyc")
         assert compiled.read_bytes()[4:8] == b"\1\0\0\0", f"{compiled} is not an unchecked-hash pyc (PEP 552)"

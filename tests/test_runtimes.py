@@ -166,7 +166,7 @@ def test_initializers_and_exporter(file: Path) -> None:
         pod = job["template"]["spec"]
         (container,) = pod["containers"]
         assert container["image"] == f"trainer-initializer:{trainer.__version__}"
-        assert container["command"] == ["python", "-m", "trainer.initializers", STEPS[container["name"]]]
+        assert container["command"] == ["python", "-m", "trainer_initializers", STEPS[container["name"]]]
         assert pod["restartPolicy"] == "Never"
         (exit_codes,) = (rule["onExitCodes"] for rule in job["podFailurePolicy"]["rules"] if "onExitCodes" in rule)
         assert (exit_codes["containerName"], exit_codes["values"]) == (container["name"], [2])

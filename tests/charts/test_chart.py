@@ -323,7 +323,7 @@ def test_image_of_initializers(version: Version) -> None:
         container
         for pod in pods
         for container in pod["containers"]
-        if "trainer.initializers" in container.get("command", ())
+        if "trainer_initializers" in container.get("command", ())
     ]
     assert len(steps) >= 6
     assert {container["image"] for container in steps} == {f"r.example.com/trainer-initializer@{DIGEST}"}

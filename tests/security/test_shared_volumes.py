@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.initializers.conftest import Initializer, contents
-from trainer.initializers.errors import TransferError, UnavailableSourceError
-from trainer.initializers.local import files_to_export
-from trainer.initializers.options import read_options
-from trainer.initializers.staging import Staging
+from packages.initializers.tests.conftest import Initializer, contents
+from trainer_initializers.errors import TransferError, UnavailableSourceError
+from trainer_initializers.local import files_to_export
+from trainer_initializers.options import read_options
+from trainer_initializers.staging import Staging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ def test_what_is_no_file_of_the_directory(
     )
 
     done = subprocess.run(
-        [sys.executable, "-m", "trainer.initializers", "export"],
+        [sys.executable, "-m", "trainer_initializers", "export"],
         env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,

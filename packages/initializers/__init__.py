@@ -1,0 +1,1 @@
+"""Makes `packages.initializers.tests` a package beside `tests`; the distribution is `trainer_initializers`."""

@@ -1,0 +1,66 @@
+"""A server that speaks S3: moto, in a process of its own, since its libraries do not fit beside ours.
+
+python -m trainer_initializers.testing.s3_server --port 9000 bucket=DIRECTORY
+
+It takes any credentials, and forgets everything when it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer_initializers.testing.command import parse_directories, refuse_address, serve_until_ended
+from trainer_initializers.testing.range_server import LOOPBACK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LIBRARIES = Path(sys.prefix) / "s3-server"
+"""Where `make .venv/.s3-server` installs packages/initializers/tests/s3_requirements.txt."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a bucket for each directory until the process is ended."""
+    given = parse_directories("s3_server", "BUCKET", "such as data=./data; its files become objects", arguments)
+    if not LIBRARIES.is_dir():
+        sys.exit(f"error: there is no moto in {LIBRARIES}, which serves S3: make .venv/.s3-server installs it")
+    sys.path.insert(0, str(LIBRARIES))
+    os.environ["S3_IGNORE_SUBDOMAIN_BUCKETNAME"] = "true"  # else a host with dots in its name would be a bucket
+    import boto3  # noqa: PLC0415 not on the path before
+    from moto.moto_server import werkzeug_app as moto  # noqa: PLC0415
+    from werkzeug.serving import make_server  # noqa: PLC0415
+
+    try:
+        listener = socket.create_server((given.host, given.port))
+    except OSError as error:
+        refuse_address(given, error)
+    application = moto.DomainDispatcherApplication(moto.create_backend_app)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+
+    def serve(listener: socket.socket) -> str:
+        host, port = listener.getsockname()
+        options = {"threaded": True, "request_handler": moto.MotoRequestHandler, "fd": listener.fileno()}
+        server = make_server(host, port, application, **options)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://{host}:{port}"
+
+    # On a port of its own, so that nobody finds a bucket that is not complete yet.
+    keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
+    client = boto3.client(
+        "s3", endpoint_url=serve(socket.create_server((LOOPBACK, 0))), region_name="us-east-1", **keys
+    )
+    for bucket, directory in given.directories.items():
+        client.create_bucket(Bucket=bucket)
+        for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+            client.upload_file(str(path), bucket, path.relative_to(directory).as_posix())
+    serve_until_ended(serve(listener))
+
+
+if __name__ == "__main__":
+    main()
