@@ -19,11 +19,13 @@ WORKDIR /source
 # What is installed comes as wheels, of the versions that the tests run with: nothing is compiled, and no setup script
 # runs. A layer of its own, which a change of our code leaves alone.
 COPY pyproject.toml constraints.txt ./
+COPY packages/dashboard/pyproject.toml packages/dashboard/
 RUN python -m pip install --quiet --only-binary=:all: --constraint constraints.txt hatchling
 RUN python -m venv --without-pip /opt/trainer
-# With the extra of config/history: one image for all that runs in a cluster.
-RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-      print(*p['dependencies'], *p['optional-dependencies']['history'], sep='\n')" \
+# One image for all that runs in a cluster: the manager, the dashboard and the recorder.
+RUN python -c "import pathlib, tomllib; files = [*pathlib.Path().rglob('pyproject.toml')]; \
+      named = [each for file in files for each in tomllib.loads(file.read_text())['project']['dependencies']]; \
+      print(*(each for each in named if not each.startswith('trainer-')), sep='\n')" \
       >requirements.txt && \
     python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --only-binary=:all: \
       --constraint constraints.txt --requirement requirements.txt
@@ -31,7 +33,8 @@ RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['p
 COPY README.md LICENSE ./
 COPY config config
 COPY trainer trainer
-RUN python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels .
+COPY packages/dashboard packages/dashboard
+RUN python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels . ./packages/dashboard
 RUN python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --no-deps --no-index /wheels/*.whl && \
     python -m pip --python /opt/trainer/bin/python check
 # The root file system is read-only, so byte code is made here; it refers to its source by content, not by time.

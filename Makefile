@@ -17,6 +17,9 @@ INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
 TRANSFORMERS_IMAGE ?= transformers-runtime:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
+# The web page, and what is built from it.
+WEB := packages/dashboard/web
+STATIC := packages/dashboard/src/trainer_dashboard/static
 # The distributions beside trainer-operator.
 PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -108,18 +111,18 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo --no-cache
 	@set -e; for package in $(PACKAGES); do $(BIN)/lint-imports --no-logo --no-cache --config $$package/pyproject.toml; done
 
-dashboard-bundle: dashboard/node_modules/.package-lock.json
-	cd dashboard && npm run --silent build
+dashboard-bundle: $(WEB)/node_modules/.package-lock.json
+	cd $(WEB) && npm run --silent build
 
 # That the bundle in the package is the one that is built from this source.
-dashboard-check: dashboard/node_modules/.package-lock.json
-	cd dashboard && npm run --silent check && npm run --silent test
+dashboard-check: $(WEB)/node_modules/.package-lock.json
+	cd $(WEB) && npm run --silent check && npm run --silent test
 	@set -e; built=$$(mktemp -d); trap 'rm -r "$$built"' EXIT; set -x; \
-	(cd dashboard && npm run --silent build -- --logLevel warn --outDir "$$built"); \
-	diff -r "$$built" trainer/dashboard/static || \
-	  { echo "error: trainer/dashboard/static is not built from dashboard/ as it is: make dashboard-bundle" >&2; exit 1; }
+	(cd $(WEB) && npm run --silent build -- --logLevel warn --outDir "$$built"); \
+	diff -r "$$built" $(STATIC) || \
+	  { echo "error: $(STATIC) is not built from $(WEB) as it is: make dashboard-bundle" >&2; exit 1; }
 
-e2e-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests dashboard/node_modules/.package-lock.json
+e2e-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests $(WEB)/node_modules/.package-lock.json
 	$(BIN)/pytest e2e/dashboard
 
 audit: $(VENV)/.audit
@@ -198,8 +201,8 @@ $(VENV)/.dashboard-tests: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[dashboard-tests]'
 	@touch $@
 
-dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/package-lock.json
-	cd dashboard && npm ci --silent
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	cd $(WEB) && npm ci --silent
 	@touch $@
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.

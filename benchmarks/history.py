@@ -20,15 +20,23 @@ from sqlalchemy import create_engine, func, select, text
 from benchmarks.machine import this_machine
 from tests.postgresql import MISSING, postgresql_programs, postgresql_server
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.history.database import Database
-from trainer.history.metric_recorder import MetricRecorder
-from trainer.history.queries import Cursor, EndCursor, Filter, History, PastFilter
-from trainer.history.records import MetricProgress, NewSamples, Training, prepared, put, save_samples, save_trainings
-from trainer.history.schema import METRIC_CHUNKS, TRAININGS
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.progress.containers import StartedContainer
 from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
+from trainer_dashboard.history.database import Database
+from trainer_dashboard.history.metric_recorder import MetricRecorder
+from trainer_dashboard.history.queries import Cursor, EndCursor, Filter, History, PastFilter
+from trainer_dashboard.history.records import (
+    MetricProgress,
+    NewSamples,
+    Training,
+    prepared,
+    put,
+    save_samples,
+    save_trainings,
+)
+from trainer_dashboard.history.schema import METRIC_CHUNKS, TRAININGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -67,11 +67,12 @@ class Installation:
         *sources, target = arguments.split()
         for source in sources:
             assert is_sent(source), f".dockerignore keeps {source} from the builder"
-            place = self.root / "source" / target / ("" if target == source else source)
+            place = self.root / "source" / target
             if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+                shutil.copytree(ROOT / source, place, ignore=not_sent, dirs_exist_ok=True)
             else:
-                place.parent.mkdir(exist_ok=True)
+                assert target.endswith("/"), f"the test does not know COPY {arguments}"
+                place.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / source, place)
 
     def python(self, code: str) -> str:
@@ -97,9 +98,16 @@ def is_sent(path: str) -> bool:
     sent = True
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         pattern = line.removeprefix("!")
-        if line and not line.startswith("#") and fnmatch.fnmatch(path, pattern):
+        folders = [path, *map(str, Path(path).parents)]
+        if line and not line.startswith("#") and any(fnmatch.fnmatch(each, pattern) for each in folders):
             sent = line.startswith("!")
     return sent
+
+
+def not_sent(folder: str, names: list[str]) -> list[str]:
+    """The names in a folder of ours that .dockerignore keeps back."""
+    place = Path(folder).relative_to(ROOT)
+    return [name for name in names if not is_sent(str(place / name))]
 
 
 def normalised(name: str) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
 BUILD, FINAL = stages((ROOT / "Dockerfile").read_text())
+FOLDERS = (".", "packages/dashboard")
+"""The distributions that the image has."""
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -40,18 +42,18 @@ def test_versions(installation: Installation) -> None:
     found = installation.distributions()
     installed = {name: version for name, (version, _) in found.items()}
     pinned = pins()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-
-    own, _ = found.pop(normalised(project["name"]))
-    del installed[normalised(project["name"])]
-    assert own in installation.python("import trainer; print(trainer.__version__)")
+    projects = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in FOLDERS]
+    version = installation.python("import trainer; print(trainer.__version__)").strip()
+    for project in projects:
+        assert found.pop(normalised(project["name"]))[0] == installed.pop(normalised(project["name"])) == version
     assert installed == {name: pinned.get(name) for name in installed}
 
     def named(requirements: list[str]) -> set[str]:
         return {normalised(re.split(r"[^\w.-]", requirement)[0]) for requirement in requirements}
 
-    wanted = named(project["dependencies"]) | named(project["optional-dependencies"]["history"])
-    extras = {name for extra in project["optional-dependencies"].values() for name in named(extra)}
+    ours = {normalised(project["name"]) for project in projects}
+    wanted = {name for project in projects for name in named(project["dependencies"])} - ours
+    extras = {name for extra in projects[0]["optional-dependencies"].values() for name in named(extra)} - ours
     brought = named([each for _, requires in found.values() for each in requires if "extra ==" not in each])
     assert wanted <= installed.keys()
     assert installed.keys() & ((extras - wanted - brought) | {"pip", "hatchling", "wheel"}) == set()
@@ -65,7 +67,7 @@ def test_manifests_are_in_it(installation: Installation) -> None:
 
 def test_history_is_in_it(installation: Installation) -> None:
     """What config/history runs finds its databases."""
-    modules = "trainer.history.recorder, alembic.command, psycopg"
+    modules = "trainer_dashboard.history.recorder, alembic.command, psycopg"
     assert installation.python(f"import {modules}; print(psycopg.pq.__impl__)").strip() == "binary"
 
 
@@ -78,15 +80,17 @@ def test_byte_code(installation: Installation) -> None:
         assert compiled.read_bytes()[4:8] == b"\1\0\0\0", f"{compiled} is not an unchecked-hash pyc (PEP 552)"
 
 
-def test_the_wheel_is_reproducible(installation: Installation) -> None:
+def test_the_wheels_are_reproducible(installation: Installation) -> None:
     """Two builds of the same source are the same, byte for byte."""
     [build] = [text for text in BUILD.all("RUN") if "pip wheel" in text]
-    [first] = (installation.root / "wheels").iterdir()
     again = installation.root / "again"
     installation.run(build.replace("/wheels", str(again)))
-    [second] = again.iterdir()
-    assert sha256(second.read_bytes()).digest() == sha256(first.read_bytes()).digest()
-    assert first.name == second.name
+    first, second = (
+        {file.name: sha256(file.read_bytes()).digest() for file in directory.iterdir()}
+        for directory in (installation.root / "wheels", again)
+    )
+    assert len(first) == len(FOLDERS)
+    assert first == second
 
 
 def test_the_manager_starts(installation: Installation, cluster: Cluster, tmp_path: Path) -> None:

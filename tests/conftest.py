@@ -25,10 +25,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same for all"))
 _ON_THE_EVENT_LOOP = [
     "trainer.api",
     "trainer.controllers",
-    "trainer.dashboard",
+    "trainer_dashboard",
     "trainer_devcluster",
     "trainer.framework",
-    "trainer.history",
     "trainer.kube",
     "trainer.plugins",
     "trainer.progress",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
-AXE = ROOT / "dashboard/node_modules/axe-core/axe.min.js"
+AXE = ROOT / "packages/dashboard/web/node_modules/axe-core/axe.min.js"
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--no-sandbox",  # tests run as root

@@ -14,7 +14,7 @@ from e2e.kubectl import BIN
 from e2e.processes import Process
 from e2e.progress_training import training
 from e2e.waiting import until
-from tests.dashboard.past import (
+from packages.dashboard.tests.past import (
     BEGIN,
     KUBE_SYSTEM,
     past_training,
@@ -26,8 +26,8 @@ from tests.dashboard.past import (
 )
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.dashboard.past_trainings import PAGE, PastTrainings
-from trainer.history.database import Database
+from trainer_dashboard.history.database import Database
+from trainer_dashboard.past_trainings import PAGE, PastTrainings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,16 +10,23 @@ import typer
 from anyio.to_thread import run_sync
 
 import trainer
+from packages.dashboard.tests.history.conftest import (
+    Cluster,
+    FailingDatabase,
+    gang,
+    node_pod,
+    recorded_cluster,
+    train_job,
+)
 from tests.config.kustomized import rendered
 from tests.config.pod_security import violations
 from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
-from tests.history.conftest import Cluster, FailingDatabase, gang, node_pod, recorded_cluster, train_job
 from trainer.cli.app import app
-from trainer.cli.history_database import VARIABLE, database_of
 from trainer.kube.objects import labels_of, name_of
 from trainer.plugins import coscheduling, volcano
+from trainer_dashboard.commands.history_database import VARIABLE, database_of
 from trainer_kube_testing import ManualClock, StreamingLists
 
 if TYPE_CHECKING:

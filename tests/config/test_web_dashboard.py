@@ -10,18 +10,18 @@ import pytest
 from anyio.to_thread import run_sync
 
 import trainer
+from packages.dashboard.tests.conftest import node_pod, train_job
+from packages.dashboard.tests.members import READS, TOKEN, ClusterClient
+from packages.dashboard.tests.past import KUBE_SYSTEM
+from packages.dashboard.tests.test_cluster_server import serving
+from packages.dashboard.tests.test_server import event
 from tests.config.kustomized import of_kind, rendered
 from tests.config.pod_security import violations
 from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
-from tests.dashboard.conftest import node_pod, train_job
-from tests.dashboard.members import READS, TOKEN, ClusterClient
-from tests.dashboard.past import KUBE_SYSTEM
-from tests.dashboard.test_cluster_server import serving
-from tests.dashboard.test_server import event
-from trainer.history.database import Database
 from trainer.kube.objects import labels_of, name_of
+from trainer_dashboard.history.database import Database
 from trainer_kube_testing import StreamingLists
 
 if TYPE_CHECKING:

@@ -12,23 +12,23 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from tests.dashboard.conftest import PAGE, UserClient, node_pod, running, train_job, visiting
-from tests.dashboard.members import TOKEN, ClusterClient
-from tests.dashboard.test_log_stream import Reader
+from packages.dashboard.tests.conftest import PAGE, UserClient, node_pod, running, train_job, visiting
+from packages.dashboard.tests.members import TOKEN, ClusterClient
+from packages.dashboard.tests.test_log_stream import Reader
 from trainer.api.v1alpha1.discovery import V2ALPHA1
-from trainer.dashboard import submissions
-from trainer.dashboard.cluster_gate import ClusterGate
-from trainer.dashboard.event_stream import Changes, EventStream
-from trainer.dashboard.log_stream import LogSource, LogStreams
-from trainer.dashboard.memory import OF_ONE
-from trainer.dashboard.metric_feed import MetricFeeds
-from trainer.dashboard.neighbourhoods import Neighbourhoods
-from trainer.dashboard.parties import REQUESTS_OF_ONE, Parties
-from trainer.dashboard.server import Dashboard, DashboardOptions
-from trainer.dashboard.viewer import Owner
 from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.events.compact import MESSAGE_LIMIT
 from trainer.kubernetes_yaml import parse
+from trainer_dashboard import submissions
+from trainer_dashboard.cluster_gate import ClusterGate
+from trainer_dashboard.event_stream import Changes, EventStream
+from trainer_dashboard.log_stream import LogSource, LogStreams
+from trainer_dashboard.memory import OF_ONE
+from trainer_dashboard.metric_feed import MetricFeeds
+from trainer_dashboard.neighbourhoods import Neighbourhoods
+from trainer_dashboard.parties import REQUESTS_OF_ONE, Parties
+from trainer_dashboard.server import Dashboard, DashboardOptions
+from trainer_dashboard.viewer import Owner
 from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:

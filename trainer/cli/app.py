@@ -4,55 +4,63 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import trainer
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.history.errors import HistoryError
+from trainer.cli.options import Panel
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.metadata import EntryPoint
 
     from typer._click import Command, Context
 
 
-_TRY, _LOOK, _CHANGE = "Run TrainJobs", "See how TrainJobs are doing", "Change TrainJobs"
-_LAPTOP, _SERVERS = "A cluster on this machine", "Processes and manifests"
 _COMMANDS = {
-    "demo": ("trainer.cli.local.demo", _TRY),
-    "run": ("trainer.cli.run.run", _TRY),
-    "lint": ("trainer.cli.offline.lint", _TRY),
-    "render": ("trainer.cli.offline.render", _TRY),
-    "convert": ("trainer.cli.offline.convert", _TRY),
-    "get": ("trainer.cli.jobs.get", _LOOK),
-    "top": ("trainer.cli.jobs.top", _LOOK),
-    "explain": ("trainer.cli.explain.explain", _LOOK),
-    "logs": ("trainer.cli.logs.logs", _LOOK),
-    "metrics": ("trainer.cli.metrics.metrics", _LOOK),
-    "history": ("trainer.cli.history.history", _LOOK),
-    "compare": ("trainer.cli.history.compare", _LOOK),
-    "dashboard": ("trainer.cli.operate.dashboard", _LOOK),
-    "runtimes": ("trainer.cli.jobs.runtimes", _LOOK),
-    "suspend": ("trainer.cli.jobs.changes", _CHANGE),
-    "resume": ("trainer.cli.jobs.changes", _CHANGE),
-    "delete": ("trainer.cli.jobs.changes", _CHANGE),
-    "up": ("trainer.cli.local.up", _LAPTOP),
-    "down": ("trainer.cli.local.up", _LAPTOP),
-    "status": ("trainer.cli.local.up", _LAPTOP),
-    "cluster": ("trainer.cli.local.cluster", _SERVERS),
-    "manager": ("trainer.cli.operate.manager", _SERVERS),
-    "dashboard-server": ("trainer.cli.operate.dashboard_server", _SERVERS),
-    "plugins": ("trainer.cli.operate.plugins", _SERVERS),
-    "crds": ("trainer.cli.operate.install", _SERVERS),
-    "install-runtimes": ("trainer.cli.operate.install", _SERVERS),
+    "demo": ("trainer.cli.local.demo", Panel.TRY),
+    "run": ("trainer.cli.run.run", Panel.TRY),
+    "lint": ("trainer.cli.offline.lint", Panel.TRY),
+    "render": ("trainer.cli.offline.render", Panel.TRY),
+    "convert": ("trainer.cli.offline.convert", Panel.TRY),
+    "get": ("trainer.cli.jobs.get", Panel.LOOK),
+    "top": ("trainer.cli.jobs.top", Panel.LOOK),
+    "explain": ("trainer.cli.explain.explain", Panel.LOOK),
+    "logs": ("trainer.cli.logs.logs", Panel.LOOK),
+    "metrics": ("trainer.cli.metrics.metrics", Panel.LOOK),
+    "runtimes": ("trainer.cli.jobs.runtimes", Panel.LOOK),
+    "suspend": ("trainer.cli.jobs.changes", Panel.CHANGE),
+    "resume": ("trainer.cli.jobs.changes", Panel.CHANGE),
+    "delete": ("trainer.cli.jobs.changes", Panel.CHANGE),
+    "up": ("trainer.cli.local.up", Panel.LAPTOP),
+    "down": ("trainer.cli.local.up", Panel.LAPTOP),
+    "status": ("trainer.cli.local.up", Panel.LAPTOP),
+    "cluster": ("trainer.cli.local.cluster", Panel.SERVERS),
+    "manager": ("trainer.cli.operate.manager", Panel.SERVERS),
+    "plugins": ("trainer.cli.operate.plugins", Panel.SERVERS),
+    "crds": ("trainer.cli.operate.install", Panel.SERVERS),
+    "install-runtimes": ("trainer.cli.operate.install", Panel.SERVERS),
 }
 """Subcommands in the order of the help: the module that has the function of the same name, and the panel."""
+
+_GROUP: Final = "trainer.commands"
+"""The entry point group of further subcommands: the value is a `typer.Typer`, whose panel is that of the help."""
+_OF_EXTRAS: Final = {
+    "dashboard": "dashboard",
+    "dashboard-server": "dashboard",
+    "history": "dashboard",
+    "compare": "dashboard",
+    "convert": "v1",
+}
+"""Subcommands of our own distributions, and the extra that brings them."""
 
 
 class _Commands(TyperGroup):
@@ -62,12 +70,15 @@ class _Commands(TyperGroup):
     """
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - inherited
-        """The names of all subcommands."""
-        return list(_COMMANDS)
+        """The names of all subcommands, those of other distributions last."""
+        return [*_COMMANDS, *(name for name in _installed() if name not in _COMMANDS)]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The subcommand of this name; for an unknown one, all are loaded, which suggestions are made of."""
-        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
+        known = cmd_name in _COMMANDS or cmd_name in _installed()
+        if not known and (extra := _OF_EXTRAS.get(cmd_name)):
+            raise CommandError(f"{cmd_name} is not installed: pip install 'trainer-operator[{extra}]'")
+        for name in [cmd_name] if known else self.list_commands(ctx):
             if name not in self.commands:
                 self.add_command(_load(name), name)
         return super().get_command(ctx, cmd_name)
@@ -115,7 +126,14 @@ def _main(
         typer.echo(context.get_help())
 
 
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=_GROUP)}
+
+
 def _load(name: str) -> Command:
+    if name not in _COMMANDS:
+        return _load_installed(_installed()[name])
     module, panel = _COMMANDS[name]
     found = getattr(import_module(module), name.replace("-", "_"))
     if isinstance(found, typer.Typer):
@@ -124,6 +142,25 @@ def _load(name: str) -> Command:
     single = typer.Typer(add_completion=False)
     single.command(name, rich_help_panel=panel)(found)
     return typer.main.get_command(single)
+
+
+def _load_installed(point: EntryPoint) -> Command:
+    """The subcommand of another distribution; one that cannot be loaded is listed, and says why when it is called."""
+    try:
+        found: typer.Typer = point.load()
+        command = typer.main.get_command(found)
+    except Exception as error:
+        distribution = point.dist.name if point.dist is not None else point.value
+        problem = f"the command {point.name} of {distribution} cannot be loaded: {error}"
+        return TyperCommand(point.name, callback=partial(_refuse, problem), help=problem, rich_help_panel=Panel.OTHER)
+    panel = found.info.rich_help_panel
+    assert isinstance(command, TyperCommand | TyperGroup)
+    command.rich_help_panel = panel if isinstance(panel, str) else Panel.OTHER
+    return command
+
+
+def _refuse(problem: str) -> None:
+    raise CommandError(problem)
 
 
 def _fail(error: Exception) -> ExitCode:
@@ -156,8 +193,6 @@ def _describe(error: Exception) -> CommandError | None:
             return BadInputError(error.format_message().replace(": Value error, ", ": ", 1) + _of_the_script(error))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
-        case HistoryError():
-            return CommandError(str(error))
         case TransportError():
             return CommandError(f"cannot reach the cluster: {error}")
         case KubeError():

@@ -1,4 +1,4 @@
-"""Fixtures of all tests of the dev cluster: those of the manager's tests, and a key that all servers share."""
+"""A key that all servers of the tests share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.conftest import no_blocking_calls, plain_logs
 from trainer_devcluster.apiserver.authentication import service_account_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-__all__ = ["no_blocking_calls", "one_signing_key", "plain_logs"]
 
 
 @pytest.fixture(scope="session", autouse=True)

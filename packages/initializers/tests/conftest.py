@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import no_blocking_calls, plain_logs
 from trainer_initializers.__main__ import main
 from trainer_initializers.testing import RangeServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-__all__ = ["no_blocking_calls", "plain_logs"]
 
 PYTHON = sys.executable
 

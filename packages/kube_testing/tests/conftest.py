@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from tests.conftest import no_blocking_calls, plain_logs
 from tests.kube.conftest import background, clock
 from trainer.kube.client import Client, WatchEvent, WatchOptions
 from trainer.kube.errors import KubeError
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 
-__all__ = ["background", "clock", "follow", "no_blocking_calls", "plain_logs"]
+__all__ = ["background", "clock", "follow"]
 
 
 class Followed:

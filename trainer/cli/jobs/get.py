@@ -16,14 +16,13 @@ from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode, GoneError
-from trainer.cli.history_database import recorded
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
-from trainer.cli.jobs.past import print_past
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.past import installed_history, newest_of_history
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import key_of, metadata_of
 from trainer.kube.selection import Selection
@@ -84,7 +83,11 @@ def get(
     if history and (watch or form is GetFormat.NAME):
         raise BadInputError("--history cannot be combined with --watch or --output name")
     if history:
-        print_past(output(), name, namespace or "", _PAST_FORMATS.get(form))
+        past, encode = installed_history(), _PAST_FORMATS.get(form)
+        if name is None:
+            past.print_list(output(), namespace or "", encode)
+        else:
+            past.training(name, namespace or "").print_details(output(), encode)
         return
 
     async def show(cluster: ConnectedCluster) -> int:
@@ -94,7 +97,7 @@ def get(
         try:
             return await (report.watch(cluster.client) if watch else report.show(cluster.client))
         except GoneError as error:
-            if name is None or await run_sync(recorded, name, where or "") is None:
+            if name is None or await run_sync(newest_of_history, name, where or "") is None:
                 raise
             raise GoneError(f"{error}; the history has it: trainer get {name} --history") from None
 

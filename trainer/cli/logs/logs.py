@@ -14,15 +14,14 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError, GoneError
-from trainer.cli.history_database import open_history_of, recorded
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, LogRequest, newest_runs
 from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, log_of, pods_of
-from trainer.cli.logs.past import print_past_logs
 from trainer.cli.logs.printer import LogPrinter
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.past import installed_history, newest_of_history
 from trainer.framework.plugin_api.failure import named_in
 from trainer.framework.status.status import LOG_HEADING
 from trainer.kube.client import LogOptions
@@ -102,7 +101,7 @@ def logs(
     )
 
     if history:
-        print_past_logs(output(), request, *open_history_of(name, namespace or ""))
+        installed_history().training(name, namespace or "").print_logs(output(), request)
         return
 
     async def show(cluster: ConnectedCluster) -> None:
@@ -112,10 +111,10 @@ def logs(
             uid = uid_of(job)
             await LogReader(cluster.client, job, request, output(), SystemClock()).run()
         except GoneError:
-            found = None if previous else await run_sync(recorded, name, where, uid)
+            found = None if previous else await run_sync(newest_of_history, name, where, uid)
             if found is None:
                 raise
-            await run_sync(print_past_logs, output(), request, *found)
+            await run_sync(found.print_logs, output(), request)
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 

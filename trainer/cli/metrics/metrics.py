@@ -14,13 +14,12 @@ from rich.text import Text
 from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError, GoneError
-from trainer.cli.history_database import open_history_of, recorded
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
-from trainer.cli.metrics.past import print_past_metrics
 from trainer.cli.metrics.printing import MetricsFormat, SamplePrinter
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.past import installed_history, newest_of_history
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
@@ -68,7 +67,7 @@ def metrics(
     if history and watch:
         raise BadInputError("--history cannot be combined with --watch")
     if history:
-        print_past_metrics(output(), form, *open_history_of(name, namespace or ""))
+        installed_history().training(name, namespace or "").print_metrics(output(), form)
         return
 
     async def show(cluster: ConnectedCluster) -> None:
@@ -79,10 +78,10 @@ def metrics(
             reader = MetricReader(cluster.client, job, form, output(), SystemClock())
             await (reader.watch() if watch else reader.show())
         except GoneError:
-            found = await run_sync(recorded, name, where, uid)
+            found = await run_sync(newest_of_history, name, where, uid)
             if found is None:
                 raise
-            await run_sync(print_past_metrics, output(), form, *found)
+            await run_sync(found.print_metrics, output(), form)
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 

@@ -1,0 +1,1 @@
+"""Makes `packages.dashboard.tests` a package beside `tests`; the distribution is `trainer_dashboard`."""

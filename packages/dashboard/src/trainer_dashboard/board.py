@@ -1,0 +1,149 @@
+"""The board: a row for each TrainJob, kept by an informer, and pushed to every page that shows the list."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from trainer.kube.clock import move_on_after
+from trainer_dashboard.event_stream import Changes, event_stream
+from trainer_dashboard.rows import row_of
+from trainer_dashboard.trends import Trends
+from trainer_dashboard.viewer import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import ObjectKey
+    from trainer_dashboard.event_stream import EventStream
+    from trainer_dashboard.parties import Stream
+    from trainer_dashboard.viewer import Viewer
+
+PAUSE = 0.25
+"""Seconds between two events of a stream: what changes meanwhile is sent at once."""
+RENEWAL = 60.0
+"""Seconds between two questions of an open list which TrainJobs its viewer may see."""
+
+_SYNC = 5.0
+"""Seconds after which an answer is given of what is known of a cluster that does not answer."""
+
+
+class _Page:
+    """What one open list shows and has not been sent yet: keys of TrainJobs, however slow its reader is."""
+
+    def __init__(self) -> None:
+        self.changes = Changes()
+        self.pending: set[ObjectKey] = set()
+        self.shown: set[ObjectKey] = set()
+
+
+class Board:
+    """Rows by key, encoded once for all pages; a handler of the informer of TrainJobs."""
+
+    def __init__(self, informer: Informer, clock: Clock) -> None:
+        self._informer = informer
+        self._clock = clock
+        self._rows: dict[ObjectKey, msgspec.Raw] = {}
+        self._trends = Trends()
+        self._pages: set[_Page] = set()
+        informer.add_handler(self)
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._put(obj)
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._put(new)
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._rows.pop(obj.key, None)
+        self._trends.forget(obj.key)
+        self._announce(obj.key)
+
+    async def stream(self, request: web.BaseRequest, viewer: Viewer, slot: Stream) -> web.StreamResponse:
+        """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
+
+        They are those of the namespaces whose TrainJobs the viewer may list; they come and go with these rights.
+        Beside them goes `problem`, with the text of what hinders the watch, empty when it is over.
+        """
+        async with event_stream(request, self._clock, viewer, slot, self._informer) as stream:
+            await self._informer.wait_for_sync()
+            scope = Scope(viewer)
+            await scope.renew(self._namespaces())
+            with self._page() as page:
+                page.shown = {key for key in self._rows if scope.has(key.namespace)}
+                await stream.send("rows", {"all": [row for key, row in self._rows.items() if key in page.shown]})
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._renew, stream, page, scope)
+                    tasks.start_soon(self._send_changes, stream, page, scope)
+        return stream.response
+
+    async def namespaces(self, viewer: Viewer) -> list[str]:
+        """Those whose TrainJobs a viewer may list, in order.
+
+        Raises:
+            KubeError: the API server does not say.
+        """
+        async with move_on_after(self._clock, _SYNC):
+            await self._informer.wait_for_sync()
+        scope, present = Scope(viewer), self._namespaces()
+        await scope.renew(present)
+        return sorted(filter(scope.has, present))
+
+    async def _send_changes(self, stream: EventStream, page: _Page, scope: Scope) -> None:
+        while True:
+            await page.changes.wait()
+            keys, page.pending = page.pending, set()
+            await scope.ask(key.namespace for key in keys)
+            changed = {key for key in keys if key in self._rows and scope.has(key.namespace)}
+            gone = (keys - changed) & page.shown
+            if changed or gone:
+                page.shown |= changed
+                page.shown -= gone
+                await stream.send("rows", {"changed": [self._rows[key] for key in changed], "gone": list(gone)})
+                await self._clock.sleep(PAUSE)
+
+    async def _renew(self, stream: EventStream, page: _Page, scope: Scope) -> None:
+        while True:
+            await self._clock.sleep(RENEWAL)
+            changed = await scope.renew(self._namespaces())
+            # A namespace that came meanwhile was not asked about: what is shown of it goes, and is asked about anew.
+            if lost := {key for key in page.shown if not scope.has(key.namespace)}:
+                page.shown -= lost
+                await stream.send("rows", {"changed": [], "gone": list(lost)})
+            page.pending.update(lost, (key for key in self._rows if key.namespace in changed))
+            page.changes.notify()
+
+    def _namespaces(self) -> set[str]:
+        return {key.namespace for key in self._rows}
+
+    def _put(self, obj: CachedObject) -> None:
+        job = obj.decode()
+        row = msgspec.json.encode(row_of(job) | {"metric": self._trends.see(obj.key, job)})
+        if self._rows.get(obj.key) != msgspec.Raw(row):
+            self._rows[obj.key] = msgspec.Raw(row)
+            self._announce(obj.key)
+
+    def _announce(self, key: ObjectKey) -> None:
+        for page in self._pages:
+            page.pending.add(key)
+            page.changes.notify()
+
+    @contextmanager
+    def _page(self) -> Iterator[_Page]:
+        page = _Page()
+        self._pages.add(page)
+        try:
+            yield page
+        finally:
+            self._pages.remove(page)

@@ -1,0 +1,73 @@
+"""`trainer dashboard`: the page that shows TrainJobs."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+
+from trainer.cli.console import say
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.options import Context, Kubeconfig, Panel, cluster_options
+from trainer.explain.target import CommandOptions
+from trainer_dashboard.commands.built_objects import build_objects
+from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
+from trainer_dashboard.commands.redirect_file import RedirectFile
+from trainer_dashboard.gate import LoopbackGate
+from trainer_dashboard.kept_history import history_of
+from trainer_dashboard.server import Dashboard, DashboardOptions
+
+
+def dashboard(
+    *,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 takes a free one.")] = 0,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Record the history meanwhile, as trainer history record does.")
+    ] = False,
+    database: DatabaseUrl = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show TrainJobs on a web page, with the rights of the kubeconfig, until interrupted.
+
+    The page is served on this machine alone. Its address contains a token; who has it may do what you may, as long as
+    the command runs. Without --namespace the page shows all namespaces, or that of the context where you may not list
+    all of them. Of trainings that are gone it shows what a recorder has kept in the history.
+    """
+    opened = database_of(database)
+    connection = current_cluster(kubeconfig, context)
+    target = CommandOptions(cluster_options(connection.kubeconfig, context), cluster_options(kubeconfig, context))
+
+    with RedirectFile() if browser else nullcontext() as redirect:
+
+        async def run(cluster: ConnectedCluster) -> None:
+            options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
+            gate = LoopbackGate(cluster.client, on_exchange=redirect.remove if redirect is not None else None)
+            past, recording = history_of(opened, cluster.client, cluster.server, records=record)
+            page = Dashboard(
+                cluster.client,
+                cluster.served,
+                options,
+                gate=gate,
+                renderer=build_objects,
+                past=past,
+                recording=recording,
+            )
+
+            async def announce() -> None:
+                say(f"dashboard: {page.address}#token={gate.token}")
+                if redirect is not None:
+                    redirect.open_in_browser(f"{page.address}#code={gate.code}")
+
+            await page.run(started=announce)
+
+        raise typer.Exit(run_on(connection, run, log_level="warning" if record else "error"))
+
+
+app = typer.Typer(add_completion=False, rich_help_panel=Panel.LOOK)
+app.command("dashboard")(dashboard)

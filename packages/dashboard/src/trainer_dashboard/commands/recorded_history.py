@@ -1,0 +1,77 @@
+"""The history, for `trainer get`, `logs` and `metrics`: the entry point of the group `trainer.history`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.cli.console import note
+from trainer_dashboard.commands.history_database import open_history
+from trainer_dashboard.commands.past import past_details, past_object, past_table
+from trainer_dashboard.commands.past_logs import print_past_logs
+from trainer_dashboard.commands.past_metrics import print_past_metrics
+from trainer_dashboard.history.errors import HistoryError
+from trainer_dashboard.history.queries import PAGE, Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from trainer.cli.logs.choice import LogRequest
+    from trainer.cli.metrics.printing import MetricsFormat
+    from trainer.kube.objects import Object
+    from trainer_dashboard.history.queries import History, TrainingRecord
+
+
+class RecordedTraining:
+    """A training of the history; what is said of its methods is said in `trainer.cli.past`."""
+
+    def __init__(self, history: History, record: TrainingRecord) -> None:
+        self._history = history
+        self._record = record
+
+    def print_details(self, console: Console, encode: Callable[[Object], str] | None) -> None:
+        """Print its row, conditions and events, or its TrainJob."""
+        if encode is None:
+            for line in past_details(self._history, self._record):
+                console.print(line)
+            return
+        kept = self._history.document(self._record.uid, "trainjob")
+        console.file.write(encode(kept or past_object(self._record)))
+
+    def print_logs(self, console: Console, request: LogRequest) -> None:
+        """Print what was kept of the logs that are named."""
+        print_past_logs(console, request, self._history, self._record)
+
+    def print_metrics(self, console: Console, form: MetricsFormat) -> None:
+        """Print the samples that were kept."""
+        print_past_metrics(console, form, self._history, self._record)
+
+
+class RecordedHistory:
+    """The trainings of the database of the user, or of TRAINER_HISTORY_DATABASE."""
+
+    def newest(self, name: str, namespace: str, uid: str | None = None) -> RecordedTraining | None:
+        """The newest training of this name, if it has this uid; None where nothing was recorded."""
+        try:
+            history = open_history()
+            found = history.newest(name, namespace)
+        except HistoryError:
+            return None
+        return RecordedTraining(history, found) if found is not None and uid in {None, found.uid} else None
+
+    def training(self, name: str, namespace: str) -> RecordedTraining:
+        """The newest training of this name, in a namespace or in all; raises HistoryError where there is none."""
+        history = open_history()
+        return RecordedTraining(history, history.training(f"{namespace}/{name}" if namespace else name))
+
+    def print_list(self, console: Console, namespace: str, encode: Callable[[Object], str] | None) -> None:
+        """Print the newest trainings of a namespace or of all; raises HistoryError where there is no history."""
+        records = open_history().trainings(Filter(namespace), limit=PAGE)
+        if encode is not None:
+            console.file.write(encode({"items": [past_object(record) for record in records]}))
+            return
+        for line in past_table(records) if records else ():
+            console.print(line)
+        if len(records) == PAGE:
+            note("older ones: trainer history list --limit 1000")

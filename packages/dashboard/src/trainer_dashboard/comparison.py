@@ -1,0 +1,128 @@
+"""The metrics of several TrainJobs, side by side in one stream."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import ObjectKey, key_of, uid_of
+from trainer.kube.resource import PODS
+from trainer_dashboard.board import PAUSE
+from trainer_dashboard.curves import CurveReader
+from trainer_dashboard.event_stream import Changes, event_stream
+from trainer_dashboard.job_page import CHECK, Listener
+from trainer_dashboard.neighbourhoods import jobset_names
+from trainer_dashboard.rows import row_of
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer_dashboard.event_stream import EventStream
+    from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
+    from trainer_dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer_dashboard.parties import Stream
+    from trainer_dashboard.viewer import Viewer
+
+COMPARED: Final = 8
+"""TrainJobs that one page may compare."""
+
+
+class Comparisons:
+    """Streams of comparisons.
+
+    Each sends, with the number of the TrainJob as `source`: its `job` when it has changed, `metrics` with what is new
+    of its curves, `trouble` with why there are none, and `gone` when it is, or its viewer may not see it; and `problem`
+    as the list does.
+    """
+
+    def __init__(self, jobs: Informer, neighbourhoods: Neighbourhoods, feeds: MetricFeeds, clock: Clock) -> None:
+        self._jobs = jobs
+        self._neighbourhoods = neighbourhoods
+        self._feeds = feeds
+        self._clock = clock
+
+    async def stream(
+        self, request: web.BaseRequest, keys: tuple[ObjectKey, ...], viewer: Viewer, slot: Stream
+    ) -> web.StreamResponse:
+        """Push the metrics of these TrainJobs that the viewer may see, until all are gone."""
+        async with event_stream(request, self._clock, viewer, slot, self._jobs) as stream:
+            await self._jobs.wait_for_sync()
+            # The curves of one after the other are copied and encoded, however slowly they are read.
+            turn = anyio.Lock()
+            async with anyio.create_task_group() as tasks:
+                for number, key in enumerate(keys):
+                    tasks.start_soon(self._follow, stream, number, key, viewer, turn)
+        return stream.response
+
+    async def _follow(self, stream: EventStream, number: int, key: ObjectKey, viewer: Viewer, turn: anyio.Lock) -> None:
+        job = self._jobs.lister.get(key)
+        if job is not None and await viewer.may("get", TRAIN_JOBS, key):
+            changes = Changes()
+            with self._neighbourhoods.of(key.namespace) as near:
+                shown = (
+                    (self._jobs, Listener(changes, lambda other: other.key == key)),
+                    (near.pods, Listener(changes, lambda pod: key.name in jobset_names(pod))),
+                )
+                handlers = [(informer, informer.add_handler(listener)) for informer, listener in shown]
+                try:
+                    async with AsyncExitStack() as stack:
+                        logs = ObjectKey(key.namespace, "")
+                        may_read = await viewer.may("get", PODS, logs, subresource="log")
+                        feed = None
+                        if may_read:
+                            feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
+                        await self._send_changes(_Side(stream, number, feed, turn), job, near, changes, viewer)
+                finally:
+                    for informer, handler in handlers:
+                        informer.remove_handler(handler)
+        await stream.send("gone", {"source": number})
+
+    async def _send_changes(
+        self, side: _Side, job: Object, near: Neighbourhood, changes: Changes, viewer: Viewer
+    ) -> None:
+        key = key_of(job)
+        logs = ObjectKey(key.namespace, "")
+        while True:
+            await side.stream.turn()
+            present = self._jobs.lister.get(key)
+            if present is None or uid_of(present) != uid_of(job):
+                return
+            if not await viewer.may("get", TRAIN_JOBS, key):
+                return
+            if side.feed is not None:
+                side.feed.see(near.candidates_of(key))
+            await side.send(present, may_read=await viewer.may("get", PODS, logs, subresource="log"))
+            await self._clock.sleep(PAUSE)
+            async with move_on_after(self._clock, CHECK):
+                await changes.wait()
+
+
+class _Side:
+    """What one page has been sent of one TrainJob."""
+
+    def __init__(self, stream: EventStream, number: int, feed: MetricFeed | None, turn: anyio.Lock) -> None:
+        self.feed = feed
+        self._turn = turn
+        self.stream = stream
+        self._number = number
+        self._curves = CurveReader(feed.curves) if feed is not None else None
+        self._sent: dict[str, object] = {}
+
+    async def send(self, job: Object, *, may_read: bool) -> None:
+        """Send what has changed; no metrics to whom may not read the log that they come from."""
+        may_read = may_read and self.feed is not None
+        trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
+        for name, content in {"job": row_of(job), "trouble": {"text": trouble}}.items():
+            if self._sent.get(name) != content:
+                self._sent[name] = content
+                await self.stream.send(name, {"source": self._number} | content)
+        if may_read and self._curves is not None:
+            async with self._turn:
+                await self.stream.send_each("metrics", self._curves.pieces({"source": self._number}))

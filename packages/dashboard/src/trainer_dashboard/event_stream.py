@@ -1,0 +1,142 @@
+"""Server-sent events (WHATWG HTML, section 9.2): what a page is pushed while it is open."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+from aiohttp import web
+
+from trainer.kube.cache.failures import explain
+from trainer.kube.clock import move_on_after
+from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logger import get_logger
+from trainer_dashboard.answers import HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.clock import Clock
+    from trainer_dashboard.parties import Stream
+    from trainer_dashboard.viewer import Viewer
+
+log = get_logger(__name__)
+
+_HEARTBEAT = 15.0
+"""Seconds between two comments, by which a page notices that nothing comes any more."""
+STALLED: Final = 60.0
+"""Seconds after which a stream ends of which nothing is read, so that nobody holds memory by not reading."""
+_CHECK = 2.0
+"""Seconds between two looks at an informer, which notifies nobody of its problems."""
+SIGN_IN_CHECK = 15.0
+"""Seconds between two looks whether the viewer is still signed in."""
+
+
+class EventStream:
+    """One open stream; events are sent in the order of the calls, and a slow reader makes its senders wait."""
+
+    def __init__(self, response: web.StreamResponse, clock: Clock, slot: Stream) -> None:
+        self.response = response
+        self.slot = slot
+        self._clock = clock
+        self._writing = anyio.Lock()
+
+    async def send(self, event: str, content: object) -> None:
+        """Send an event with its content as JSON, which is encoded when its turn has come."""
+        async with self._writing:
+            await self.turn()
+            await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), msgspec.json.encode(content)))
+
+    async def send_each(self, event: str, contents: Iterator[object]) -> None:
+        """Send an event for each of these contents, which are made one after the other."""
+        await self.turn()
+        for content in contents:
+            await self.send(event, content)
+            await self.turn()
+
+    async def turn(self) -> None:
+        """Wait for the turn to make what is sent, see `Party.turn`."""
+        await self.slot.party.turn()
+
+    async def beat(self, clock: Clock) -> None:
+        """Send comments until cancelled."""
+        while True:
+            await clock.sleep(_HEARTBEAT)
+            async with self._writing:
+                await self._write(b":\n\n")
+
+    async def report(self, informer: Informer, clock: Clock) -> None:
+        """Send `problem` when what hinders an informer changes, until cancelled; with an empty text when it is over."""
+        sent = ""
+        while True:
+            text = explain(informer.resource, error) if (error := informer.last_error) is not None else ""
+            if text != sent:
+                await self.send("problem", {"text": text})
+                sent = text
+            await clock.sleep(_CHECK)
+
+    async def wait_for_sign_out(self, viewer: Viewer, clock: Clock) -> None:
+        """Return when the viewer is not signed in any more."""
+        while await viewer.is_signed_in():
+            await clock.sleep(SIGN_IN_CHECK)
+
+    async def _write(self, block: bytes) -> None:
+        async with move_on_after(self._clock, STALLED) as scope:
+            await self.slot.write(self.response, block)
+        if scope.cancelled_caught:
+            # What the transport still has of it would be held as long as the reader likes.
+            self.slot.end()
+            raise ConnectionError(f"nothing was read for {STALLED:g} s")
+
+
+@asynccontextmanager
+async def event_stream(
+    request: web.BaseRequest, clock: Clock, viewer: Viewer, slot: Stream, informer: Informer | None = None
+) -> AsyncIterator[EventStream]:
+    """Answer a request with a stream, which ends with the body, or when its reader has gone or is signed out.
+
+    It also ends where the API server does not say what the viewer may see: the page opens it again.
+    With an informer, what hinders it is sent as events `problem`, also while the body waits for it to sync.
+    """
+    response = web.StreamResponse(headers=HEADERS)
+    response.content_type = "text/event-stream"
+    response.charset = "utf-8"
+    await response.prepare(request)
+    stream = EventStream(response, clock, slot)
+
+    async def end_with_sign_in(scope: anyio.CancelScope) -> None:
+        await stream.wait_for_sign_out(viewer, clock)
+        scope.cancel()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream.beat, clock)
+            tasks.start_soon(end_with_sign_in, tasks.cancel_scope)
+            if informer is not None:
+                tasks.start_soon(stream.report, informer, clock)
+            yield stream
+            tasks.cancel_scope.cancel()
+    except* ConnectionError:  # nobody reads it any more
+        pass
+    except* KubeError as group:
+        log.warning("ended a stream of the dashboard", error=str(causes_of(group)[0]))
+
+
+class Changes:
+    """Wakes the sender of a stream: what changes while it sends, or pauses, it sees at once the next time."""
+
+    def __init__(self) -> None:
+        self._changed = anyio.Event()
+        self._changed.set()
+
+    def notify(self) -> None:
+        """Something has changed."""
+        self._changed.set()
+
+    async def wait(self) -> None:
+        """Wait for a change since the last call; there is one before the first."""
+        await self._changed.wait()
+        self._changed = anyio.Event()

@@ -1,0 +1,117 @@
+"""What differs between two trainings: spec, runtime, result, and last values of metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trainer.kube.objects import mapping_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer_dashboard.history.queries import History, TrainingRecord
+
+DIFFERENCES_LIMIT = 200
+"""Differences of each part that are given; a spec may have some thousands."""
+_DEPTH = 32
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that differs; None on the side that lacks it."""
+
+    field: str
+    """Its path, such as `trainer.numNodes`, or the name of a metric."""
+    left: str | None
+    right: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The parts in which two trainings may differ."""
+
+    result: tuple[Difference, ...]
+    """State, reason, time, image, nodes; also what is equal, so that there is something to read."""
+    spec: tuple[Difference, ...]
+    runtime: tuple[Difference, ...]
+    """Its spec, and what was rendered of it is not compared."""
+    metrics: tuple[Difference, ...]
+    """The last values of all metrics, also of those that are equal."""
+
+
+def compare(history: History, left: TrainingRecord, right: TrainingRecord) -> Comparison:
+    """Compare two trainings; blocks for some queries."""
+    specs, runtimes = (
+        [mapping_at(history.document(each.uid, kind), "spec") for each in (left, right)]
+        for kind in ("trainjob", "runtime")
+    )
+    metrics = [_last_values(history, each) for each in (left, right)]
+    names = dict.fromkeys([*metrics[0], *metrics[1]])
+    return Comparison(
+        tuple(_results(left, right)),
+        tuple(_differences(*specs)),
+        tuple(_differences(*runtimes)),
+        tuple(Difference(name, metrics[0].get(name), metrics[1].get(name)) for name in names)[:DIFFERENCES_LIMIT],
+    )
+
+
+def _results(left: TrainingRecord, right: TrainingRecord) -> Iterator[Difference]:
+    for field in ("state", "reason", "message", "seconds", "runtime", "runtime_version", "image", "nodes", "creator"):
+        one, other = (getattr(each, field) for each in (left, right))
+        if one != other or field in {"state", "seconds"}:
+            yield Difference(field, *(None if value in {None, ""} else _shown(value) for value in (one, other)))
+
+
+def _last_values(history: History, record: TrainingRecord) -> dict[str, str]:
+    """From the samples, else what the status had."""
+    curves = history.curves(record.uid).by_metric
+    sampled = {
+        _metric(metric.name, is_eval=metric.is_eval): _shown(curve.values[-1]) for metric, curve in curves.items()
+    }
+    return {_metric(each.name, is_eval=each.is_eval): each.value for each in record.metrics} | sampled
+
+
+def _metric(name: str, *, is_eval: bool) -> str:
+    return f"eval {name}" if is_eval else name
+
+
+def _differences(left: Any, right: Any) -> list[Difference]:
+    found: list[Difference] = []
+    _walk("", left, right, found, _DEPTH)
+    return found
+
+
+def _walk(path: str, left: Any, right: Any, found: list[Difference], depth: int) -> None:
+    """Add the leaves that differ; lists are compared item by item, those of named objects by name."""
+    if left == right or len(found) >= DIFFERENCES_LIMIT:
+        return
+    left, right = _by_name(left), _by_name(right)
+    if depth and isinstance(left, dict) and isinstance(right, dict):
+        for name in dict.fromkeys([*left, *right]):
+            shown = name if name.startswith("[") else f".{name}" if path else name
+            _walk(path + shown, left.get(name, _ABSENT), right.get(name, _ABSENT), found, depth - 1)
+        return
+    found.append(Difference(path, *(None if value is _ABSENT else _shown(value) for value in (left, right))))
+
+
+_ABSENT = object()
+
+
+def _by_name(value: Any) -> Any:
+    """A list as a mapping: by the names of its items if they have such, else by their indexes."""
+    if not isinstance(value, list):
+        return value
+    names = [item.get("name") if isinstance(item, dict) else None for item in value]
+    if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
+        return {f"[{name}]": item for name, item in zip(names, value, strict=True)}
+    return {f"[{index}]": item for index, item in enumerate(value)}
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else f"{value:.6g}" if isinstance(value, float) else ""
+    text = text or msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."

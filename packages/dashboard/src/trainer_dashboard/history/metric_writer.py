@@ -1,0 +1,186 @@
+"""Follows the logs and the status of all trainings that run, and writes the samples of their metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import mapping_at, namespace_of
+from trainer.progress.primary_log import PrimaryLog
+from trainer_dashboard.history.chunks import URGENT
+from trainer_dashboard.history.metric_recorder import MetricRecorder
+from trainer_dashboard.history.records import last_posted, metric_progress, save_samples
+from trainer_dashboard.history.shares import Shares
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from anyio.abc import TaskGroup
+
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer_dashboard.history.persistence import Persistence
+    from trainer_dashboard.history.records import NewSamples
+
+PAUSE = 10.0
+"""Seconds between two writes: many small chunks cost more than a few."""
+PACE = 1.0
+"""Seconds between two reads of a log."""
+STREAMS = 2000
+"""Logs that are followed at once, see `Shares`; further trainings wait."""
+WAITING_LIMIT = 2_000_000
+"""Samples of all trainings that wait to be written, in 48 MB; beyond them every second one goes of each training of the
+namespace that has most."""
+_AT_ONCE = 200
+"""Trainings in one transaction."""
+
+
+@dataclass(slots=True)
+class _Feed:
+    namespace: str
+    recorder: MetricRecorder
+    source: PrimaryLog
+    scope: anyio.CancelScope
+    is_over: bool = False
+    """Whether the training has ended, or is gone."""
+    waiting: int = 0
+    """Samples that were counted."""
+
+
+class MetricWriter:
+    """One log for each training, from when it has pods to its end."""
+
+    def __init__(self, client: Client, persistence: Persistence, clock: Clock) -> None:
+        self._client = client
+        self._persistence = persistence
+        self._clock = clock
+        self._feeds: dict[str, _Feed] = {}
+        self._done: set[str] = set()
+        self._news: set[str] = set()
+        self._waiting: list[MetricRecorder] = []
+        """Those with something to write."""
+        self._unsaved: list[NewSamples] = []
+        """What is being written, or was when the writer was cancelled."""
+        self._samples: Counter[str] = Counter()
+        """Those that wait, by namespace."""
+        self._turn = anyio.Lock()
+        self._urgent = anyio.Event()
+        self._streams = Shares(STREAMS)
+
+    async def see(self, job: Object, uid: str, pods: Sequence[Object], tasks: TaskGroup, *, is_over: bool) -> None:
+        """Take a training that the database has, with its present pods.
+
+        Args:
+            job: the TrainJob.
+            uid: its own.
+            pods: those that it has.
+            tasks: where its log is followed.
+            is_over: whether it has ended, or is gone.
+        """
+        feed = self._feeds.get(uid)
+        if feed is None:
+            if uid in self._done or not (pods or is_over):
+                return
+            progress = await self._persistence.run(partial(metric_progress, uid=uid))
+            if progress is None or progress.is_done:
+                self._done.add(uid)
+                return
+            posted = await self._persistence.run(partial(last_posted, uid=uid, run=progress.run))
+            recorder = MetricRecorder(uid, progress, self._note, posted)
+            source = PrimaryLog(self._client, job, self._clock, recorder, pace=PACE)
+            feed = self._feeds[uid] = _Feed(namespace_of(job), recorder, source, anyio.CancelScope())
+            tasks.start_soon(self._follow, feed)
+        feed.recorder.see_status(mapping_at(job, "status", "trainerStatus"))
+        feed.source.see(pods)
+        feed.is_over = is_over
+        if is_over and not pods:
+            self._finish(uid, feed)
+
+    def forget(self, uid: str) -> None:
+        """The training is gone; what is left of it is written."""
+        feed = self._feeds.get(uid)
+        if feed is not None:
+            self._finish(uid, feed)
+        self._done.discard(uid)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            async with move_on_after(self._clock, PAUSE):
+                await self._urgent.wait()
+            self._urgent = anyio.Event()
+            await self.write()
+
+    def _note(self, uid: str) -> None:
+        self._news.add(uid)
+        feed = self._feeds.get(uid)
+        if feed is None:
+            return
+        self._count(feed, feed.recorder.waiting)
+        if feed.waiting >= URGENT:
+            self._urgent.set()
+        if self._samples.total() > WAITING_LIMIT:
+            self._thin_out()
+
+    def _count(self, feed: _Feed, waiting: int) -> None:
+        """Count its samples that wait."""
+        self._samples[feed.namespace] += waiting - feed.waiting
+        feed.waiting = waiting
+        if not self._samples[feed.namespace]:
+            del self._samples[feed.namespace]
+
+    def _thin_out(self) -> None:
+        """While the database is away, all trainings together take bounded memory."""
+        namespace = max(self._samples, key=lambda each: self._samples[each])
+        for feed in self._feeds.values():
+            if feed.namespace == namespace:
+                feed.recorder.thin_out()
+                self._count(feed, feed.recorder.waiting)
+
+    async def write(self) -> None:
+        """Write what there is, and end what has nothing more to come."""
+        async with self._turn:
+            await self._save()
+            self._collect()
+            while self._waiting:
+                some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
+                self._unsaved = [self._drain(recorder) for recorder in some]
+                await self._save()
+
+    def _drain(self, recorder: MetricRecorder) -> NewSamples:
+        if (feed := self._feeds.get(recorder.uid)) is not None:
+            self._count(feed, 0)
+        return recorder.drain()
+
+    async def _save(self) -> None:
+        await self._persistence.write_all(save_samples, self._unsaved, lambda new: new.uid)
+        self._unsaved = []
+
+    def _collect(self) -> None:
+        for uid in [*self._news]:
+            feed = self._feeds.get(uid)
+            if feed is not None and feed.is_over and feed.recorder.is_at_end:
+                self._finish(uid, feed)
+        self._waiting += [self._feeds[uid].recorder for uid in self._news if uid in self._feeds]
+        self._news.clear()
+
+    def _finish(self, uid: str, feed: _Feed) -> None:
+        feed.scope.cancel()
+        del self._feeds[uid]
+        self._count(feed, 0)
+        self._news.discard(uid)
+        self._done.add(uid)
+        feed.recorder.finish()
+        self._news.discard(uid)
+        self._waiting.append(feed.recorder)
+        self._urgent.set()
+
+    async def _follow(self, feed: _Feed) -> None:
+        with feed.scope:
+            await self._streams.run(feed.namespace, feed.source.run)

@@ -1,0 +1,130 @@
+"""What is kept of a TrainJob in one row, so that a list reads nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trainer.api.trainjob_status import ConditionType
+from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
+from trainer.framework.status.status import state_word
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import (
+    annotations_of,
+    find_condition,
+    labels_of,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+    objects_in,
+    uid_of,
+)
+from trainer.progress.primary_pod import training_job
+from trainer_dashboard.history.secret_forms import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.objects import Object
+
+_ENDS = (ConditionType.FAILED, ConditionType.COMPLETE)
+_SHORT, _LONG = 256, 1024
+_METRICS, _METRICS_LIMIT = 16, 2048
+CREATORS = ("field.cattle.io/creatorId", "workflows.argoproj.io/creator", "notebooks.kubeflow.org/creator")
+"""Annotations or labels by which others say who has made an object."""
+
+
+def row_of(job: Object, *, jobset: Object | None, runtime: Object | None) -> dict[str, Any]:
+    """The columns of a TrainJob that follow from what exists now."""
+    spec, status = mapping_at(job, "spec"), mapping_at(job, "status")
+    state = state_word(job)
+    condition = find_condition(job, state) or {}
+    reference = mapping_at(spec, "runtimeRef")
+    nodes = mapping_at(status, "scale").get("nodes") or mapping_at(spec, "trainer").get("numNodes")
+    progress = mapping_at(status, "trainerStatus")
+    percentage = progress.get("progressPercentage")
+    return {
+        "uid": uid_of(job),
+        "namespace": namespace_of(job),
+        "name": name_of(job),
+        "created": seconds(metadata_of(job).get("creationTimestamp")) or 0.0,
+        "started": seconds(status.get("startTime")),
+        "ended": seconds(condition.get("lastTransitionTime")) if state in _ENDS else None,
+        "state": bounded(state),
+        "reason": bounded(condition.get("reason")),
+        "message": bounded(next(iter(str(condition.get("message") or "").splitlines()), ""), _LONG),
+        "runtime_kind": bounded(reference.get("kind") or "ClusterTrainingRuntime"),
+        "runtime": bounded(reference.get("name")),
+        "runtime_version": _version_of(runtime),
+        "image": bounded(mapping_at(spec, "trainer").get("image") or _image_in(jobset), _LONG),
+        "nodes": nodes if isinstance(nodes, int) else None,
+        "progress": percentage if isinstance(percentage, int) else None,
+        "metrics": _last_metrics(progress),
+    }
+
+
+def creator_of(job: Object) -> str:
+    """Who has made a TrainJob, if something says so: a person by annotation or label, else the program that wrote it.
+
+    Args:
+        job: with its managedFields.
+    """
+    for texts in (annotations_of(job), labels_of(job)):
+        if name := next((texts[key] for key in CREATORS if texts.get(key)), ""):
+            return bounded(name)
+    managers = [each for each in objects_in(metadata_of(job).get("managedFields")) if not each.get("subresource")]
+    first = min(managers, key=lambda each: str(each.get("time") or "9"), default={})
+    return bounded(first.get("manager"))
+
+
+def bounded(text: object, limit: int = _SHORT) -> str:
+    """A text of anybody as a database takes it: short, without secrets, and without the character NUL."""
+    shown = str(text or "")[:limit].replace("\0", "")
+    return clean_text(shown.encode(errors="replace").decode())
+
+
+def seconds(text: object) -> float | None:
+    """A timestamp as seconds since 1970; None if it is none."""
+    try:
+        return parse_timestamp(str(text)).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _version_of(runtime: Object | None) -> str:
+    """The generation counts the changes of its spec."""
+    generation = metadata_of(runtime or {}).get("generation")
+    return f"generation {generation}" if isinstance(generation, int) else ""
+
+
+def _image_in(jobset: Object | None) -> str:
+    """The image of the container that trains."""
+    name = training_job(jobset) if jobset is not None else None
+    for job in objects_in(mapping_at(jobset, "spec").get("replicatedJobs")):
+        if job.get("name") == name:
+            pod = mapping_at(job, "template", "spec", "template", "spec")
+            containers = objects_in(pod.get("containers"))
+            by_name = {each.get("name"): str(each.get("image") or "") for each in reversed(containers)}
+            return next(
+                (by_name[each] for each in TRAINER_CONTAINERS if each in by_name), next(iter(by_name.values()), "")
+            )
+    return ""
+
+
+def _last_metrics(progress: Mapping[str, Any]) -> str:
+    """The last values of some metrics, as JSON: `[["loss", "0.25", false]]`, of evaluation with true."""
+    metrics = [
+        (_plain(name), _plain(value), field == "evalMetrics")
+        for field in ("trainMetrics", "evalMetrics")
+        for name, value in sorted(mapping_at(progress, field).items())
+    ]
+    kept = metrics[:_METRICS]
+    while len(text := msgspec.json.encode(kept).decode()) > _METRICS_LIMIT:
+        kept.pop()
+    return text
+
+
+def _plain(text: object) -> str:
+    return str(text)[:64].replace("\0", "")

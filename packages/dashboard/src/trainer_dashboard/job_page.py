@@ -1,0 +1,217 @@
+"""The page of one TrainJob: what it is pushed while it is open."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
+from trainer.kube.resource import EVENTS, PODS
+from trainer.workloads.related_events import involved_names
+from trainer_dashboard.board import PAUSE
+from trainer_dashboard.curves import CurveReader
+from trainer_dashboard.event_stream import Changes, event_stream
+from trainer_dashboard.neighbourhoods import jobset_names
+from trainer_dashboard.rows import page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer_dashboard.event_stream import EventStream
+    from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
+    from trainer_dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer_dashboard.parties import Stream
+    from trainer_dashboard.viewer import Viewer
+
+CHECK = 2.0
+"""Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
+
+_NOTHING: Final = msgspec.Raw(b"[]")
+
+
+class Listener:
+    """Notifies a page of the changes of what it shows; a handler of informers."""
+
+    def __init__(self, changes: Changes, concerns: Callable[[CachedObject], bool]) -> None:
+        self._changes = changes
+        self._concerns = concerns
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._notify(obj)
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        """See `Handler`."""
+        self._notify(old, new)
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
+        """See `Handler`."""
+        self._notify(obj)
+
+    def _notify(self, *objects: CachedObject) -> None:
+        if any(self._concerns(obj) for obj in objects):
+            self._changes.notify()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What the viewer of a page may see beside the TrainJob."""
+
+    pods: bool
+    events: bool
+    logs: bool
+
+    @classmethod
+    async def of(cls, viewer: Viewer, namespace: str) -> _Sight:
+        """That of the moment.
+
+        Raises:
+            KubeError: the API server does not say.
+        """
+        all_in = ObjectKey(namespace, "")
+        return cls(
+            await viewer.may("list", PODS, all_in),
+            await viewer.may("list", EVENTS, all_in),
+            await viewer.may("get", PODS, all_in, subresource="log"),
+        )
+
+    def problems(self, namespace: str) -> list[str]:
+        """What is missing on the page."""
+        parts = ((self.pods, "list pods"), (self.events, "list events"), (self.logs, "get pods/log"))
+        return [f"you may not {what} in the namespace {namespace}" for is_allowed, what in parts if not is_allowed]
+
+
+class JobPages:
+    """Streams for the pages of TrainJobs.
+
+    Each sends `job`, `nodes`, `events` and `problems` when they have changed, `metrics` with what is new of the
+    curves, and `gone` at its end, when the TrainJob is; and `problem` as the list does.
+    """
+
+    def __init__(self, jobs: Informer, neighbourhoods: Neighbourhoods, feeds: MetricFeeds, clock: Clock) -> None:
+        self._jobs = jobs
+        self._neighbourhoods = neighbourhoods
+        self._feeds = feeds
+        self._clock = clock
+
+    async def stream(
+        self, request: web.BaseRequest, key: ObjectKey, viewer: Viewer, slot: Stream
+    ) -> web.StreamResponse:
+        """Push all about a TrainJob that its viewer may see, until it is deleted, or another has its name.
+
+        Whether they may see the TrainJob itself is for the caller to ask at first; it ends when they may not any more.
+        """
+        changes = Changes()
+        async with event_stream(request, self._clock, viewer, slot, self._jobs) as stream:
+            await self._jobs.wait_for_sync()
+            job = self._jobs.lister.get(key)
+            if job is not None:
+                with self._neighbourhoods.of(key.namespace) as near:
+                    shown: tuple[tuple[Informer, Callable[[CachedObject], bool]], ...] = (
+                        (self._jobs, partial(_is_or_may_shadow, key)),
+                        (near.pods, lambda pod: key.name in jobset_names(pod)),
+                        (near.events, lambda event: key.name in involved_names(event)),
+                    )
+                    handlers = [
+                        (informer, informer.add_handler(Listener(changes, concerns))) for informer, concerns in shown
+                    ]
+                    try:
+                        job = await self._follow(stream, viewer, job, near, changes)
+                    finally:
+                        for informer, handler in handlers:
+                            informer.remove_handler(handler)
+            if job is None:
+                await stream.send("gone", {})
+        return stream.response
+
+    async def _follow(
+        self, stream: EventStream, viewer: Viewer, job: Object, near: Neighbourhood, changes: Changes
+    ) -> Object | None:
+        """Send what changes; returns None when the TrainJob is gone, and itself when its viewer may not see it."""
+        key, sight = key_of(job), await _Sight.of(viewer, namespace_of(job))
+        async with AsyncExitStack() as stack:
+            feed = None
+            if sight.logs:
+                feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
+            page = _Page(stream, feed)
+            uid = uid_of(job)
+            while (present := await self._present(stream, key, uid)) is not None and await viewer.may(
+                "get", TRAIN_JOBS, key
+            ):
+                sight = await _Sight.of(viewer, key.namespace)
+                nodes = await near.nodes_of(key.name) if sight.pods else _NOTHING
+                if feed is not None:
+                    feed.see(near.candidates_of(key))
+                events = await self._events(present, near) if sight.events else []
+                await page.send(present, nodes, events, _problems(near), sight)
+                await self._clock.sleep(PAUSE)
+                async with move_on_after(self._clock, CHECK):
+                    await changes.wait()
+        return present
+
+    async def _present(self, stream: EventStream, key: ObjectKey, uid: str) -> Object | None:
+        await stream.turn()
+        job = self._jobs.lister.get(key)
+        return job if job is not None and uid_of(job) == uid else None
+
+    async def _events(self, job: Object, near: Neighbourhood) -> list[Object]:
+        names = {other.name for other in self._jobs.lister.keys(namespace_of(job))}
+        return await near.events_of(job, names)
+
+
+class _Page:
+    """What one page has been sent."""
+
+    def __init__(self, stream: EventStream, feed: MetricFeed | None) -> None:
+        self._stream = stream
+        self._feed = feed
+        self._curves = CurveReader(feed.curves) if feed is not None else None
+        self._sent: dict[str, bytes] = {}
+
+    async def send(
+        self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], sight: _Sight
+    ) -> None:
+        """Send what has changed."""
+        await self._stream.turn()
+        problems = [*problems, *sight.problems(namespace_of(job))]
+        if self._feed is not None and self._feed.problem and sight.logs:
+            problems.append(f"metrics cannot be read: {self._feed.problem}")
+        parts = {
+            "job": page_of(job),
+            "nodes": nodes,
+            "events": events,
+            "problems": problems,
+        }
+        for name, content in parts.items():
+            encoded = msgspec.json.encode(content)
+            # Of what many pages have been sent no page keeps a copy.
+            digest = hashlib.blake2b(encoded, digest_size=16).digest()
+            if self._sent.get(name) != digest:
+                self._sent[name] = digest
+                await self._stream.send(name, msgspec.Raw(encoded))
+        if self._curves is not None and sight.logs:
+            await self._stream.send_each("metrics", self._curves.pieces())
+
+
+def _problems(near: Neighbourhood) -> list[str]:
+    """What cannot be shown to anybody, and why."""
+    informers = (near.pods, near.events)
+    return [f"{each.resource.plural} cannot be watched: {each.last_error}" for each in informers if each.last_error]
+
+
+def _is_or_may_shadow(key: ObjectKey, job: CachedObject) -> bool:
+    """Whether it is this TrainJob, or one whose name begins with its name and may fit the name of an event better."""
+    return job.key == key or (job.key.namespace == key.namespace and job.key.name.startswith(f"{key.name}-"))

@@ -1,0 +1,32 @@
+"""The history of a dashboard: what answers from it, and what records it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.clock import SystemClock
+from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.recording import Recording
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer_dashboard.history.database import Database
+
+
+def history_of(
+    database: Database, client: Client, server: str, *, records: bool, clock: Clock | None = None
+) -> tuple[PastTrainings, Recording | None]:
+    """What answers from a database, and what records into it if wanted.
+
+    Args:
+        database: of the history.
+        client: reads the cluster; its users see TrainJobs in the form of the model.
+        server: the address of the API server.
+        records: whether the history is recorded.
+        clock: of the recorder.
+    """
+    past = PastTrainings(database, client, server)
+    if not records:
+        return past, None
+    return past, Recording(client, database, server, clock or SystemClock())

@@ -1,0 +1,138 @@
+"""The metrics of a TrainJob, read from the log of its primary container while somebody looks at them."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from trainer.kube.objects import uid_of
+from trainer.kube.podlogs.position import Position
+from trainer.progress.curves import Curves
+from trainer.progress.primary_log import PrimaryLog, PrimaryLogReader
+from trainer_dashboard.board import PAUSE
+from trainer_dashboard.curves import SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.progress.containers import StartedContainer
+    from trainer_dashboard.event_stream import Changes
+    from trainer_dashboard.parties import Party
+
+
+_OF_SAMPLE: Final = 28
+"""Bytes of a sample: three numbers, and what an array keeps for more of them."""
+_OF_METRIC: Final = 1024
+_TOO_MUCH: Final = "too many metrics are shown at once: close other pages, and open this one again"
+
+
+def _nothing(_size: int) -> None:
+    """What a feed that nobody counts says its size to."""
+
+
+class MetricFeed(PrimaryLogReader):
+    """The curves of one TrainJob.
+
+    Where the log may not be read, there are none, and `problem` says why.
+    """
+
+    def __init__(self, client: Client, job: Object, clock: Clock) -> None:
+        self.curves = Curves(total_limit=SAMPLES)
+        self.count: Callable[[int], None] = _nothing
+        """Called with the bytes of the curves. Default: they are not counted."""
+        self._is_too_much = False
+        self.listeners: set[Changes] = set()
+        self._log = PrimaryLog(client, job, clock, self, pace=PAUSE)
+        self._has_begun = False
+
+    @property
+    def problem(self) -> str:
+        """Why there are no metrics, or no more of them; empty while they come."""
+        return _TOO_MUCH if self._is_too_much else self._log.problem
+
+    def see(self, pods: Sequence[Object]) -> None:
+        """Take the present pods of the TrainJob."""
+        self._log.see(pods)
+
+    async def run(self) -> None:
+        """Follow until cancelled; what goes wrong ends this feed alone."""
+        await self._log.run()
+
+    def begin(self, container: StartedContainer) -> Position:  # noqa: ARG002
+        """See `PrimaryLogReader`."""
+        if self._has_begun:
+            self.curves.restart()
+        self._has_begun = True
+        return Position()
+
+    def take(self, block: bytes) -> None:
+        """See `PrimaryLogReader`."""
+        if self.curves.take(block):
+            self._count()
+            self.hinder()
+
+    def thin_out(self) -> None:
+        """Keep half of the samples."""
+        self.curves.thin_out()
+        self._count()
+
+    def give_up(self) -> None:
+        """Keep no samples at all."""
+        self._is_too_much = True
+        self.curves.restart()
+        self.hinder()
+
+    def _count(self) -> None:
+        self.count(self.curves.total * _OF_SAMPLE + len(self.curves.by_metric) * _OF_METRIC)
+
+    def hinder(self) -> None:
+        """See `PrimaryLogReader`."""
+        for listener in self.listeners:
+            listener.notify()
+
+
+@dataclass(slots=True)
+class MetricFeeds:
+    """One feed of each TrainJob, shared by all pages about it, which runs as long as there is one."""
+
+    client: Client
+    clock: Clock
+    tasks: TaskGroup
+    _running: dict[str, tuple[MetricFeed, anyio.CancelScope]] = field(default_factory=dict, init=False)
+
+    @asynccontextmanager
+    async def of(self, job: Object, listener: Changes, party: Party) -> AsyncIterator[MetricFeed]:
+        """That of a TrainJob; the listener is notified of new samples, and whoever comes first is who it is for."""
+        uid = uid_of(job)
+        if uid not in self._running:
+            feed, scope = MetricFeed(self.client, job, self.clock), anyio.CancelScope()
+            self._running[uid] = feed, scope
+            self.tasks.start_soon(_run_within, scope, feed, party)
+        feed, scope = self._running[uid]
+        feed.listeners.add(listener)
+        try:
+            yield feed
+        finally:
+            feed.listeners.remove(listener)
+            if not feed.listeners:
+                del self._running[uid]
+                scope.cancel()
+
+
+async def _run_within(scope: anyio.CancelScope, feed: MetricFeed, party: Party) -> None:
+    def end() -> None:
+        feed.give_up()
+        scope.cancel()
+
+    with scope, party.holding(0, end=end, shrink=feed.thin_out) as holding:
+        feed.count = partial(party.resize, holding)
+        await feed.run()

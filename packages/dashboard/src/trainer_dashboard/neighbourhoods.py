@@ -1,0 +1,92 @@
+"""The pods and events of the namespaces whose TrainJobs somebody looks at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.kube.objects import name_of
+from trainer.kube.resource import EVENTS, PODS
+from trainer.kube.selection import Selection
+from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of
+from trainer.workloads.related_events import INVOLVED, involved_names
+from trainer_dashboard.nodes import EventRows, NodeRows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import msgspec
+
+    from trainer.kube.cache.cache import Cache
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.objects import Object, ObjectKey
+
+PODS_OF_JOBSET = "dashboard-jobset"
+"""Index of pods by the name of their JobSet, which is that of the TrainJob."""
+
+
+def jobset_names(pod: CachedObject) -> tuple[str, ...]:
+    """Index function of `PODS_OF_JOBSET`."""
+    name = pod.labels.get(JOBSET_NAME)
+    return (name,) if name else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """What a namespace has beside its TrainJobs."""
+
+    pods: Informer
+    """Those of JobSets."""
+    events: Informer
+    nodes: NodeRows = field(default_factory=NodeRows)
+    event_rows: EventRows = field(default_factory=EventRows)
+
+    async def nodes_of(self, job: str) -> msgspec.Raw:
+        """The nodes of a TrainJob, as JSON."""
+        return await self.nodes.of(job, _under(self.pods, PODS_OF_JOBSET, job))
+
+    async def events_of(self, job: Object, names: Collection[str]) -> list[Object]:
+        """The events about a TrainJob, see `EventRows`."""
+        return await self.event_rows.of(job, _under(self.events, INVOLVED, name_of(job)), names)
+
+    def candidates_of(self, key: ObjectKey) -> Sequence[Object]:
+        """The pods of a TrainJob of which one has its metrics: few, where it has thousands."""
+        return self.pods.lister.by_index(CANDIDATES, candidates_of(key))
+
+
+def _under(informer: Informer, index: str, value: str) -> list[CachedObject]:
+    found = map(informer.lister.peek, informer.lister.keys_by_index(index, value))
+    return [obj for obj in found if obj is not None]
+
+
+class Neighbourhoods:
+    """One of each namespace, shared by all pages about it, and watched as long as there is one."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._open: dict[str, Neighbourhood] = {}
+        self._pages: Counter[str] = Counter()
+
+    @contextmanager
+    def of(self, namespace: str) -> Iterator[Neighbourhood]:
+        """That of a namespace, while the body runs."""
+        pods, events = Selection(namespace, label_selector=JOBSET_NAME), Selection(namespace)
+        if namespace not in self._open:
+            opened = Neighbourhood(self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events))
+            opened.pods.add_index(PODS_OF_JOBSET, jobset_names)
+            opened.pods.add_index(CANDIDATES, candidates)
+            opened.events.add_index(INVOLVED, involved_names)
+            self._open[namespace] = opened
+        self._pages[namespace] += 1
+        try:
+            yield self._open[namespace]
+        finally:
+            self._pages[namespace] -= 1
+            if not self._pages[namespace]:
+                del self._open[namespace], self._pages[namespace]
+                self._cache.remove(PODS, pods)
+                self._cache.remove(EVENTS, events)

@@ -1,0 +1,148 @@
+"""The queues of Kueue: what waits in them, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from trainer.explain.suspension import WORKLOADS
+from trainer.explain.workload import standing_of
+from trainer.framework.plugin_api.devices import USUAL_DEVICES
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import (
+    controller_of,
+    is_condition_true,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+    objects_in,
+    owner_references_of,
+    uid_of,
+)
+from trainer.kube.resource import Resource
+from trainer_dashboard.visible import Visible, visible
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+    from trainer_dashboard.visible import Sight
+
+SHOWN: Final = 500
+"""Most waiting Workloads that are shown."""
+_LONGEST_MESSAGE = 300
+
+
+class _Queue(NamedTuple):
+    """The identity of a LocalQueue."""
+
+    namespace: str
+    name: str
+
+
+class _Held(NamedTuple):
+    """How many Workloads a queue holds."""
+
+    admitted: int
+    waiting: int
+
+
+async def queues(client: Client, sight: Sight) -> Object:
+    """The LocalQueues of the namespaces that a user sees: how many Workloads they hold, and those that wait.
+
+    Waiting ones are in Kueue's usual order within a queue: by priority, then by age. Without Kueue there are none, and
+    `isServed` is false.
+
+    Raises:
+        KubeError: the API server does not answer.
+    """
+    for resource in WORKLOADS:
+        with suppress(NotFoundError):
+            workloads = await visible(client, resource, sight)
+            return _answer(workloads, await _local_queues(client, resource.version, sight))
+    return _answer(Visible(), {}, is_served=False)
+
+
+async def _local_queues(client: Client, version: str, sight: Sight) -> dict[_Queue, _Held]:
+    """The LocalQueues that a user may list, with what they say of themselves; others are known by their Workloads."""
+    try:
+        found = await visible(client, Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue"), sight)
+    except NotFoundError:
+        return {}
+    return {
+        _Queue(namespace_of(each), name_of(each)): _Held(
+            _number(mapping_at(each, "status").get("admittedWorkloads")),
+            _number(mapping_at(each, "status").get("pendingWorkloads")),
+        )
+        for each in found.objects
+    }
+
+
+def _answer(found: Visible, local: dict[_Queue, _Held], *, is_served: bool = True) -> Object:
+    present = [each for each in found.objects if not is_condition_true(each, "Finished")]
+    waiting = [each for each in present if not is_condition_true(each, "Admitted")]
+    admitted = Counter(map(_queue_of, (each for each in present if is_condition_true(each, "Admitted"))))
+    pending = Counter(map(_queue_of, waiting))
+    held = local | {queue: _Held(admitted[queue], pending[queue]) for queue in admitted.keys() | pending.keys()}
+    waiting.sort(key=lambda each: (namespace_of(each), _queue(each), -_priority(each), _created(each)))
+    return {
+        "isServed": is_served,
+        "problems": found.problems,
+        "notes": found.notes,
+        "queues": [queue._asdict() | counts._asdict() for queue, counts in sorted(held.items())],
+        "workloads": [_workload(each) for each in waiting[:SHOWN]],
+        "more": max(len(waiting) - SHOWN, 0),
+    }
+
+
+def _workload(workload: Object) -> Object:
+    owner = controller_of(workload) or next(iter(owner_references_of(workload)), {})
+    return {
+        "uid": uid_of(workload),
+        "name": name_of(workload),
+        "namespace": namespace_of(workload),
+        "queue": _queue(workload),
+        "owner": f"{owner.get('kind') or ''} {owner.get('name') or ''}".strip(),
+        "priority": _priority(workload),
+        "gpus": _devices(workload),
+        "created": metadata_of(workload).get("creationTimestamp"),
+        "message": standing_of(workload).message[:_LONGEST_MESSAGE],
+    }
+
+
+def _devices(workload: Object) -> int:
+    """GPUs and the like that all its pods ask for; an amount that no number of devices can be counts none."""
+    count = 0
+    for pod_set in objects_in(mapping_at(workload, "spec").get("podSets")):
+        pod = mapping_at(pod_set, "template", "spec")
+        pods = pod_set.get("count")
+        containers = objects_in(pod.get("containers"))
+        try:
+            each = sum(
+                USUAL_DEVICES.devices_of(mapping_at(container, "resources"), pod, "").count for container in containers
+            )
+        except ValueError:
+            continue
+        count += each * (pods if isinstance(pods, int) else 1)
+    return count
+
+
+def _queue_of(workload: Object) -> _Queue:
+    return _Queue(namespace_of(workload), _queue(workload))
+
+
+def _queue(workload: Object) -> str:
+    return str(mapping_at(workload, "spec").get("queueName") or "")
+
+
+def _priority(workload: Object) -> int:
+    return _number(mapping_at(workload, "spec").get("priority"))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _created(workload: Object) -> str:
+    return str(metadata_of(workload).get("creationTimestamp") or "")

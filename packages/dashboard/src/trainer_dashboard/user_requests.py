@@ -1,0 +1,235 @@
+"""What the page asks for that is read and done with the rights of its user alone, each time anew."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.explain.target import NO_OPTIONS, CommandOptions
+from trainer.kube.errors import ApiError, UnauthorizedError
+from trainer.kube.json_text import decode_json
+from trainer.kube.objects import ObjectKey
+from trainer_dashboard.actions import Actions
+from trainer_dashboard.answers import data, refusal
+from trainer_dashboard.built_objects import Builds
+from trainer_dashboard.capacity import capacity
+from trainer_dashboard.explanations import Explanations
+from trainer_dashboard.manifests import manifest
+from trainer_dashboard.queues import queues
+from trainer_dashboard.rejected import RejectedError
+from trainer_dashboard.runtimes import runtimes
+from trainer_dashboard.shared_answer import SharedAnswer
+from trainer_dashboard.submissions import LONGEST_YAML, Submissions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp import web
+
+    from trainer.api.v1alpha1.discovery import Served
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer_dashboard.built_objects import Renderer
+    from trainer_dashboard.parties import Party
+    from trainer_dashboard.viewer import Viewer
+    from trainer_dashboard.visible import Sight
+
+NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
+"""Names of objects that may stand in a path of the API server."""
+_LONGEST_BODY = 6 * LONGEST_YAML
+"""Bytes of a TrainJob in JSON, where a character may take six."""
+_SHARED_SECONDS = 10.0
+"""Seconds after which runtimes, pods and Workloads of all namespaces are read again."""
+
+_B = TypeVar("_B", bound=msgspec.Struct)
+
+
+class _WrongBodyError(Exception):
+    """The body of a request is none that the page sends."""
+
+
+class _Change(msgspec.Struct):
+    """Body of a request that changes a TrainJob."""
+
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Scale(_Change):
+    """Body of a request that changes the number of its nodes."""
+
+    nodes: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+
+class _Submission(msgspec.Struct):
+    """Body of a request that creates a TrainJob, or tries it."""
+
+    yaml: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserRequests:
+    """Answers requests with the client of whoever sends them."""
+
+    served: Served
+    clock: Clock
+    target: CommandOptions = NO_OPTIONS
+    """Options of the commands in explanations. Default: none, for users with contexts of their own."""
+    render: Renderer | None = None
+    """Builds the objects of TrainJobs. Default: none, so that these are not shown."""
+    _answers: WeakKeyDictionary[Client, dict[str, SharedAnswer]] = field(default_factory=WeakKeyDictionary, init=False)
+
+    async def answer(
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party, sight: Sight
+    ) -> web.Response | None:
+        """The answer; None for a path or a method that is none of these.
+
+        Args:
+            request: of the page.
+            parts: of its path, without `api`.
+            viewer: who asks.
+            party: theirs.
+            sight: the namespaces that are shown.
+
+        Raises:
+            KubeError: the API server refuses it, or does not answer.
+        """
+        try:
+            # Before its turn, which does not last as long as somebody takes to send a body.
+            body = await _body(request)
+            if parts[0] == "trainjobs" and parts[3:] == ["explanation"]:
+                return await self._explain(request, parts, viewer, party)
+            async with party.reading():
+                return await self._answer(_Request(request.method, parts, body, viewer, party), sight)
+        except _WrongBodyError as error:
+            return refusal(HTTPStatus.BAD_REQUEST, str(error))
+        except RejectedError as error:
+            return refusal(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+
+    async def _explain(
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party
+    ) -> web.Response | None:
+        key = ObjectKey(parts[1], parts[2])
+        if request.method != "GET" or not all(map(NAME.fullmatch, key)):
+            return None
+        return data(await Explanations(viewer.client, self.clock, party, self.target).of(key))
+
+    async def _answer(self, asked: _Request, sight: Sight) -> web.Response | None:
+        match asked.method, asked.parts:
+            case _, ["trainjobs", where, name, *rest] if NAME.fullmatch(where) and NAME.fullmatch(name):
+                return await self._about_job(asked, rest, ObjectKey(where, name))
+            case "POST", ["trainjobs"]:
+                return await self._create(asked)
+            case "POST", ["trials"]:
+                return await self._try(asked)
+            case "GET", ["clusterruntimes", name, "yaml"] if NAME.fullmatch(name):
+                return await self._yaml(asked, CLUSTER_TRAINING_RUNTIMES, ObjectKey("", name))
+            case "GET", ["runtimes", where, name, "yaml"] if NAME.fullmatch(where) and NAME.fullmatch(name):
+                return await self._yaml(asked, TRAINING_RUNTIMES, ObjectKey(where, name))
+            case "GET", ["runtimes"]:
+                return await self._share(asked, partial(runtimes, asked.client, sight))
+            case "GET", ["capacity"]:
+                return await self._share(asked, partial(capacity, asked.client, asked.party.compute))
+            case "GET", ["queues"]:
+                return await self._share(asked, partial(queues, asked.client, sight))
+        return None
+
+    async def _share(self, asked: _Request, ask: Callable[[], Awaitable[Object]]) -> web.Response:
+        answers = self._answers.setdefault(asked.client, {})
+        shared = answers.setdefault(asked.parts[0], SharedAnswer(self.clock, _SHARED_SECONDS))
+        return data(await shared.get(ask))
+
+    async def _about_job(self, asked: _Request, rest: list[str], key: ObjectKey) -> web.Response | None:
+        actions = Actions(asked.client)
+        match asked.method, rest:
+            case "GET", ["rights"]:
+                return data(await actions.rights(key))
+            case "GET", ["yaml"]:
+                return await self._yaml(asked, TRAIN_JOBS, key)
+            case "GET", ["built"] if self.render is not None:
+                return data(await Builds(asked.client, self.served, self.render, asked.party).of(key))
+            case "GET", ["copy"]:
+                return data({"yaml": await self._submissions(asked).copy_of(key)})
+            case "POST", ["suspend" | "resume" as verb]:
+                await actions.set_suspend(key, asked.content(_Change).uid, suspend=verb == "suspend")
+            case "POST", ["scale"]:
+                scale = asked.content(_Scale)
+                await actions.scale(key, scale.uid, nodes=scale.nodes)
+            case "DELETE", []:
+                await actions.delete(key, asked.content(_Change).uid)
+            case _:
+                return None
+        return data({})
+
+    async def _yaml(self, asked: _Request, resource: Resource, key: ObjectKey) -> web.Response:
+        return data({"yaml": await manifest(asked.client, asked.party, self.served.resource(resource), key)})
+
+    def _submissions(self, asked: _Request) -> Submissions:
+        return Submissions(asked.viewer, self.served, asked.party)
+
+    async def _create(self, asked: _Request) -> web.Response:
+        created = await self._submissions(asked).submit(asked.content(_Submission).yaml, dry_run=False)
+        return data(created, HTTPStatus.CREATED)
+
+    async def _try(self, asked: _Request) -> web.Response:
+        """What would be created, or the `problem` of the text: to find one is no failure of the request."""
+        try:
+            return data(await self._submissions(asked).submit(asked.content(_Submission).yaml, dry_run=True))
+        except UnauthorizedError:
+            raise
+        except (RejectedError, ApiError) as error:
+            if isinstance(error, ApiError) and error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            return data({"problem": str(error)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request of the page."""
+
+    method: str
+    parts: list[str]
+    """Of its path, without `api`."""
+    body: bytes
+    viewer: Viewer
+    party: Party
+
+    @property
+    def client(self) -> Client:
+        """Of the user; its users see TrainJobs in the form of the model."""
+        return self.viewer.client
+
+    def content(self, shape: type[_B]) -> _B:
+        """What the body says.
+
+        Raises:
+            _WrongBodyError: it has another shape.
+        """
+        try:
+            return decode_json(msgspec.json.Decoder(shape), self.body)
+        except msgspec.DecodeError as error:
+            fields = ", ".join(shape.__struct_fields__)
+            raise _WrongBodyError(f"the body must be JSON with {fields}: {error}") from None
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The body of a request.
+
+    Raises:
+        _WrongBodyError: it is too long.
+    """
+    body = b""
+    while len(body) <= _LONGEST_BODY and (part := await request.content.read(_LONGEST_BODY)):
+        body += part
+    if len(body) > _LONGEST_BODY:
+        raise _WrongBodyError(f"the body must have at most {_LONGEST_BODY} bytes")
+    return body

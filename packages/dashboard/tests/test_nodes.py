@@ -1,0 +1,133 @@
+"""What is shown of pods and events."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from packages.dashboard.tests.conftest import node_pod, train_job
+from trainer.kube.cache.cached_object import CachedObject
+from trainer_dashboard.nodes import EVENTS_SHOWN, EventRows, NodeRows
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def event(name: str, **fields: Any) -> dict[str, Any]:
+    shape = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.1", "namespace": "default"}}
+    return shape | {"involvedObject": {"kind": "Pod", "name": name}, "lastTimestamp": "2026-01-01T00:00:05Z"} | fields
+
+
+async def events_of(job: Object, events: list[Object], names: set[str]) -> list[Object]:
+    """The events that are shown of a TrainJob."""
+    named = [each | {"metadata": each["metadata"] | {"name": str(number)}} for number, each in enumerate(events)]
+    return await EventRows().of(job, list(map(CachedObject.of, named)), names)
+
+
+@pytest.mark.parametrize(
+    ("involved", "is_shown"),
+    [
+        pytest.param("demo", True, id="itself"),
+        pytest.param("demo-node-0-1-x7k2p", True, id="pod"),
+        pytest.param("demo-2", False, id="another-train-job"),
+        pytest.param("demo-2-node-0", False, id="job-of-another"),
+        pytest.param("demo-3-node-0", True, id="no-such-train-job"),
+    ],
+)
+async def test_owner(involved: str, is_shown: bool) -> None:
+    """An event belongs to the TrainJob whose name fits best."""
+    shown = await events_of(train_job(), [event(involved)], {"demo", "demo-2"})
+    assert bool(shown) is is_shown
+
+
+async def test_times() -> None:
+    """Events of an earlier TrainJob of the same name are left out, and the newest come first, whatever their API."""
+    events = [
+        event("demo", lastTimestamp="2025-12-31T23:59:59Z"),
+        event("demo", lastTimestamp=None, eventTime="2026-01-01T00:00:00.5Z", reason="b"),
+        event("demo", lastTimestamp=None, series={"lastObservedTime": "2026-01-01T00:00:09.5Z"}, reason="c"),
+        event("demo", lastTimestamp="2026-01-01T00:00:00Z", reason="a"),
+    ]
+    shown = await events_of(train_job(), events, {"demo"})
+    assert shown[0]["reason"] == "c"
+    assert sorted(each["reason"] for each in shown) == ["a", "b", "c"]
+    assert len(await events_of(train_job(), [event("demo")] * 500, {"demo"})) == EVENTS_SHOWN
+
+
+async def nodes_of(pods: list[Object]) -> list[Object]:
+    """The nodes of a TrainJob with these pods."""
+    found: list[Object] = json.loads(bytes(await NodeRows().of("demo", list(map(CachedObject.of, pods)))))
+    return found
+
+
+async def test_nodes() -> None:
+    """Nodes are in their order, each with what it requests and why it does not run."""
+    waiting = [{"name": "node", "restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
+    pods = [node_pod("demo", 10), node_pod("demo", 2, phase="Pending", containerStatuses=waiting)]
+    beside = {"name": "sidecar", "resources": {"requests": {"cpu": "500m"}}}
+    pods[1]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 8}, "requests": {"cpu": "2"}}
+    pods[1]["spec"]["containers"].append(beside)
+    first, second = await nodes_of(pods)
+    assert (first["node"], first["reason"], first["restarts"]) == ("node-2", "ImagePullBackOff", 2)
+    assert first["requests"] == {"nvidia.com/gpu": "8", "cpu": "2500m"}
+    assert (second["node"], second["phase"], second["logs"]) == ("node-10", "Running", ["node"])
+
+
+async def test_unschedulable() -> None:
+    """A pod that no node takes says so."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    (node,) = await nodes_of([node_pod("demo", phase="Pending", containerStatuses=[], conditions=[condition])])
+    assert (node["reason"], node["logs"]) == ("Unschedulable", [])
+
+
+def versioned(pod: Object, version: int) -> CachedObject:
+    """A pod in a cache."""
+    return CachedObject.of(pod | {"metadata": pod["metadata"] | {"resourceVersion": str(version)}})
+
+
+async def test_pods_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages show thousands of pods, each version of a pod is read once, and what has gone is forgotten."""
+    decode = CachedObject.decode
+    read: list[str] = []
+
+    def counted(pod: CachedObject) -> Object:
+        read.append(pod.key.name)
+        return decode(pod)
+
+    monkeypatch.setattr(CachedObject, "decode", counted)
+    rows = NodeRows()
+    pods = [versioned(node_pod("demo", index), 1) for index in range(2000)]
+    shown = [await rows.of("demo", pods) for _ in range(50)]
+    assert len(read) == len(pods)
+    assert len({bytes(each) for each in shown}) == 1
+    assert len(json.loads(bytes(shown[0]))) == len(pods)
+    pods[7] = versioned(node_pod("demo", 7, phase="Failed"), 2)
+    assert json.loads(bytes(await rows.of("demo", pods)))[7]["phase"] == "Failed"
+    assert read[len(pods) :] == ["demo-node-0-7-abcde"]
+    assert bytes(await rows.of("demo", [])) == b"[]"
+    await rows.of("demo", pods[:1])
+    assert len(read) == len(pods) + 2
+
+
+async def test_events_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages show thousands of events, each is read once, and belongs to whom its name fits best now."""
+    decode = CachedObject.decode
+    read: list[str] = []
+
+    def counted(obj: CachedObject) -> Object:
+        read.append(obj.key.name)
+        return decode(obj)
+
+    monkeypatch.setattr(CachedObject, "decode", counted)
+    rows = EventRows()
+    events = [
+        CachedObject.of(each | {"metadata": each["metadata"] | {"name": str(number), "resourceVersion": "1"}})
+        for number in range(2000)
+        for each in [event(f"demo-2-node-{number}")]
+    ]
+    for _ in range(50):
+        assert len(await rows.of(train_job(), events, {"demo"})) == EVENTS_SHOWN
+    assert await rows.of(train_job(), events, {"demo", "demo-2"}) == []
+    assert len(read) == len(events)

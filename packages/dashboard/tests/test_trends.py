@@ -1,0 +1,70 @@
+"""The trends in the list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from packages.dashboard.tests.conftest import train_job
+from trainer.kube.objects import Object, ObjectKey
+from trainer_dashboard.trends import POINTS, Trends
+
+KEY = ObjectKey("default", "demo")
+
+
+def reporting(time: int, **metrics: Any) -> Object:
+    return train_job(trainerStatus={"lastUpdatedTime": f"2026-01-01T00:00:{time:02}Z"} | metrics)
+
+
+def test_trend() -> None:
+    """Each report adds a value of the metric that is looked at first; other changes of the TrainJob add none."""
+    trends = Trends()
+    assert trends.see(KEY, train_job()) is None
+    trends.see(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
+    trends.see(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
+    shown = trends.see(KEY, reporting(2, trainMetrics={"learning_rate": "0.1", "loss": "1.23456789"}))
+    assert shown == {"name": "loss", "isEval": False, "trend": [2.5, 1.2346]}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        pytest.param({"evalMetrics": {"accuracy": "0.5"}}, ("accuracy", True), id="evaluation"),
+        pytest.param({"trainMetrics": {"loss": "NaN", "other": "1"}}, ("other", False), id="no-number"),
+        pytest.param({"trainMetrics": {"loss": "inf"}}, None, id="infinite"),
+        pytest.param({"trainMetrics": "nonsense"}, None, id="malformed"),
+    ],
+)
+def test_metric(metrics: Object, expected: tuple[str, bool] | None) -> None:
+    """What is no number has no trend."""
+    shown = Trends().see(KEY, reporting(1, **metrics))
+    assert (shown and (shown["name"], shown["isEval"])) == expected
+
+
+def test_bounds() -> None:
+    """A trend spans all that was seen, in few values, and ends with the last one."""
+    trends = Trends()
+    shown: Any = None
+    for number in range(1000):
+        status = {"lastUpdatedTime": str(number), "trainMetrics": {"loss": str(number)}}
+        shown = trends.see(KEY, train_job(trainerStatus=status))
+        assert shown is not None
+        assert len(shown["trend"]) <= POINTS
+        assert shown["trend"][-1] == number
+    assert shown["trend"][0] == 0
+    assert shown["trend"] == sorted(shown["trend"])
+
+
+def test_another_train_job() -> None:
+    """A TrainJob that is made again begins anew, and so does one with another metric."""
+    trends = Trends()
+    trends.see(KEY, reporting(1, trainMetrics={"a": "1"}))
+    again = reporting(2, trainMetrics={"a": "2"})
+    again["metadata"]["uid"] = "another"
+    assert (trends.see(KEY, again) or {})["trend"] == [2]
+    assert (trends.see(KEY, again | {"status": reporting(3, trainMetrics={"loss": "3"})["status"]}) or {})["trend"] == [
+        3
+    ]
+    trends.forget(KEY)
+    assert (trends.see(KEY, reporting(4, trainMetrics={"a": "4"})) or {})["trend"] == [4]

@@ -1,1 +1,0 @@
-"""The history on the command line: recording, listing, comparing, exporting."""
