@@ -25,7 +25,6 @@ from trainer.framework.plugin_api.devices import KINDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from trainer.configuration.feature_gates import FeatureGate
     from trainer.framework.plugin_api.devices import DeviceKind
     from trainer.kube.objects import Object
 
@@ -90,7 +89,9 @@ def _served_job(model: type[PyTorchJob | JAXJob]) -> str:
 def configuration() -> str:
     """The page docs/reference/configuration.md."""
     fields = Fields(Configuration, by_path=True, defaults=Configuration().to_object())
-    gates = [(code(gate.name), str(gate.stage), _gate_default(gate), prose(gate.description)) for gate in _GATES]
+    gates = [
+        (code(each.name), str(each.stage), code(str(each.default).lower()), prose(each.description)) for each in _GATES
+    ]
     return page(
         "Configuration of the manager",
         "The file that `trainer manager --config FILE` reads; `trainer manager --config FILE --print-config` shows "
@@ -100,7 +101,7 @@ def configuration() -> str:
         fields.root(),
         "## Feature gates",
         "In `featureGates`, or on the command line, which goes before: `trainer manager --feature-gates "
-        "ProgressHistory=true`.",
+        "TrainJobStatus=true`.",
         table(("gate", "stage", "default", "what it does"), gates),
         *fields.sections(),
         "## Known devices",
@@ -116,11 +117,6 @@ def _device_row(kind: DeviceKind) -> tuple[str, ...]:
 
 
 _GATES = (*STAGE_GATES, *KNOWN_GATES)
-
-
-def _gate_default(gate: FeatureGate) -> str:
-    needs = f", needs {gate.needs}" if gate.needs else ""
-    return f"{code(str(gate.default).lower())}{needs}"
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

@@ -54,7 +54,7 @@ def sections() -> SearchStrategy[Object]:
         controllers=some(v1=some(enabled=st.booleans())),
         clientConnection=some(qps=st.floats(0, 1e6), burst=st.integers(0, 2**31 - 1)),
         tls=some(minVersion=st.sampled_from(["1.2", "1.3"]), nextProtos=st.just(["http/1.1"])),
-        progress=some(stallTimeout=SECONDS, historySamples=st.integers(0, 100_000)),
+        progress=some(stallTimeout=SECONDS),
         plugins=some(enabled=st.lists(NAMES), configuration=st.dictionaries(NAMES, st.just({"size": 1}))),
         devices=st.lists(st.builds(lambda name: {"resourceName": f"example.com/{name}"}, OBJECT_NAMES), max_size=3),
         logging=some(level=st.sampled_from(["debug", "error"]), format=st.sampled_from(["auto", "json"])),

@@ -14,7 +14,7 @@ from tests.configuration.sections import sections
 from tests.configurations import HEAD, write
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.configuration.configuration import Configuration, load_configuration, render_configuration
-from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROGRESS
+from trainer.configuration.feature_gates import TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS
 from trainer.configuration.values import host_and_port
 from trainer.kube.election.leader_election import LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
@@ -368,12 +368,6 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
             id="status-and-webhooks",
         ),
         pytest.param(
-            "featureGates: {ProgressHistory: true}\nmetrics: {bindAddress: '0'}",
-            "featureGates[ProgressHistory]: Invalid value: true: is served by the metrics server: "
-            "set metrics.bindAddress, or switch this off",
-            id="history-without-server",
-        ),
-        pytest.param(
             "health: {healthProbeBindAddress: ':8443'}",
             'health.healthProbeBindAddress: Invalid value: ":8443": '
             "is where the server of metrics.bindAddress listens: choose another port",
@@ -473,20 +467,14 @@ def test_right_settings(tmp_path: Path, text: str) -> None:
 
 
 def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
-    """Of a gate that both name the command line counts, and together they must fit."""
-    file = write(tmp_path / "manager.yaml", "featureGates: {TrainJobProgress: false, ProgressHistory: true}")
+    """Of a gate that both name the command line counts."""
+    file = write(tmp_path / "manager.yaml", "featureGates: {TrainJobProgress: false, TrainJobStatus: true}")
 
     gates = load_configuration(file, {"TrainJobProgress": True}).gates
     assert gates.enabled(TRAIN_JOB_PROGRESS)
-    assert gates.enabled(PROGRESS_HISTORY)
-    served = load_configuration(file, {"TrainJobProgress": True}).progress_options
-    assert served is not None
-    assert served.serve_history
-    assert load_configuration(file, {"ProgressHistory": False}).progress_options is None
+    assert gates.enabled(TRAIN_JOB_STATUS)
     with pytest.raises(ConfigurationError, match=r"^--feature-gates: Unsupported value: \"X\""):
         load_configuration(file, {"X": True})
-    with pytest.raises(ConfigurationError, match=r"featureGates\[ProgressHistory\]: .* does nothing without"):
-        load_configuration(file, {"AllAlpha": False})
 
 
 def test_a_wrong_file_is_reported_though_the_command_line_names_gates(tmp_path: Path) -> None:

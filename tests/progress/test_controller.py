@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,7 @@ from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import PODS
+from trainer.progress.writer import ProgressWriter
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle, statuses
 
@@ -768,22 +769,6 @@ async def test_container_that_does_not_exist(training: Training) -> None:
         assert stall.startswith(f'metadata.annotations[{STALL_SECONDS}]: Invalid value: "soon": ')
 
 
-async def test_history(training: Training) -> None:
-    """The samples of a running training are kept, and go when it has ended."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"trainMetrics": {"loss": 0.5}}')
-        await training.report('{"trainMetrics": {"loss": 0.25}}')
-        history = training.controller.history.of(KEY)
-        assert history is not None
-        values = {series.name: [value for _, value in series.samples] for series in history.series()}
-        assert values == {"loss": [0.5, 0.25]}
-        await training.end()
-        await training.finish()
-        await training.clock.advance(10)
-        assert training.controller.history.of(KEY) is None
-
-
 async def test_a_new_run_heard_before_it_is_known(training: Training) -> None:
     """A log may tell of the next run of a container before its pod does; that is not mixed into the run before."""
     async with training.managed():
@@ -857,14 +842,15 @@ async def test_streams_that_end_at_once(training: Training) -> None:
 
 async def test_a_defect_does_not_end_the_manager(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong with one log is logged, and the log is read again later."""
-    failures = iter([RuntimeError("a bug")])
+    failures, submit = iter([RuntimeError("a bug")]), ProgressWriter.submit
 
-    def broken(*_: object) -> None:
+    def broken(*arguments: Any) -> None:
         for failure in failures:
             raise failure
+        submit(*arguments)
 
     async with training.managed():
-        monkeypatch.setattr(training.controller.history, "record", broken)
+        monkeypatch.setattr(ProgressWriter, "submit", broken)
         await training.start()
         await training.report('{"progressPercentage": 30}')
         assert training.percentage is None

@@ -9,7 +9,7 @@ from pydantic import Field
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel
 from trainer.configuration.devices import DeviceConfiguration
-from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS, FeatureGates
+from trainer.configuration.feature_gates import TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS, FeatureGates
 from trainer.configuration.sections import (
     CertManagementConfiguration,
     ClientConnectionConfiguration,
@@ -95,9 +95,7 @@ class Configuration(ApiModel):
         """How logs are followed; None: not at all."""
         if not self.gates.enabled(TRAIN_JOB_PROGRESS):
             return None
-        return self.progress.options(
-            serve_history=self.gates.enabled(PROGRESS_HISTORY), with_pushes=self.gates.enabled(TRAIN_JOB_STATUS)
-        )
+        return self.progress.options(with_pushes=self.gates.enabled(TRAIN_JOB_STATUS))
 
     def device_table(self, reader: Reader) -> DeviceTable:
         """Says which resources and claims are devices; the reader has the ResourceClaimTemplates."""
@@ -134,10 +132,6 @@ class Configuration(ApiModel):
         for index, device in enumerate(self.devices):
             yield from device.errors(f"devices[{index}]")
         yield from self.gates.errors("featureGates")
-        yield from self.gates.conflicts("featureGates")
-        if self.gates.enabled(PROGRESS_HISTORY) and self.metrics.bind_address == NOWHERE:
-            detail = "is served by the metrics server: set metrics.bindAddress, or switch this off"
-            yield invalid(f"featureGates[{PROGRESS_HISTORY.name}]", value=True, detail=detail)
         yield from self._shared_ports()
 
     def _shared_ports(self) -> Iterator[FieldError]:

@@ -31,8 +31,6 @@ class FeatureGate:
     default: bool
     description: str
     """What it does, in one sentence."""
-    needs: str = ""
-    """Name of the gate without which it does nothing. Default: "", none."""
 
     def __str__(self) -> str:
         state = "true" if self.default else "false"
@@ -46,14 +44,6 @@ TRAIN_JOB_PROGRESS: Final = FeatureGate(
     description="Read progress and metrics of trainings from their logs and write them to the status (KEP-2779); "
     "it needs the right to get pods/log.",
 )
-PROGRESS_HISTORY: Final = FeatureGate(
-    "ProgressHistory",
-    Stage.ALPHA,
-    default=False,
-    description="Serve the samples of metrics of running trainings at /progress/v1/ of the metrics server; "
-    "who may read them may read those of all namespaces.",
-    needs=TRAIN_JOB_PROGRESS.name,
-)
 TRAIN_JOB_STATUS: Final = FeatureGate(
     "TrainJobStatus",
     Stage.ALPHA,
@@ -61,7 +51,7 @@ TRAIN_JOB_STATUS: Final = FeatureGate(
     description="Pods may also post their progress to a server of the manager, as in the released Kubeflow Trainer: "
     "see statusServer.",
 )
-KNOWN_GATES: Final = (PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS)
+KNOWN_GATES: Final = (TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS)
 """All gates, by name."""
 
 STAGE_GATES: Final = (
@@ -94,13 +84,6 @@ class FeatureGates:
         for name in self._settings:
             if name not in _BY_NAME:
                 yield not_supported(path, name, described())
-
-    def conflicts(self, path: str) -> Iterator[FieldError]:
-        """Gates that are on and do nothing, because another one is off; `path` is that of the settings."""
-        for gate in KNOWN_GATES:
-            if gate.needs and self.enabled(gate) and not self.enabled(_BY_NAME[gate.needs]):
-                detail = f"does nothing without {gate.needs}: switch that on, or this off"
-                yield invalid(f"{path}[{gate.name}]", value=True, detail=detail)
 
 
 def described() -> list[str]:

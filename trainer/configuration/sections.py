@@ -158,7 +158,7 @@ class MetricsAuthConfiguration(ApiModel):
 
 
 class MetricsConfiguration(ApiModel):
-    """The server of /metrics, and of the samples of the gate ProgressHistory; every replica has one."""
+    """The server of /metrics; every replica has one."""
 
     bind_address: BindAddress = ":8443"
     """`host:port` to listen on; all addresses when the host is empty, those of IPv6 in brackets, and "0" for no server
@@ -337,21 +337,16 @@ class ProgressConfiguration(ApiModel):
     read_interval: Annotated[Duration, limits(timedelta(), timedelta(minutes=1))] = timedelta(milliseconds=500)
     """How long a busy log is left alone before it is read again, so that many lines are read at once. 0s reads each
     line as it comes. Defaults to 500ms, with which a thousand busy logs wake the manager 2,000 times a second."""
-    history_samples: Annotated[int, Field(ge=0, le=100_000)] = 200
-    """How many samples of each metric of a running TrainJob are kept. Defaults to 200, some kilobytes each; they are
-    served while the gate ProgressHistory is on."""
     stall_timeout: PositiveDuration | None = None
     """How long a training that has reported progress may go on without more before people are warned. Defaults to no
     limit, since only its author knows how long a step takes; the annotation
     trainer.kubeflow.org/trainer-status-stall-seconds of a TrainJob takes precedence."""
 
-    def options(self, *, serve_history: bool, with_pushes: bool) -> ProgressOptions:
+    def options(self, *, with_pushes: bool) -> ProgressOptions:
         """The options of `trainer.progress`."""
         return ProgressOptions(
             status_interval=self.status_interval.total_seconds(),
             read_interval=self.read_interval.total_seconds(),
-            history_samples=self.history_samples,
-            serve_history=serve_history,
             stall_timeout=None if self.stall_timeout is None else self.stall_timeout.total_seconds(),
             with_pushes=with_pushes,
         )

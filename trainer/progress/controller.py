@@ -42,7 +42,6 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext, Listener
-from trainer.progress.history import History, HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.protocol import Message
@@ -84,10 +83,6 @@ class ProgressOptions:
     read_interval: float = 0.5
     """Seconds between two reads of a log that has new lines; 0 reads each line at once. Default: 0.5, with which a
     thousand busy logs wake the manager 2,000 times a second."""
-    history_samples: int = 200
-    """Samples kept of each metric of a running TrainJob. Default: 200."""
-    serve_history: bool = False
-    """Whether the samples are served under /progress/v1/. Default: False, since its readers see all namespaces."""
     stall_timeout: float | None = None
     """Seconds without progress after which a training counts as stalled; an annotation of the TrainJob takes
     precedence. Default: None, never."""
@@ -109,8 +104,6 @@ class ProgressController:
         pods = manager.informer(PODS, Selection(namespace=namespace, label_selector=JOBSET_NAME))
         pods.add_index(CANDIDATES, candidates)
         self._train_jobs, self._jobsets, self._pods = train_jobs.lister, jobsets.lister, pods.lister
-        self.history = History(samples=options.history_samples)
-        """Samples of the metrics of running trainings."""
         series = manager.metrics.series(ProgressSeries)
         self._clock = manager.clock
         self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
@@ -130,8 +123,6 @@ class ProgressController:
         self._with_pushes = options.with_pushes
         self._default_stall_timeout = options.stall_timeout
         self._trainings: dict[ObjectKey, Training] = {}
-        if options.serve_history:
-            HistoryServer(self.history).register(manager)
         self._tasks: TaskGroup | None = None
         self._started = anyio.Event()
         manager.add(self._run_followers, name="progress followers")
@@ -300,13 +291,11 @@ class ProgressController:
             if not training.follower.is_done:
                 return
             training.follower = None
-        self.history.forget(key)
 
     def _forget(self, key: ObjectKey) -> None:
         training = self._trainings.pop(key, None)
         if training is not None:
             training.stop()
-        self.history.forget(key)
         self._stalls.forget(key)
         self._steps.forget(key)
         self._writer.forget(key)
@@ -320,11 +309,10 @@ class ProgressController:
         )
 
     def _record_message(self, training: Training, message: Message, time: Instant) -> None:
-        """Pass a message of the log to the history, the writer and the stall watch."""
+        """Pass a message of the log to the writer and the stall watch."""
         follower = training.follower
         if follower is None:
             return
-        self.history.record(training.key, training.uid, message, time)
         self._submit(training, follower, time)
         if self._stalls.record(training.key, message, time):
             log.info("training makes progress again")

@@ -42,7 +42,7 @@ def test_print_config(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     printed = yaml.safe_load(result.stdout)
     assert printed["leaderElection"] | {"leaseDuration": "1m", "retryPeriod": "2s"} == printed["leaderElection"]
-    assert printed["featureGates"] == {"ProgressHistory": False, "TrainJobProgress": True, "TrainJobStatus": False}
+    assert printed["featureGates"] == {"TrainJobProgress": True, "TrainJobStatus": False}
 
 
 def test_what_is_printed_is_a_file(tmp_path: Path) -> None:
@@ -67,11 +67,6 @@ def test_what_is_printed_is_a_file(tmp_path: Path) -> None:
             "--feature-gates X=true", '--feature-gates: Unsupported value: "X": supported values: ', id="gate"
         ),
         pytest.param("--feature-gates TrainJobProgress", "must be a list such as A=true,B=false", id="no-value"),
-        pytest.param(
-            "--feature-gates TrainJobProgress=false,ProgressHistory=true",
-            "featureGates[ProgressHistory]: Invalid value: true: does nothing without TrainJobProgress",
-            id="gates-that-do-not-fit",
-        ),
     ],
 )
 @pytest.mark.parametrize("mode", ["", "--print-config "])
