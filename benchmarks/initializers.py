@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 
 from trainer_initializers.testing.s3_server import LIBRARIES
 
+from packages.initializers.tests.servers.s3_server import LIBRARIES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -99,7 +101,7 @@ def _ours(uri: str, environ: Mapping[str, str]) -> Client:
 def _server(stack: ExitStack, module: str, directory: str) -> str:
     """Start a server, and return the URL that it prints."""
     process = subprocess.Popen(
-        [sys.executable, "-m", f"trainer_initializers.testing.{module}", directory],
+        [sys.executable, "-m", f"packages.initializers.tests.servers.{module}", directory],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

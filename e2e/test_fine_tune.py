@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from trainer_initializers.testing.s3_server import LIBRARIES
 
 from e2e.kubectl import BIN
-from trainer_initializers.testing.s3_server import LIBRARIES
+from packages.initializers.tests.servers.s3_server import LIBRARIES
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fine-tune-tiny"
 

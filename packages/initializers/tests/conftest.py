@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
-
-from trainer_initializers.__main__ import main
 from trainer_initializers.testing import RangeServer
+
+from packages.initializers.tests.servers import RangeServer
+from trainer_initializers.__main__ import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

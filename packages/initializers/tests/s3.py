@@ -40,7 +40,7 @@ class S3Server(Bucket):
 
 def run_s3_server(directory: Path) -> Iterator[S3Server]:
     """Start a server whose bucket has the files of the directory, and end it after use."""
-    program = [sys.executable, "-m", "trainer_initializers.testing.s3_server", f"bucket={directory}"]
+    program = [sys.executable, "-m", "packages.initializers.tests.servers.s3_server", f"bucket={directory}"]
     with subprocess.Popen(ending_with_parent(program), text=True, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:

@@ -3,12 +3,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from packages.initializers.tests.s3 import run_s3_server
-from trainer_initializers.endpoints import endpoint_of
-from trainer_initializers.options import read_options
 from trainer_initializers.testing.hub_server import HubRepo, HubServer
 from trainer_initializers.testing.s3_server import LIBRARIES
+
+from packages.initializers.tests.s3 import run_s3_server
+from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
+from packages.initializers.tests.servers.s3_server import LIBRARIES
+from trainer_initializers.endpoints import endpoint_of
+from trainer_initializers.options import read_options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,13 +4,15 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from trainer_initializers.testing import AnswerFault, RangeServer
+from trainer_initializers.testing.s3_server import LIBRARIES
 
 from packages.initializers.tests.s3 import S3Server, run_s3_server
+from packages.initializers.tests.servers import AnswerFault, RangeServer
+from packages.initializers.tests.servers.s3_server import LIBRARIES
 from trainer_initializers.index import FileIndex
 from trainer_initializers.parts import PART_SIZE
 from trainer_initializers.shared_directory import SharedDirectory
-from trainer_initializers.testing import AnswerFault, RangeServer
-from trainer_initializers.testing.s3_server import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from trainer_initializers.testing.hub_server import HubRepo, HubServer
 
+from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
 from trainer_initializers.errors import TransferError
 from trainer_initializers.split import parse_split, splits_of
-from trainer_initializers.testing.hub_server import HubRepo, HubServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-
-from trainer_initializers.parts import PART_SIZE
 from trainer_initializers.testing import AnswerFault, RangeServer
+
+from packages.initializers.tests.servers import AnswerFault, RangeServer
+from trainer_initializers.parts import PART_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,10 @@
 """A server that speaks S3: moto, in a process of its own, since its libraries do not fit beside ours.
 
+<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/s3_server.py
 python -m trainer_initializers.testing.s3_server --port 9000 bucket=DIRECTORY
+========
+python -m packages.initializers.tests.servers.s3_server --port 9000 bucket=DIRECTORY
+>>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/s3_server.py
 
 It takes any credentials, and forgets everything when it ends.
 """
@@ -15,8 +19,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/s3_server.py
 from trainer_initializers.testing.command import parse_directories, refuse_address, serve_until_ended
 from trainer_initializers.testing.range_server import LOOPBACK
+========
+from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
+from packages.initializers.tests.servers.range_server import LOOPBACK
+>>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/s3_server.py
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"error: there is no moto in {LIBRARIES}, which serves S3: make .venv/.s3-server installs it")
     sys.path.insert(0, str(LIBRARIES))
     os.environ["S3_IGNORE_SUBDOMAIN_BUCKETNAME"] = "true"  # else a host with dots in its name would be a bucket
-    import boto3  # noqa: PLC0415 not on the path before
-    from moto.moto_server import werkzeug_app as moto  # noqa: PLC0415
-    from werkzeug.serving import make_server  # noqa: PLC0415
+    import boto3
+    from moto.moto_server import werkzeug_app as moto
+    from werkzeug.serving import make_server
 
     try:
         listener = socket.create_server((given.host, given.port))

@@ -1,5 +1,0 @@
-"""Servers on loopback that a test or a demo fetches from: ranges with faults, and a small Hub."""
-
-from trainer_initializers.testing.range_server import AnswerFault, RangeServer, ReceivedRequest
-
-__all__ = ["AnswerFault", "RangeServer", "ReceivedRequest"]
