@@ -18,7 +18,7 @@ from trainer_initializers.errors import TransferError
 from trainer_initializers.file_names import fault_of
 from trainer_initializers.index import FileIndex, digest_of
 from trainer_initializers.part_writer import PartWriter
-from trainer_initializers.parts import PART_SIZE, FilePart, PartLog, checksum_of, parts_of
+from trainer_initializers.parts import FilePart, PartLog, checksum_of, parts_of
 from trainer_initializers.retries import Retries
 from trainer_initializers.selected_rows import SelectedRows
 
@@ -40,7 +40,6 @@ def fetch(
     options: TransferOptions,
     progress: TransferProgress,
     *,
-    part_size: int = PART_SIZE,
     sleep: Callable[[float], None] = time.sleep,
 ) -> FileIndex:
     """Make the target of the staging directory what the storage has, and return its index.
@@ -71,7 +70,7 @@ def fetch(
         log = PartLog(staging.open_log())
         try:
             writer = PartWriter(storage, retries, progress)
-            work = _Fetch(staging, log, progress, writer=writer, part_size=part_size, counts_target=rows is None)
+            work = _Fetch(staging, log, progress, writer=writer, counts_target=rows is None)
             if rows is None:
                 work.run(missing, options.connections)
             else:
@@ -149,12 +148,11 @@ class _Fetch:
         progress: TransferProgress,
         *,
         writer: PartWriter,
-        part_size: int,
         counts_target: bool,
     ) -> None:
         self._staging, self._log, self._progress = staging, log, progress
         self._counts_target = counts_target  # not where the target has some rows of a file only
-        self._writer, self._part_size = writer, part_size
+        self._writer = writer
         self._lock = threading.Lock()
         self._error: BaseException | None = None
 
@@ -186,7 +184,7 @@ class _Fetch:
 
     def _parts(self, files: Sequence[RemoteFile]) -> Iterator[tuple[_Remaining, FilePart]]:
         for file in files:
-            parts = parts_of(file, self._part_size)
+            parts = parts_of(file)
             remaining = _Remaining(file, len(parts))
             for part in parts:
                 yield remaining, part
@@ -219,7 +217,7 @@ class _Fetch:
             raise TransferError(
                 f"{file.path}: the checksum is not {file.digest}, though it was fetched twice: check the source"
             )
-        parts = parts_of(file, self._part_size)
+        parts = parts_of(file)
         remaining.parts = len(parts)
         self._progress.add(-size)
         for part in parts:
@@ -241,7 +239,7 @@ class _Fetch:
         missing = sum(
             part.end - part.start
             for file in files
-            for part in parts_of(file, self._part_size)
+            for part in parts_of(file)
             if part.end is not None and self._log.checksum(file, part) is None
         )
         if missing > self._staging.free_bytes():

@@ -1,7 +1,8 @@
 """`hf://`: datasets and models of a Hugging Face Hub; HF_ENDPOINT names another one.
 
-huggingface_hub finds files, rights and signed addresses, and makes commits. The bytes come by our own ranges: its
-downloads keep neither the parts nor the bound of memory that an initializer needs.
+huggingface_hub finds files, rights and signed addresses, and makes commits. The bytes come by our own ranges, since its
+snapshot_download (2.4) begins a file anew after a restart, compares sizes and no checksums, reads a file over one
+connection, and follows links in the directory that it fills.
 """
 
 from __future__ import annotations

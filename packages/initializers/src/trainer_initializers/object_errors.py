@@ -39,7 +39,9 @@ def translate(error: Exception, options: TransferOptions) -> TransferError | Int
     if code == "ContainerNotFound":
         return TransferError(f"{shown}: there is no such container: check storageUri and AZURE_STORAGE_ACCOUNT_NAME")
     if code in {"PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect"} or _REDIRECT.search(text):
-        return TransferError(f"{shown}: the bucket is in another region: set REGION to its region{_region(text)}")
+        found = re.search(r"<Region>([\w-]+)</Region>", text)
+        region = f", {found[1]}" if found else ""
+        return TransferError(f"{shown}: the bucket is in another region: set REGION to its region{region}")
     if code in {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}:
         return TransferError(f"{shown}: the credentials are wrong or expired ({code}): give {credentials}")
     if any(word in text for word in _IDENTITY):
@@ -57,11 +59,6 @@ def translate_configuration(error: Exception, options: TransferOptions) -> Trans
     """The error to raise where obstore cannot use the variables, such as a key that is no base64."""
     credentials = _CREDENTIALS[options.location.scheme]
     return TransferError(f"{options.shown}: a variable cannot be used ({_first(str(error))}): give {credentials}")
-
-
-def _region(text: str) -> str:
-    found = re.search(r"<Region>([\w-]+)</Region>", text)
-    return f", {found[1]}" if found else ""
 
 
 def _first(text: str) -> str:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 import obstore
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from obstore.store import AzureConfig, ClientConfig, GCSConfig, RetryConfig, S3Config
+    from obstore.store import ClientConfig, RetryConfig
 
     from trainer_initializers.options import TransferOptions
 
@@ -57,14 +57,12 @@ class ObjectStore:
 
     def files(self) -> Iterator[RemoteFile]:
         """The objects that are selected, with the digests of an index that was exported with them."""
-        try:
-            objects = [found for chunk in obstore.list(self._store, self._prefix or None) for found in chunk]
-            if not objects and self._prefix:
+        objects = self._list()
+        if not objects and self._prefix:
+            with self._errors():
                 objects = [obstore.head(self._store, self._prefix)]
-        except (BaseError, OSError) as error:
-            raise translate(error, self._options) from error
-        known = self._index([found["path"] for found in objects])
         names = [found["path"] for found in objects]
+        known = self._index(names)
         directories = {name.rsplit("/", 1)[0] for name in names if "/" in name}
         for found in objects:
             key, size = str(found["path"]), int(found["size"])
@@ -83,28 +81,19 @@ class ObjectStore:
 
     def read(self, file: RemoteFile, start: int, end: int | None) -> Iterator[bytes]:
         """The bytes of the range, of the version that was listed."""
-        try:
-            options: obstore.GetOptions = {"range": (start, file.size or 0 if end is None else end)}
-            if file.version.startswith('"'):
-                options["if_match"] = file.version
+        options: obstore.GetOptions = {"range": (start, file.size or 0 if end is None else end)}
+        if file.version.startswith('"'):
+            options["if_match"] = file.version
+        with self._errors():
             answer = obstore.get(self._store, self._keys[file.path], options=options)
             for data in answer.stream(min_chunk_size=_CHUNK):
                 yield bytes(data)
-        except (BaseError, OSError) as error:
-            raise translate(error, self._options) from error
 
     def export(self, files: Sequence[LocalFile], report: Callable[[int], None]) -> int:
         """Upload what has changed, large files in parts, and at last the index."""
         if self._pattern:
             raise TransferError(f"{self._options.shown} has a *: an export needs the prefix to write to")
-        try:
-            present = {
-                self._relative(found["path"]): _etag(found.get("e_tag"))
-                for chunk in obstore.list(self._store, self._prefix or None)
-                for found in chunk
-            }
-        except (BaseError, OSError) as error:
-            raise translate(error, self._options) from error
+        present = {self._relative(found["path"]): _etag(found.get("e_tag")) for found in self._list()}
         known = self._index([self._key(name) for name in present])
 
         def upload(file: LocalFile) -> tuple[RemoteFile, bool]:
@@ -123,22 +112,28 @@ class ObjectStore:
         index = FileIndex(self._options.shown, tuple(file for file, _ in results))
         changed = sum(is_new for _, is_new in results)
         if changed or index.by_path() != known:
-            self._put(self._key(INDEX_NAME), index.encode())
+            with self._errors():
+                obstore.put(self._store, self._key(INDEX_NAME), index.encode())
         return changed
 
     def _upload(self, file: LocalFile, source: Path) -> str:
         part = max(_UPLOAD_PART_SIZE, -(-file.size // _PARTS_LIMIT))
-        try:
+        with self._errors():
             result = obstore.put(
                 self._store, self._key(file.path), source, chunk_size=part, max_concurrency=_UPLOAD_PARTS
             )
-        except (BaseError, OSError) as error:
-            raise translate(error, self._options) from error
         return _etag(result["e_tag"])
 
-    def _put(self, key: str, content: bytes) -> None:
+    def _list(self) -> list[obstore.ObjectMeta]:
+        """What is below the prefix."""
+        with self._errors():
+            return [found for chunk in obstore.list(self._store, self._prefix or None) for found in chunk]
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise the errors of obstore as those of a transfer."""
         try:
-            obstore.put(self._store, key, content)
+            yield
         except (BaseError, OSError) as error:
             raise translate(error, self._options) from error
 
@@ -147,17 +142,13 @@ class ObjectStore:
         key = self._key(INDEX_NAME)
         if key not in keys:
             return {}
-        try:
-            content = bytearray()
+        content = bytearray()
+        with self._errors(), suppress(NotFoundError):
             for data in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
                 content += data
                 if len(content) > SIZE_LIMIT:
                     break
-            index = FileIndex.decode(bytes(content))
-        except NotFoundError:
-            return {}
-        except (BaseError, OSError) as error:
-            raise translate(error, self._options) from error
+        index = FileIndex.decode(bytes(content))
         return {} if index is None else index.by_path()
 
     def _selects(self, path: str, key: str) -> bool:
@@ -203,20 +194,14 @@ def open_s3(options: TransferOptions) -> ObjectStore:
             "ROLE_ARN needs a token of the pod's service account: annotate the service account for IAM roles, which "
             "sets AWS_WEB_IDENTITY_TOKEN_FILE"
         )
-    bucket, (client, retry) = _bucket(options), _client(options, endpoint)
-    with _configuring(options):
-        store = S3Store(bucket, config=cast("S3Config", config), client_options=client, retry_config=retry)
-    return ObjectStore(store, options)
+    return _opened(S3Store, options, endpoint, config)
 
 
 def open_gcs(options: TransferOptions) -> ObjectStore:
     """The store of a `gs://` URI, with GOOGLE_APPLICATION_CREDENTIALS or the identity of the node."""
     endpoint = endpoint_of(options, "GOOGLE_BASE_URL")
     config = _config(options, {"bearer_token": "ACCESS_TOKEN"}) | ({"base_url": endpoint} if endpoint else {})
-    bucket, (client, retry) = _bucket(options), _client(options, endpoint)
-    with _configuring(options):
-        store = GCSStore(bucket, config=cast("GCSConfig", config), client_options=client, retry_config=retry)
-    return ObjectStore(store, options)
+    return _opened(GCSStore, options, endpoint, config)
 
 
 def open_azure(options: TransferOptions) -> ObjectStore:
@@ -225,19 +210,7 @@ def open_azure(options: TransferOptions) -> ObjectStore:
     config = {"endpoint": endpoint} if endpoint else {}
     if not options.variable("AZURE_STORAGE_ACCOUNT_NAME") and not options.variable("AZURE_STORAGE_USE_EMULATOR"):
         raise TransferError("AZURE_STORAGE_ACCOUNT_NAME is not set: give the name of the account in env or secretRef")
-    bucket, (client, retry) = _bucket(options), _client(options, endpoint)
-    with _configuring(options):
-        store = AzureStore(bucket, config=cast("AzureConfig", config), client_options=client, retry_config=retry)
-    return ObjectStore(store, options)
-
-
-@contextmanager
-def _configuring(options: TransferOptions) -> Iterator[None]:
-    """Say which variables to look at where obstore refuses what it reads."""
-    try:
-        yield
-    except (BaseError, OSError) as error:
-        raise translate_configuration(error, options) from error
+    return _opened(AzureStore, options, endpoint, config)
 
 
 def _config(options: TransferOptions, names: dict[str, str]) -> dict[str, str]:
@@ -245,8 +218,19 @@ def _config(options: TransferOptions, names: dict[str, str]) -> dict[str, str]:
     return {key: value for key, name in names.items() if (value := options.variable(name))}
 
 
-def _client(options: TransferOptions, endpoint: str | None) -> tuple[ClientConfig, RetryConfig]:
-    """Timeouts and repetitions: few here, since the fetch repeats what is left of a part."""
+def _opened(
+    kind: type[S3Store | GCSStore | AzureStore],
+    options: TransferOptions,
+    endpoint: str | None,
+    config: dict[str, str],
+) -> ObjectStore:
+    """The store of a kind, with few repetitions, since the fetch repeats what is left of a part."""
+    bucket = options.location.netloc
+    if not bucket:
+        scheme = options.location.scheme
+        raise TransferError(f"STORAGE_URI {options.shown} names no bucket: write {scheme}://bucket/prefix")
+    if not _BUCKET.fullmatch(bucket):
+        raise TransferError(f"STORAGE_URI {options.shown} has no name of a bucket before its path: {bucket!r}")
     client: ClientConfig = {
         "connect_timeout": "10s",
         "read_timeout": f"{options.timeout}s",
@@ -260,16 +244,11 @@ def _client(options: TransferOptions, endpoint: str | None) -> tuple[ClientConfi
         "retry_timeout": timedelta(minutes=5),
         "backoff": {"init_backoff": wait, "max_backoff": wait * 8, "base": 2},
     }
-    return client, retry
-
-
-def _bucket(options: TransferOptions) -> str:
-    bucket = options.location.netloc
-    if bucket and not _BUCKET.fullmatch(bucket):
-        raise TransferError(f"STORAGE_URI {options.shown} has no name of a bucket before its path: {bucket!r}")
-    if bucket:
-        return bucket
-    raise TransferError(f"STORAGE_URI {options.shown} names no bucket: write {options.location.scheme}://bucket/prefix")
+    try:
+        store = kind(bucket, config=cast("Any", config), client_options=client, retry_config=retry)
+    except (BaseError, OSError) as error:
+        raise translate_configuration(error, options) from error
+    return ObjectStore(store, options)
 
 
 def _prefix(path: str) -> tuple[str, str]:

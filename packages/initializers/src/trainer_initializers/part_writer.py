@@ -35,9 +35,6 @@ class PartWriter:
         descriptor = opened.fileno()
         if file.size is not None and os.fstat(descriptor).st_size > file.size:
             os.ftruncate(descriptor, file.size)
-        return self._write(file, part, descriptor)
-
-    def _write(self, file: RemoteFile, part: FilePart, descriptor: int) -> int:
         position, checksum, attempts = part.start, 0, 0
         while part.end is None or position < part.end:
             try:
@@ -49,7 +46,6 @@ class PartWriter:
                 if part.end is None:
                     os.ftruncate(descriptor, position)
                     break
-                _check_end(position, part.end)
             except InterruptedTransferError as error:
                 attempts += 1
                 self._check_stopped()
@@ -66,15 +62,12 @@ class PartWriter:
             if part.end is not None and position > part.end:
                 raise UnavailableSourceError(f"{file.path}: more bytes came than were asked for: start again")
             yield data
+        if part.end is not None and position < part.end:
+            raise InterruptedTransferError(f"the answer ended {part.end - position} bytes early")
 
     def _check_stopped(self) -> None:
         if self.stopped.is_set():
             raise TransferError("another file could not be fetched")
-
-
-def _check_end(position: int, end: int) -> None:
-    if position < end:
-        raise InterruptedTransferError(f"the answer ended {end - position} bytes early")
 
 
 def _write_all(descriptor: int, data: bytes, position: int) -> None:

@@ -31,18 +31,16 @@ _LINE_LIMIT = 1 << 10
 class FilePart:
     """A range of a file."""
 
-    number: int
     start: int
     end: int | None
     """None where the size of the file is not known: to its end."""
 
 
-def parts_of(file: RemoteFile, part_size: int = PART_SIZE) -> list[FilePart]:
+def parts_of(file: RemoteFile) -> list[FilePart]:
     """The parts of a file: one where the server serves no ranges."""
-    if file.size is None or not file.is_ranged or file.size <= part_size:
-        return [FilePart(0, 0, file.size)]
-    starts = range(0, file.size, part_size)
-    return [FilePart(number, start, min(start + part_size, file.size)) for number, start in enumerate(starts)]
+    if file.size is None or not file.is_ranged or file.size <= PART_SIZE:
+        return [FilePart(0, file.size)]
+    return [FilePart(start, min(start + PART_SIZE, file.size)) for start in range(0, file.size, PART_SIZE)]
 
 
 class PartLog:

@@ -67,7 +67,7 @@ class RangeReader:
                     f"the certificate of {urlsplit(url).netloc} is not trusted ({error.reason}): "
                     "name the file of its authority in SSL_CERT_FILE"
                 ) from error
-            raise InterruptedTransferError(f"{url}: {_cause(error)}") from error
+            raise InterruptedTransferError(f"{url}: {error.reason or 'too many redirects'}") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise InterruptedTransferError(f"{url}: {error}") from error
         if response.status in {408, 425, 429} or response.status >= 500:
@@ -187,7 +187,3 @@ def _proxy(url: str) -> str | None:
     if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
         return None
     return urllib.request.getproxies().get(parts.scheme)
-
-
-def _cause(error: urllib3.exceptions.MaxRetryError) -> str:
-    return str(error.reason) if error.reason is not None else "too many redirects"
