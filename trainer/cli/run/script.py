@@ -174,7 +174,8 @@ def _code(options: ScriptOptions) -> _Code:
     _warn_of_unread(files, folder)
     report = (PurePosixPath(relative).parent / _REPORT).as_posix()
     wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
-    additions = {report: _report_source()} if wants_report else {}
+    reporter = resources.files("trainer.progress").joinpath(_REPORT)
+    additions = {report: reporter.read_bytes()} if wants_report else {}
     return _Code(pack(files, folder, additions), relative, imports, frozenset(required_packages(folder)))
 
 
@@ -203,10 +204,6 @@ def _imports(script: Path) -> Imports:
         return imports_of(script)
     except OSError as error:
         raise BadInputError(f"{printable(str(error.filename or script))} cannot be read: {error.strerror}") from None
-
-
-def _report_source() -> bytes:
-    return resources.files("trainer.progress").joinpath(_REPORT).read_bytes()
 
 
 def _code_of_git(options: ScriptOptions, reference: str) -> _Code:

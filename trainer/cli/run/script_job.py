@@ -88,6 +88,7 @@ def train_job(
         "env": list(settings.environment),
     }
     jobs = runtime.training_containers()
+    containers = dict.fromkeys(container for _, container in jobs)  # one override is for all Jobs with the same
     return {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,
@@ -97,7 +98,7 @@ def train_job(
             **({"labels": {QUEUE_LABEL: settings.queue}} if settings.queue else {}),
             **({"suspend": True} if settings.suspend else {}),
             "trainer": {name: value for name, value in trainer.items() if value not in (None, [], {})},
-            "podSpecOverrides": [_override(jobs, container, config_map) for container in _containers(jobs)],
+            "podSpecOverrides": [_override(jobs, container, config_map) for container in containers],
         },
     }
 
@@ -129,11 +130,6 @@ def as_served(job: Object, version: Version) -> Object:
     if encoded.losses:
         raise BadInputError(f"the cluster serves v1alpha1: {'; '.join(map(str, encoded.losses))}")
     return encoded.object
-
-
-def _containers(jobs: list[tuple[str, str]]) -> list[str]:
-    """The names of the containers that train: one override is for all Jobs whose container has the same."""
-    return list(dict.fromkeys(container for _, container in jobs))
 
 
 def _override(jobs: list[tuple[str, str]], container: str, config_map: str) -> Object:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from trainer.progress.report import report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _UNIT = 1 << 20
 """Steps are MiB: bytes of a model do not fit into the 31 bits of a step."""
@@ -18,17 +14,16 @@ _UNIT = 1 << 20
 class TransferProgress:
     """Counts bytes and reports them; safe to use from several threads."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._total = self._done = 0
         self._is_known = True
-        self._started = clock()
+        self._started = time.monotonic()
 
     def start(self, total: int, *, is_known: bool = True) -> None:
         """Set the number of bytes to transfer; `is_known` is False where the server does not tell all sizes."""
         with self._lock:
-            self._total, self._done, self._is_known, self._started = total, 0, is_known, self._clock()
+            self._total, self._done, self._is_known, self._started = total, 0, is_known, time.monotonic()
             self._report()
 
     def add(self, count: int) -> None:
@@ -38,7 +33,7 @@ class TransferProgress:
             self._report()
 
     def _report(self) -> None:
-        seconds = self._clock() - self._started
+        seconds = time.monotonic() - self._started
         speed = {"mebibytes_per_second": round(self._done / _UNIT / seconds, 1)} if seconds >= 1 else None
         total = -(-self._total // _UNIT) if self._is_known else 0
         done = self._done // _UNIT if self._done < self._total or not total else total
