@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_initializers.testing.s3_server import LIBRARIES
-
 from packages.initializers.tests.servers.s3_server import LIBRARIES
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from trainer_initializers.testing.s3_server import LIBRARIES
 
 from e2e.kubectl import BIN
 from packages.initializers.tests.servers.s3_server import LIBRARIES

@@ -8,7 +8,6 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
-from trainer_initializers.testing import RangeServer
 
 from e2e.dockerfile import ROOT, stages
 from e2e.image_build import Installation, normalised, pins

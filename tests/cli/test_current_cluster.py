@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def up(tmp_path: Path) -> StateDirectory:
-    """The state of a cluster that runs in the background."""
+def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateDirectory:
+    """The state of a cluster that runs in the background, and no other cluster in the environment."""
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     state = StateDirectory(tmp_path / "trainer")
     state.create()
     this = ProcessIdentity.of(os.getpid())
@@ -35,47 +38,48 @@ def up(tmp_path: Path) -> StateDirectory:
     return state
 
 
-def test_order(up: StateDirectory, tmp_path: Path) -> None:
+def test_order(up: StateDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--kubeconfig comes before $KUBECONFIG, that before `trainer up`, that before kubectl's default."""
     given = tmp_path / "given"
     given.touch()
-    running = {"XDG_STATE_HOME": str(up.root.parent)}
-    everything = running | {"KUBECONFIG": "/other"}
 
-    assert current_cluster(given, "c", everything) == ConnectionOptions(kubeconfig=given, context="c")
-    assert current_cluster(None, "c", everything) == ConnectionOptions(context="c")
-    assert current_cluster(None, "c", running) == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
-    assert current_cluster(None, "c", {"XDG_STATE_HOME": str(tmp_path / "nothing")}) == ConnectionOptions(context="c")
+    assert current_cluster(None, "c") == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
+    monkeypatch.setenv("KUBECONFIG", "/other")
+    assert current_cluster(given, "c") == ConnectionOptions(kubeconfig=given, context="c")
+    assert current_cluster(None, "c") == ConnectionOptions(context="c")
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nothing"))
+    assert current_cluster(None, "c") == ConnectionOptions(context="c")
 
 
-def test_crashed_cluster(up: StateDirectory, tmp_path: Path) -> None:
+def test_crashed_cluster(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that has crashed is not silently replaced by another one that happens to be configured."""
     run = RunRecord.read(up.record("cluster"))
     assert run is not None
     replace(run, process=replace(run.process, start_time=1), exit_status=1).write(up.record("cluster"))
-    environment = {"XDG_STATE_HOME": str(up.root.parent)}
 
     with pytest.raises(CommandError, match="the cluster of `trainer up` exited with code 1: start it again"):
-        current_cluster(None, None, environment)
-    assert current_cluster(None, None, environment | {"KUBECONFIG": "/other"}) == ConnectionOptions()
+        current_cluster(None, None)
+    monkeypatch.setenv("KUBECONFIG", "/other")
+    assert current_cluster(None, None) == ConnectionOptions()
 
 
-def test_pod(up: StateDirectory) -> None:
+def test_pod(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pods run works on their own cluster, whether that of `trainer up` runs or seems to have crashed."""
-    pod = {"XDG_STATE_HOME": str(up.root.parent), "KUBERNETES_SERVICE_HOST": "127.0.0.1"}
-    assert current_cluster(None, "c", pod, pod_first=True) == ConnectionOptions(context="c")
-    assert current_cluster(None, "c", pod) == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    assert current_cluster(None, "c", pod_first=True) == ConnectionOptions(context="c")
+    assert current_cluster(None, "c") == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
 
     run = RunRecord.read(up.record("cluster"))
     assert run is not None
     replace(run, process=replace(run.process, start_time=1)).write(up.record("cluster"))
-    assert current_cluster(None, None, pod, pod_first=True) == ConnectionOptions()
+    assert current_cluster(None, None, pod_first=True) == ConnectionOptions()
 
 
 def test_missing_kubeconfig(tmp_path: Path) -> None:
     """A kubeconfig that does not exist is reported by the name of the option."""
     with pytest.raises(BadInputError, match="--kubeconfig: there is no file"):
-        current_cluster(tmp_path / "missing", None, {})
+        current_cluster(tmp_path / "missing", None)
 
 
 def test_warnings_of_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,8 @@ def test_database(monkeypatch: pytest.MonkeyPatch) -> None:
     container = container_of("history")
     variables = {each["name"]: each for each in container["env"]}
     monkeypatch.delenv("HOME")
-    database = database_of(None, {VARIABLE: variables[VARIABLE]["value"]})
+    monkeypatch.setenv(VARIABLE, variables[VARIABLE]["value"])
+    database = database_of(None)
     assert str(database.file) in {f"{mount['mountPath']}/history.db" for mount in container["volumeMounts"]}
     pod = only(rendered("history"), "Deployment")["spec"]["template"]["spec"]
     assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"]

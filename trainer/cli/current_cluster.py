@@ -16,19 +16,13 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from trainer.kube.client import Client
 
 
-def current_cluster(
-    kubeconfig: Path | None,
-    context: str | None,
-    environment: Mapping[str, str] = os.environ,
-    *,
-    pod_first: bool = False,
-) -> ConnectionOptions:
+def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: bool = False) -> ConnectionOptions:
     """The cluster of `--kubeconfig`, else of $KUBECONFIG, else that of `trainer up`, else kubectl's default.
 
     With `pod_first`, for commands that pods run, the cluster of the pod that we run in comes before that of `trainer
@@ -38,9 +32,9 @@ def current_cluster(
         if not kubeconfig.is_file():
             raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
         return ConnectionOptions(kubeconfig=kubeconfig, context=context)
-    is_decided = environment.get("KUBECONFIG") or (pod_first and environment.get("KUBERNETES_SERVICE_HOST"))
+    is_decided = os.environ.get("KUBECONFIG") or (pod_first and os.environ.get("KUBERNETES_SERVICE_HOST"))
     if not is_decided:
-        state = StateDirectory.of_user(environment)
+        state = StateDirectory.of_user()
         background = BackgroundProcess("cluster", state)
         if background.running() is not None:
             return ConnectionOptions(kubeconfig=state.kubeconfig, context=context)

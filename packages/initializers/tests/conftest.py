@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
-from trainer_initializers.testing import RangeServer
 
 from packages.initializers.tests.servers import RangeServer
 from trainer_initializers.__main__ import main

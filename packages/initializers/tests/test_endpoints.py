@@ -3,8 +3,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from trainer_initializers.testing.hub_server import HubRepo, HubServer
-from trainer_initializers.testing.s3_server import LIBRARIES
 
 from packages.initializers.tests.s3 import run_s3_server
 from packages.initializers.tests.servers.hub_server import HubRepo, HubServer

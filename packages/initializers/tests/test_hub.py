@@ -4,8 +4,6 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from trainer_initializers.testing import AnswerFault
-from trainer_initializers.testing.hub_server import HubRepo, HubServer
 
 from packages.initializers.tests.servers import AnswerFault
 from packages.initializers.tests.servers.hub_server import HubRepo, HubServer

@@ -4,8 +4,6 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from trainer_initializers.testing import AnswerFault, RangeServer
-from trainer_initializers.testing.s3_server import LIBRARIES
 
 from packages.initializers.tests.s3 import S3Server, run_s3_server
 from packages.initializers.tests.servers import AnswerFault, RangeServer

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from trainer_initializers.testing.hub_server import HubRepo, HubServer
 
 from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
 from trainer_initializers.errors import TransferError

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from trainer_initializers.testing import AnswerFault, RangeServer
-
 from packages.initializers.tests.servers import AnswerFault, RangeServer
 from trainer_initializers.parts import PART_SIZE
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from trainer_initializers.testing import AnswerFault, RangeServer
 
 from packages.initializers.tests.servers import AnswerFault, RangeServer
 from trainer_initializers.parts import PART_SIZE

@@ -23,25 +23,30 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("environment", "root"),
+    ("state_home", "root"),
     [
-        pytest.param({"XDG_STATE_HOME": "/somewhere"}, Path("/somewhere/trainer"), id="as the environment says"),
-        pytest.param({}, Path.home() / ".local/state/trainer", id="default"),
-        pytest.param({"XDG_STATE_HOME": ""}, Path.home() / ".local/state/trainer", id="empty"),
-        pytest.param({"XDG_STATE_HOME": "here"}, Path.home() / ".local/state/trainer", id="relative paths are ignored"),
+        pytest.param("/somewhere", Path("/somewhere/trainer"), id="as the environment says"),
+        pytest.param(None, Path.home() / ".local/state/trainer", id="default"),
+        pytest.param("", Path.home() / ".local/state/trainer", id="empty"),
+        pytest.param("here", Path.home() / ".local/state/trainer", id="relative paths are ignored"),
     ],
 )
-def test_root(environment: dict[str, str], root: Path) -> None:
+def test_root(monkeypatch: pytest.MonkeyPatch, state_home: str | None, root: Path) -> None:
     """The state directory follows the XDG Base Directory Specification."""
-    assert StateDirectory.of_user(environment).root == root
+    if state_home is None:
+        monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_STATE_HOME", state_home)
+    assert StateDirectory.of_user().root == root
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a container whose user has only a number the root directory stands in, as container runtimes have it."""
-    monkeypatch.delenv("HOME")
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)
 
-    assert StateDirectory.of_user({}).root == Path("/.local/state/trainer")
+    assert StateDirectory.of_user().root == Path("/.local/state/trainer")
 
 
 def test_asking_creates_nothing(tmp_path: Path) -> None:

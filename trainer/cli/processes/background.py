@@ -21,7 +21,7 @@ from trainer.cli.processes.process import boot_id, describe_exit, stop_process
 from trainer.cli.processes.supervisor import RunRecord, start_supervised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 
 _LOCK_POLL_SECONDS = 0.1
@@ -34,9 +34,9 @@ class StateDirectory:
     root: Path
 
     @classmethod
-    def of_user(cls, environment: Mapping[str, str] = os.environ) -> StateDirectory:
+    def of_user(cls) -> StateDirectory:
         """`$XDG_STATE_HOME/trainer`, by default `~/.local/state/trainer` (XDG Base Directory Specification)."""
-        state_home = environment.get("XDG_STATE_HOME", "")
+        state_home = os.environ.get("XDG_STATE_HOME", "")
         # The specification says to ignore relative paths.
         base = Path(state_home) if state_home.startswith("/") else _home() / ".local" / "state"
         return cls(base / "trainer")

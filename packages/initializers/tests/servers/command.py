@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 <<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/command.py
-from trainer_initializers.testing.range_server import LOOPBACK
+from packages.initializers.tests.servers.range_server import LOOPBACK
 ========
 from packages.initializers.tests.servers.range_server import LOOPBACK
 >>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/command.py

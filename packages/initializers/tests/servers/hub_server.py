@@ -1,7 +1,7 @@
 """A small Hub that huggingface_hub talks to (`HF_ENDPOINT`): repositories, large files, gates and commits.
 
 <<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/hub_server.py
-python -m trainer_initializers.testing.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
+python -m packages.initializers.tests.servers.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
 ========
 python -m packages.initializers.tests.servers.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
 >>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/hub_server.py
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote
 
 <<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/hub_server.py
-from trainer_initializers.testing.command import parse_directories, refuse_address, serve_until_ended
-from trainer_initializers.testing.range_server import LOOPBACK, RangeHandler, RangeServer
+from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
+from packages.initializers.tests.servers.range_server import LOOPBACK, RangeHandler, RangeServer
 ========
 from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
 from packages.initializers.tests.servers.range_server import LOOPBACK, RangeHandler, RangeServer

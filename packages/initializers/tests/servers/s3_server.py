@@ -1,7 +1,7 @@
 """A server that speaks S3: moto, in a process of its own, since its libraries do not fit beside ours.
 
 <<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/s3_server.py
-python -m trainer_initializers.testing.s3_server --port 9000 bucket=DIRECTORY
+python -m packages.initializers.tests.servers.s3_server --port 9000 bucket=DIRECTORY
 ========
 python -m packages.initializers.tests.servers.s3_server --port 9000 bucket=DIRECTORY
 >>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/s3_server.py
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 <<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/s3_server.py
-from trainer_initializers.testing.command import parse_directories, refuse_address, serve_until_ended
-from trainer_initializers.testing.range_server import LOOPBACK
+from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
+from packages.initializers.tests.servers.range_server import LOOPBACK
 ========
 from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
 from packages.initializers.tests.servers.range_server import LOOPBACK

@@ -12,8 +12,6 @@ from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import History
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 VARIABLE = "TRAINER_HISTORY_DATABASE"
 
@@ -41,11 +39,11 @@ ServedDatabaseUrl = Annotated[
 ]
 
 
-def database_of(url: str | None, environment: Mapping[str, str] = os.environ) -> Database:
+def database_of(url: str | None) -> Database:
     """The database of `--database`, else of the variable, else the file of the user."""
     # Files of Secrets often end with a newline.
-    named = (url or environment.get(VARIABLE) or "").strip()
-    return Database(named or f"sqlite:///{StateDirectory.of_user(environment).root / 'history.db'}")
+    named = (url or os.environ.get(VARIABLE) or "").strip()
+    return Database(named or f"sqlite:///{StateDirectory.of_user().root / 'history.db'}")
 
 
 def open_history(url: str | None = None) -> History:
