@@ -15,10 +15,6 @@ import pytest
 
 from packages.initializers.tests.servers import hub_server, s3_server
 from trainer.cli.processes.parent_death import ending_with_parent
-<<<<<<<< HEAD:packages/initializers/tests/test_testing_servers.py
-from packages.initializers.tests.servers import hub_server, s3_server
-========
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/test_servers.py
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +29,7 @@ each_server = pytest.mark.parametrize("server", [hub_server, s3_server])
 @contextmanager
 def running(module: str, *arguments: str, **environ: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server in a process of its own, and its URL."""
-<<<<<<<< HEAD:packages/initializers/tests/test_testing_servers.py
     command = [sys.executable, "-m", f"packages.initializers.tests.servers.{module}", *arguments]
-========
-    command = [sys.executable, "-m", f"packages.initializers.tests.servers.{module}", *arguments]
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/test_servers.py
     with subprocess.Popen(
         ending_with_parent(command), env=os.environ | environ, text=True, stdout=subprocess.PIPE
     ) as process:

@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/command.py
 from packages.initializers.tests.servers.range_server import LOOPBACK
-========
-from packages.initializers.tests.servers.range_server import LOOPBACK
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/command.py
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,10 +1,6 @@
 """A small Hub that huggingface_hub talks to (`HF_ENDPOINT`): repositories, large files, gates and commits.
 
-<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/hub_server.py
 python -m packages.initializers.tests.servers.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
-========
-python -m packages.initializers.tests.servers.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/hub_server.py
 
 With the variable ACCESS_TOKEN the repositories are gated, and only who has this token may read them.
 """
@@ -21,13 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote
 
-<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/hub_server.py
 from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
 from packages.initializers.tests.servers.range_server import LOOPBACK, RangeHandler, RangeServer
-========
-from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
-from packages.initializers.tests.servers.range_server import LOOPBACK, RangeHandler, RangeServer
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/hub_server.py
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,10 +1,6 @@
 """A server that speaks S3: moto, in a process of its own, since its libraries do not fit beside ours.
 
-<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/s3_server.py
 python -m packages.initializers.tests.servers.s3_server --port 9000 bucket=DIRECTORY
-========
-python -m packages.initializers.tests.servers.s3_server --port 9000 bucket=DIRECTORY
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/s3_server.py
 
 It takes any credentials, and forgets everything when it ends.
 """
@@ -19,13 +15,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-<<<<<<<< HEAD:packages/initializers/src/trainer_initializers/testing/s3_server.py
 from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
 from packages.initializers.tests.servers.range_server import LOOPBACK
-========
-from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
-from packages.initializers.tests.servers.range_server import LOOPBACK
->>>>>>>> 851454cc (Keep the servers that initializers are tested with among the tests):packages/initializers/tests/servers/s3_server.py
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

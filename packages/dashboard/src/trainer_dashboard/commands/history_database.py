@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from trainer.cli.processes.background import StateDirectory
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import History
-
-if TYPE_CHECKING:
 
 VARIABLE = "TRAINER_HISTORY_DATABASE"
 
