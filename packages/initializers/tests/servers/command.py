@@ -1,56 +1,23 @@
-"""The command line of the servers: directories to serve, an address, and one line about what is wrong with them."""
+"""The command line of the servers, which demos and benchmarks start as processes."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 from packages.initializers.tests.servers.range_server import LOOPBACK
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-
-@dataclass(frozen=True, slots=True)
-class ServedDirectories:
-    """What a server serves, and where."""
-
-    host: str
-    port: int
-    """0 for a free one."""
-    directories: Mapping[str, Path]
-    """The served directories, by the name of the repository or bucket."""
-
-
-def parse_directories(
-    program: str, name: str, example: str, arguments: Sequence[str] | None = None
-) -> ServedDirectories:
-    """Read `--host HOST --port PORT NAME=DIRECTORY ...`; what is wrong ends the process with one line."""
-    parser = argparse.ArgumentParser(prog=program, description="Serve directories to initializers in tests and demos.")
+def parse_arguments(example: str) -> argparse.Namespace:
+    """Read `--host HOST --port PORT NAME=DIRECTORY ...`; `directories` are pairs of name and directory."""
+    parser = argparse.ArgumentParser(description="Serve directories to initializers in tests and demos.")
     parser.add_argument("--host", default=LOOPBACK, help="address to listen on (default: loopback)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one, which is printed)")
-    parser.add_argument("directories", nargs="*", metavar=f"{name}=DIRECTORY", help=example)
-    given = parser.parse_args(arguments)
-    directories = {}
-    for text in given.directories:
-        served, _, directory = text.partition("=")
-        if not Path(directory).is_dir():
-            sys.exit(f"error: {text}: there is no such directory: write {name}=DIRECTORY")
-        directories[served] = Path(directory)
-    return ServedDirectories(given.host, given.port, directories)
-
-
-def refuse_address(given: ServedDirectories, error: OSError) -> NoReturn:
-    """End the process, which cannot listen on the address."""
-    sys.exit(
-        f"error: cannot listen on {given.host}:{given.port}: {os.strerror(error.errno or 0)}: choose another --port"
-    )
+    parser.add_argument("directories", nargs="*", type=_served, metavar="NAME=DIRECTORY", help=example)
+    return parser.parse_args()
 
 
 def serve_until_ended(url: str) -> None:
@@ -61,3 +28,8 @@ def serve_until_ended(url: str) -> None:
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()
     ended.wait()
+
+
+def _served(text: str) -> tuple[str, Path]:
+    name, _, directory = text.partition("=")
+    return name, Path(directory).resolve(strict=True)

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote
 
-from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
+from packages.initializers.tests.servers.command import (
+    parse_arguments,
+    serve_until_ended,
+)
 from packages.initializers.tests.servers.range_server import LOOPBACK, RangeHandler, RangeServer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 _API = re.compile(r"/api/(models|datasets)/(.+?)(?:/(tree|revision|preupload|commit)/([^/]+))?")
@@ -215,17 +217,13 @@ def read_directory(directory: Path) -> dict[str, bytes]:
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Serve directories as repositories until the process is ended."""
-    given = parse_directories("hub_server", "KIND/USER/NAME", "such as models/me/base=./base", arguments)
+    given = parse_arguments("such as models/me/base=./base")
     token = os.environ.get("ACCESS_TOKEN", "")
-    try:
-        server = HubServer(given.port, host=given.host)
-    except OSError as error:
-        refuse_address(given, error)
-    with server:
+    with HubServer(given.port, host=given.host) as server:
         server.tokens |= {token} if token else set()
-        for name, directory in given.directories.items():
+        for name, directory in given.directories:
             server.repos[name] = HubRepo(read_directory(directory), is_gated=bool(token))
         serve_until_ended(server.url)
 

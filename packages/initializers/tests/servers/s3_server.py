@@ -13,21 +13,20 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from packages.initializers.tests.servers.command import parse_directories, refuse_address, serve_until_ended
+from packages.initializers.tests.servers.command import (
+    parse_arguments,
+    serve_until_ended,
+)
 from packages.initializers.tests.servers.range_server import LOOPBACK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LIBRARIES = Path(sys.prefix) / "s3-server"
 """Where `make .venv/.s3-server` installs packages/initializers/tests/s3_requirements.txt."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Serve a bucket for each directory until the process is ended."""
-    given = parse_directories("s3_server", "BUCKET", "such as data=./data; its files become objects", arguments)
+    given = parse_arguments("such as data=./data; its files become objects")
     if not LIBRARIES.is_dir():
         sys.exit(f"error: there is no moto in {LIBRARIES}, which serves S3: make .venv/.s3-server installs it")
     sys.path.insert(0, str(LIBRARIES))
@@ -36,10 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from moto.moto_server import werkzeug_app as moto
     from werkzeug.serving import make_server
 
-    try:
-        listener = socket.create_server((given.host, given.port))
-    except OSError as error:
-        refuse_address(given, error)
+    listener = socket.create_server((given.host, given.port))
     application = moto.DomainDispatcherApplication(moto.create_backend_app)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
@@ -55,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     client = boto3.client(
         "s3", endpoint_url=serve(socket.create_server((LOOPBACK, 0))), region_name="us-east-1", **keys
     )
-    for bucket, directory in given.directories.items():
+    for bucket, directory in given.directories:
         client.create_bucket(Bucket=bucket)
         for path in sorted(path for path in directory.rglob("*") if path.is_file()):
             client.upload_file(str(path), bucket, path.relative_to(directory).as_posix())
