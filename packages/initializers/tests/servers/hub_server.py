@@ -1,6 +1,6 @@
 """A small Hub that huggingface_hub talks to (`HF_ENDPOINT`): repositories, large files, gates and commits.
 
-python -m packages.initializers.tests.servers.hub_server --port 8099 models/user/name=DIRECTORY datasets/user/name=DIRECTORY
+    python -m packages.initializers.tests.servers.hub_server --port 8099 models/user/name=DIR datasets/user/name=DIR
 
 With the variable ACCESS_TOKEN the repositories are gated, and only who has this token may read them.
 """
