@@ -185,6 +185,6 @@ def nested_lists() -> bytes:
 
 @cache
 def large_update() -> bytes:
-    """A review of 6 MB, with an object and an old object as large as an API server reads them."""
-    obj = train_job("x", trainer={"command": ["x" * 100] * 28_000})
+    """A review of 3 MB, with an object and an old object as large as an API server stores them."""
+    obj = train_job("x", trainer={"command": ["x" * 100] * 14_000})
     return review(obj, old=obj)

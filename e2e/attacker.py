@@ -159,7 +159,7 @@ class Attacker:
         await self.review("nested lists", number, objects.nested_lists(), "mutate")
 
     async def large_bodies(self, number: int) -> None:
-        """Send bodies of 6 MB with an object and an old object of 3 MB each, all at once."""
+        """Send bodies of 3 MB with an object and an old object of 1.5 MB each, all at once."""
         body = objects.large_update()
         await asyncio.gather(*(self.review("large body", number, body) for _ in range(BODIES_AT_ONCE)))
 

@@ -54,7 +54,7 @@ from trainer.kube.selection import Selection
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
-from trainer.kube.webhook.body import JSON, BodyReader, HttpError, failure
+from trainer.kube.webhook.body import JSON, HttpError, failure, read_body
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import is_made_of
 from trainer.progress.push_request import BODY_LIMIT, parse_push
@@ -120,13 +120,6 @@ class StatusServer:
         self._jobsets = manager.informer(JOBSETS, selection).lister
         self._pods = manager.informer(PODS, Selection(namespace=namespace, label_selector=JOBSET_NAME)).lister
         self._gate = BearerGate(self._client, clock=self._clock)
-        self._bodies = BodyReader(
-            self._clock,
-            max_bytes=BODY_LIMIT,
-            max_buffered_bytes=BODY_LIMIT,
-            timeout=_READ_TIMEOUT,
-            content="the progress",
-        )
         limit = self._options.limit
         self._limiter = RateLimiter(*limit, clock=self._clock) if limit is not None else None
         self._own_limiters: Recent[tuple[ObjectKey, str], RateLimiter] = Recent(_REMEMBERED)
@@ -180,11 +173,10 @@ class StatusServer:
         key = ObjectKey(found[1], found[2])
         train_job = await self._authorized(key, request.headers.get("Authorization", ""), request.remote or "")
         self._count(key, "posts")
-        async with self._bodies.reading(request) as body:
-            try:
-                push, dropped = parse_push(body)
-            except InvalidObjectError as error:
-                raise HttpError(422, "Invalid", "; ".join(map(str, error.errors))) from None
+        try:
+            push, dropped = parse_push(await self._body(request))
+        except InvalidObjectError as error:
+            raise HttpError(422, "Invalid", "; ".join(map(str, error.errors))) from None
         if dropped:
             self._count_dropped(key, uid_of(train_job), dropped)
         if push.trainer_status is not None:
@@ -195,6 +187,11 @@ class StatusServer:
             except KubeError as error:
                 raise _refused(key, error) from error
         return web.json_response(push.to_object(), content_type=JSON)
+
+    async def _body(self, request: web.BaseRequest) -> bytearray:
+        async with move_on_after(self._clock, _READ_TIMEOUT):
+            return await read_body(request, BODY_LIMIT, content="the progress")
+        raise HttpError(408, "Timeout", f"the body did not arrive within {_READ_TIMEOUT:g} s")
 
     async def _authorized(self, key: ObjectKey, authorization: str, remote: str) -> Object:
         """The TrainJob that the owner of the token in a header may report about.

@@ -37,7 +37,6 @@ from trainer.kube.field_errors import invalid, required
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
-from trainer.kube.webhook.budget import LIGHT, weight_of
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer_kube_testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
 
     from tests.kube.conftest import Background
     from trainer.kube.webhook.admission import AdmissionHandler
+
+LARGE = 100_000
+"""Bytes of a body that waits for its turn among large ones."""
 
 
 async def allow(request: AdmissionRequest) -> AdmissionResponse:
@@ -274,106 +276,73 @@ async def test_large_body_is_refused_before_it_is_sent() -> None:
         assert (await peer.reader.readline()).startswith(b"HTTP/1.1 413 ")
 
 
-async def test_bodies_together_are_bounded() -> None:
-    """A large one waits until there is room, unread, while small ones are answered; not longer than a body may take."""
-    large = 100_000
-    async with serving(allow, max_body_bytes=large, max_buffered_bytes=2 * large) as webhook:
-        waiting = body_of(large)
-        async with AsyncExitStack() as stack:
-            peers = [await stack.enter_async_context(Peer.connected(webhook.port)) for _ in range(3)]
-            for peer in peers[:2]:
-                await peer.begin(large, body=waiting[:-1])
-            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 2, within=5)
-            await peers[2].begin(large, body=waiting)
-            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 3, within=5)
-            assert (await webhook.review())["allowed"]
-            await peers[0].send(waiting[-1:])
-            for peer in (peers[0], peers[2]):
-                assert (await peer.reader.readline()).startswith(b"HTTP/1.1 200 ")
-        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 0, within=5)
+@pytest.mark.parametrize(
+    ("length", "headers"),
+    [
+        pytest.param(LARGE, "", id="large"),
+        pytest.param(None, "Transfer-Encoding: chunked\r\n", id="of-unknown-size"),
+    ],
+)
+async def test_large_bodies_that_wait(length: int | None, headers: str) -> None:
+    """A ninth large body is not read; small ones are answered, and the one that waits gets the reason at its end."""
+    clock = ManualClock()
+    async with serving(allow, clock=clock, max_body_bytes=LARGE) as webhook, AsyncExitStack() as stack:
+        for _ in range(8):
+            peer = await stack.enter_async_context(Peer.connected(webhook.port))
+            await peer.begin(LARGE, path=f"{PATH}?timeout=30s")
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 8, within=5)
+        ninth = await stack.enter_async_context(Peer.connected(webhook.port))
+        await ninth.begin(length, headers, body=body_of(LARGE) if length else b"1\r\n{\r\n")
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 9, within=5)
+        assert (await webhook.review())["allowed"]
+        await clock.advance(9.5)
+        assert (await ninth.reader.readline()).startswith(b"HTTP/1.1 504 ")
+        assert await ninth.reader.readuntil(b"too many others were being answered")
+
+
+async def test_large_reviews_leave_the_turns_to_small_ones() -> None:
+    """However many are waiting, one is answered at a time, and they take no place of those that can be answered."""
+    answering, go_on = asyncio.Event(), asyncio.Event()
+    large_at_once = 0
+
+    async def answer(request: AdmissionRequest) -> AdmissionResponse:
+        nonlocal large_at_once
+        if request.name == "large":
+            large_at_once += 1
+            answering.set()
+            await go_on.wait()
+            assert large_at_once == 1
+            large_at_once -= 1
+        return AdmissionResponse.allow()
+
+    large = review_of(name="large", object={"spec": {"a": [[]] * 30_000}})
+    async with serving(answer, max_concurrent=1) as webhook, anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(webhook.post, large)
+        await asyncio.wait_for(answering.wait(), 5)
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 10, within=5)
+        assert (await webhook.review())["allowed"]
+        go_on.set()
+    assert webhook.sample("requests_total", webhook=PATH, code="200") == 11
 
 
 @pytest.mark.parametrize(
-    ("headers", "start"),
-    [
-        pytest.param("Content-Length: 100000\r\n", b"{", id="large"),
-        pytest.param("Transfer-Encoding: chunked\r\n", b"1\r\n{\r\n", id="of-unknown-size"),
-    ],
+    ("seconds", "pause"), [pytest.param(0.25, 0.75, id="three-quarters"), pytest.param(2.0, 1.0, id="at-most-a-second")]
 )
-async def test_bodies_that_wait_too_long(headers: str, start: bytes) -> None:
-    """The API server is asked to try again; a body of unknown size counts as one of the largest."""
-    clock, large, answering = ManualClock(), 100_000, asyncio.Event()
-
-    async def never(request: AdmissionRequest) -> AdmissionResponse:
-        answering.set()
-        await anyio.sleep_forever()
-        raise AssertionError
-
-    async with (
-        serving(never, clock=clock, max_body_bytes=large, max_buffered_bytes=large) as webhook,
-        Peer.connected(webhook.port) as first,
-        Peer.connected(webhook.port) as second,
-    ):
-        await first.begin(large, path=f"{PATH}?timeout=30s", body=body_of(large))
-        await asyncio.wait_for(answering.wait(), 5)
-        await second.begin(None, headers, body=start)
-        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 2, within=5)
-        await settle()
-        await clock.advance(10)
-        head = await second.reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 503 ")
-        assert b"\r\nRetry-After: 1\r\n" in head
-        assert b"bodies of 100000 bytes are being answered (max_buffered_bytes)" in await second.reader.read()
-
-
-async def test_reviews_that_weigh_too_much_wait() -> None:
-    """What is decoded at a time is bounded: a light review overtakes a heavy one, which waits for room."""
-    answering, go_on = asyncio.Event(), asyncio.Event()
+async def test_large_reviews_pause(clock: ManualClock, seconds: float, pause: float) -> None:
+    """The next one begins when others have had three times as long as it took, and at most a second."""
 
     async def answer(request: AdmissionRequest) -> AdmissionResponse:
-        if request.name == "heavy":
-            answering.set()
-            await go_on.wait()
+        await clock.sleep(seconds)
         return AdmissionResponse.allow()
 
-    heavy = review_of(name="heavy", object={"spec": {"a": [[]] * 10_000}})
-    weight = weight_of(msgspec.json.encode(heavy))
-    async with serving(answer, max_decoded_bytes=weight + 50_000) as webhook, anyio.create_task_group() as tasks:
-        for _ in range(3):
-            tasks.start_soon(webhook.post, heavy)
-        await asyncio.wait_for(answering.wait(), 5)
-        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 3, within=5)
-        assert (await webhook.review())["allowed"]
-        assert webhook.sample("requests_total", webhook=PATH, code="200") == 1
-        go_on.set()
-    assert webhook.sample("requests_total", webhook=PATH, code="200") == 4
-
-
-async def test_heavy_reviews_leave_the_slots_to_light_ones() -> None:
-    """However many are waiting, one is answered at a time, and they take no place of those that can be answered."""
-    answering, go_on = asyncio.Event(), asyncio.Event()
-    heavy_at_once = 0
-
-    async def answer(request: AdmissionRequest) -> AdmissionResponse:
-        nonlocal heavy_at_once
-        if request.name == "heavy":
-            heavy_at_once += 1
-            answering.set()
-            await go_on.wait()
-            assert heavy_at_once == 1
-            heavy_at_once -= 1
-        return AdmissionResponse.allow()
-
-    heavy = review_of(name="heavy", object={"spec": {"a": [[]] * 10_000}})
-    assert weight_of(msgspec.json.encode(heavy)) > LIGHT
-    async with serving(answer, max_concurrent=2) as webhook, anyio.create_task_group() as tasks:
-        for _ in range(5):
-            tasks.start_soon(webhook.post, heavy)
-        await asyncio.wait_for(answering.wait(), 5)
-        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 5, within=5)
-        assert (await webhook.review())["allowed"]
-        go_on.set()
-    assert webhook.sample("requests_total", webhook=PATH, code="200") == 6
+    large = review_of(object={"spec": {"a": "x" * LARGE}})
+    async with serving(answer, clock=clock) as webhook, anyio.create_task_group() as tasks:
+        for lengths in ([seconds], [pause, seconds]):
+            tasks.start_soon(webhook.post, large)
+            for length in lengths:
+                await eventually(lambda length=length: length in clock.sleeping, within=5)  # type: ignore[misc]
+                await clock.advance(length)
 
 
 async def test_refusals_do_not_fill_the_log(clock: ManualClock) -> None:
@@ -391,15 +360,6 @@ async def test_refusals_do_not_fill_the_log(clock: ManualClock) -> None:
         (NAME, 400, 1),
         (NAME, 400, 20),
     ]
-
-
-async def test_a_review_that_is_too_heavy() -> None:
-    """It is refused before it is decoded, with what it weighs."""
-    async with serving(allow, max_decoded_bytes=1_000_000) as webhook:
-        code, answer = await webhook.post(review_of(object={"spec": {"a": [[]] * 10_000}}))
-        assert (code, answer["reason"]) == (413, "RequestEntityTooLarge")
-        assert "more than 1000000 (max_decoded_bytes)" in answer["message"]
-        assert (await webhook.review())["allowed"]
 
 
 def body_of(size: int) -> bytes:
@@ -448,13 +408,13 @@ class Peer:
 
 
 async def test_slow_body_is_given_up(clock: ManualClock) -> None:
-    """A peer that does not send what it has announced gets that as an answer, and its connection ends."""
+    """A peer that does not send what it has announced gets that as an answer in the time of a review."""
     async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
         await peer.begin(1000)
-        await eventually(lambda: 10 in clock.sleeping, within=5)
-        await clock.advance(10)
-        assert (await peer.reader.readline()).startswith(b"HTTP/1.1 408 ")
-        assert await peer.reader.readuntil(b"the body did not arrive within 10 s")
+        await eventually(lambda: 9.5 in clock.sleeping, within=5)
+        await clock.advance(9.5)
+        assert (await peer.reader.readline()).startswith(b"HTTP/1.1 504 ")
+        assert await peer.reader.readuntil(b"within 9.5 s the body did not arrive")
         assert (await webhook.review())["allowed"]
 
 
@@ -517,7 +477,8 @@ async def test_requests_wait_for_their_turn(clock: ManualClock) -> None:
         await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 4, within=5)
         await clock.advance(1)
         code, answer = await impatient
-        assert (code, answer["message"]) == (503, "2 requests are being answered (max_concurrent)")
+        assert code == 504
+        assert answer["message"].endswith("too many others were being answered")
         go_on.set()
         assert all(response["allowed"] for response in [*await asyncio.gather(*first), await patient])
 

@@ -18,7 +18,6 @@ from trainer.kube.json_text import decode_json
 from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.json_patch import json_patch
-from trainer.kube.webhook.steps import Steps, at_once
 from trainer.kube.webhook.texts import cut, shortened
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ KIND = "AdmissionReview"
 
 MAX_MESSAGE_BYTES = 16 * 1024
 """For the message of a Status: the errors of a denial with the commas between them, or one text."""
-_LARGEST_OBJECT = 3 * 1024 * 1024
-"""Bytes of JSON: an API server reads no larger request, and stores no larger object."""
 _LONGEST_NAME = 1024
 """Characters, more than any name has: most kinds allow 253."""
 
@@ -104,20 +101,9 @@ class AdmissionReview:
         Raises:
             ReviewError: it is no AdmissionReview v1 with a complete request.
         """
-        return at_once(cls.decoding(body))
-
-    @classmethod
-    def decoding(cls, body: bytes | bytearray) -> Steps[AdmissionReview]:
-        """The steps of `decode`."""
-        raw_request = _request_of(body)
-        yield
-        raw = _decode(_requests, raw_request, "request")
-        _check_sizes(raw)
-        yield
+        raw = _decode(_requests, _request_of(body), "request")
         object_ = _decode(_objects, raw.object, "request.object")
-        yield
         old_object = _decode(_objects, raw.old_object, "request.oldObject")
-        yield
         for name, obj in (("object", object_), ("oldObject", old_object)):
             if obj is not None and not isinstance(obj.get("metadata"), dict | None):
                 raise ReviewError(f"request.{name}.metadata: Expected `object`, got `{type(obj['metadata']).__name__}`")
@@ -151,17 +137,13 @@ class AdmissionReview:
         Raises:
             TypeError, ValueError, OverflowError: the response holds what is no JSON, or an object where none was sent.
         """
-        return at_once(self.encoding(response))
-
-    def encoding(self, response: AdmissionResponse) -> Steps[bytes]:
-        """The steps of `encode`."""
         answer: Object = {"uid": self.request.uid, "allowed": response.allowed}
         if not response.allowed:
             answer["status"] = self._refusal(response)
         elif response.message:
             answer["status"] = {"metadata": {}, "message": response.message, "code": response.status_code}
         if response.allowed and response.object is not None:
-            answer |= yield from self._patch(response.object)
+            answer |= self._patch(response.object)
         if warnings := shortened(response.warnings):
             answer["warnings"] = warnings
         if response.audit_annotations:
@@ -176,14 +158,12 @@ class AdmissionReview:
             details["causes"] = [cause.to_object() for cause in response.causes]
         return status(response.status_code, response.reason, response.message, details=details)
 
-    def _patch(self, mutated: Object) -> Steps[Object]:
+    def _patch(self, mutated: Object) -> Object:
         # Decoded anew: the handler may have changed the object that it was given.
         original = _objects.decode(self._raw_object)
-        yield
         if original is None:
             raise ValueError(f"{self.request.operation} has no object that could be changed")
         operations = json_patch(original, mutated)
-        yield
         if not operations:
             return {}
         patch = base64.b64encode(msgspec.json.encode(operations)).decode()
@@ -228,13 +208,6 @@ def _decode(decoder: msgspec.json.Decoder[_T], raw: bytes | bytearray | msgspec.
         raise ReviewError(f"{path}: {problem}" if path else problem) from error
     except msgspec.DecodeError as error:
         raise ReviewError(f"{where or 'the body'} is not JSON: {error}") from error
-
-
-def _check_sizes(raw: _Request) -> None:
-    """No API server sends more; what has not been decoded yet has cost next to nothing."""
-    for field, part in (("object", raw.object), ("oldObject", raw.old_object), ("options", raw.options)):
-        if memoryview(part).nbytes > _LARGEST_OBJECT:
-            raise ReviewError(str(too_long(f"request.{field}", _LARGEST_OBJECT)))
 
 
 def _check_names(raw: _Request) -> None:

@@ -15,9 +15,9 @@ from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.serving.tls import ServingTls, TlsOptions, common_names
-from trainer.kube.webhook.body import BodyReader, HttpError, failure
-from trainer.kube.webhook.budget import LIGHT, Budget
-from trainer.kube.webhook.endpoint import AdmissionEndpoint, Limits
+from trainer.kube.webhook.body import HttpError, failure
+from trainer.kube.webhook.endpoint import AdmissionEndpoint
+from trainer.kube.webhook.turns import SMALL, Turns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,14 +31,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-READ_TIMEOUT = 10.0
-"""Seconds that a body may take to arrive; the API server sends it at once."""
-REQUEST_TIMEOUT = 10.0
-"""Seconds for the answer to a request that names no timeout, as timeoutSeconds of a webhook."""
-
-_POSITIVE = (
-    "max_body_bytes", "max_buffered_bytes", "max_decoded_bytes", "max_concurrent", "max_connections", "idle_timeout"
-)  # fmt: skip
+_POSITIVE = ("max_body_bytes", "max_concurrent", "max_connections", "idle_timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +42,15 @@ class WebhookServerOptions:
     """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since the API server comes from elsewhere."""
     port: int = 9443
     """Port; 0 takes a free one, see `WebhookServer.address`. Default: 9443, as in controller-runtime."""
-    max_body_bytes: int = 7 * 1024 * 1024
-    """Size of the largest request. Default: 7 MiB, as in controller-runtime: the object and the old object, each of up
-    to 3 MiB, which is what an API server accepts, and what is around them."""
-    max_buffered_bytes: int = 64 * 1024 * 1024
-    """Size of all bodies that are read or answered at a time, except for those of up to 64 KiB; others wait before they
-    are read. Default: 64 MiB, nine of the largest."""
-    max_decoded_bytes: int = 64 * 1024 * 1024
-    """Memory of all reviews that are decoded at a time, see `budget.weight_of`; others wait as long as they can,
-    the smallest in front, and one that weighs more is refused. Of those that weigh more than 1 MiB one is answered at a
-    time. Default: 64 MiB, which are decoded within a tenth of a second; JSON that people write weighs about ten times
-    its size, so that an object and an old object of 3 MiB each have room."""
+    max_body_bytes: int = 3 * 1024 * 1024 + SMALL
+    """Size of the largest request. Default: 3 MiB, which is an object and an old object of 1.5 MiB each, the most that
+    an API server stores by default, and 64 KiB for what is around them."""
     idle_timeout: float = 120.0
     """Seconds after which an unused connection is closed. Default: 120; the API server closes its own after 90, and one
     that the server closes in the moment of its use costs a refusal."""
     max_concurrent: int = 100
-    """Requests that are answered at a time; others wait as long as they can. Default: 100."""
+    """Requests of up to 64 KiB that are answered at a time; others wait as long as they can. Of larger ones eight are
+    read and one is answered at a time. Default: 100."""
     max_connections: int = 500
     """Open connections, see `ConnectionLimits`. Default: 500, as an API server opens one for each request under way."""
     tls: TlsOptions = field(default_factory=TlsOptions)
@@ -115,14 +101,7 @@ class WebhookServer:
         self._clock = manager.clock
         self._series = manager.metrics.series(WebhookSeries)
         self._endpoints: dict[str, AdmissionEndpoint] = {}
-        reader = BodyReader(
-            self._clock,
-            max_bytes=self._options.max_body_bytes,
-            max_buffered_bytes=self._options.max_buffered_bytes,
-            timeout=READ_TIMEOUT,
-        )
-        concurrency, memory = Budget(self._options.max_concurrent), Budget(self._options.max_decoded_bytes, light=LIGHT)
-        self._limits = Limits(reader, concurrency, memory, REQUEST_TIMEOUT)
+        self._turns = Turns(self._options.max_body_bytes, self._options.max_concurrent, self._clock)
         expires = manager.metrics.series(ExpirySeries).of("webhooks")
         self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
         self._refused_clients = SparseLog("refused client certificate", clock=self._clock)
@@ -153,7 +132,7 @@ class WebhookServer:
         if path in self._endpoints:
             raise ValueError(f"there are two webhooks at {path!r}")
         self._endpoints[path] = AdmissionEndpoint(
-            name, handler, clock=self._clock, limits=self._limits, metrics=self._series.for_webhook(path)
+            name, handler, clock=self._clock, turns=self._turns, metrics=self._series.for_webhook(path)
         )
 
     async def wait_for_start(self) -> None:
