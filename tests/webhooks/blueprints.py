@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 API_VERSION = "trainer.kubeflow.org/v2alpha1"
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -126,8 +125,3 @@ class StaticRuntimes:
         if found is None:
             raise RuntimeNotFoundError(resource.kind, key)
         return read_runtime(resource, found)
-
-    async def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        """See `PresentRuntimes.present`."""
-        found = self._runtimes.get(key.name)
-        return None if found is None else read_runtime(resource, found)

@@ -12,8 +12,8 @@ from trainer.webhooks.handlers import AdmissionHandlers
 
 if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
-    from trainer.webhooks.handlers import AdmissionRuntimes
 
 
 def request_of(obj: Object, old: Object | None = None, *, subresource: str = "") -> AdmissionRequest:
@@ -37,7 +37,7 @@ async def admit(
     obj: Object,
     old: Object | None = None,
     *,
-    runtimes: AdmissionRuntimes | None = None,
+    runtimes: RuntimeSource | None = None,
     plugins: Pipeline | None = None,
     subresource: str = "",
 ) -> AdmissionResponse:

@@ -123,10 +123,6 @@ class SharedRuntime:
         """See `RuntimeSource.of`."""
         return self._runtime
 
-    async def present(self, *_place: object) -> Runtime:
-        """See `PresentRuntimes.present`."""
-        return self._runtime
-
 
 @pytest.mark.parametrize(
     ("handler", "most"),

@@ -179,10 +179,7 @@ class TrainJobController:
         return Result(requeue_after=min(pauses, default=None), error=failure)
 
     async def _state_nodes(self, train_job: TrainJob, scale: NodeScale) -> None:
-        """Write the number of nodes of an elastic TrainJob that states none: autoscalers read it there.
-
-        Admission has written it where the TrainJob came after its runtime.
-        """
+        """Write the number of nodes of an elastic TrainJob that states none: autoscalers read it there."""
         trainer, metadata = train_job.spec.trainer, train_job.metadata
         if trainer is not None and trainer.num_nodes is not None:
             return

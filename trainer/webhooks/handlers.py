@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from prometheus_client import Counter
 
@@ -17,11 +17,10 @@ from trainer.api.trainingruntime import (
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import INTERNAL
-from trainer.framework.runtimes.runtimes import RuntimeSource
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.histograms import QuickHistogram
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.defaults import PresentRuntimes, default_nodes, default_runtime, default_train_job
+from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import quantity_warnings, review_train_job
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import Review
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.metrics.histograms import BoundHistogram
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -89,16 +89,12 @@ class AdmissionSeries:
         return handle
 
 
-class AdmissionRuntimes(RuntimeSource, PresentRuntimes, Protocol):
-    """Where admission gets runtimes from, for TrainJobs and by themselves."""
-
-
 class AdmissionHandlers:
     """Admits TrainJobs and runtimes."""
 
     resources: ClassVar[tuple[Resource, ...]] = RESOURCES
 
-    def __init__(self, pipeline: Pipeline, runtimes: AdmissionRuntimes, *, metrics: Metrics | None = None) -> None:
+    def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource, *, metrics: Metrics | None = None) -> None:
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._series = (metrics or Metrics()).series(AdmissionSeries)
@@ -125,11 +121,8 @@ class AdmissionHandlers:
         """Set the defaults of a TrainJob."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        old = placed(request.old_object, request) if request.old_object is not None else None
-        given = placed(request.object, request)
-        obj = await default_nodes(default_train_job(given, request.old_object), self._runtimes, old)
-        warnings = tuple(islice(quantity_warnings(given), _WARNINGS))
-        return changed(given, obj, warnings)
+        obj = default_train_job(request.object, request.old_object)
+        return changed(request.object, obj, tuple(islice(quantity_warnings(request.object), _WARNINGS)))
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Set the defaults of a runtime."""

@@ -43,10 +43,6 @@ class LiveRuntimes:
             return found.runtime
         return await self._snapshot(train_job) or found.runtime
 
-    async def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        """See `PresentRuntimes.present`."""
-        return self._cached.present(resource, key) or await self._stored(resource, key)
-
     async def _snapshot(self, train_job: TrainJob) -> Runtime | None:
         """The snapshot that a TrainJob was built on."""
         snapshot = await self._get(CONFIG_MAPS, snapshot_key(train_job))
@@ -62,15 +58,11 @@ class LiveRuntimes:
         the TrainJob does.
         """
         resource, key = runtime_place(train_job)
-        runtime = await self._stored(resource, key)
-        if runtime is None:
+        found = await self._get(resource, key)
+        if found is None:
             shown = present.without_names() if resource.namespaced else present
             raise RuntimeNotFoundError(resource.kind, key, shown)
-        return runtime
-
-    async def _stored(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        found = await self._get(resource, key)
-        return None if found is None else read_runtime(resource, found)
+        return read_runtime(resource, found)
 
     async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:
         try:

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
-    from trainer.webhooks.handlers import AdmissionRuntimes
     from trainer.webhooks.released_policies import HasPriorityClass
 
 _GROUP: Final = TRAIN_JOBS.group
@@ -75,7 +74,7 @@ class V1Alpha1Admission(AdmissionHandlers):
     def __init__(
         self,
         pipeline: Pipeline,
-        runtimes: AdmissionRuntimes,
+        runtimes: RuntimeSource,
         clock: Clock,
         *,
         metrics: Metrics | None = None,

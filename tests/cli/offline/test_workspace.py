@@ -70,12 +70,12 @@ def test_runtimes() -> None:
 
 def test_objects_are_as_admission_leaves_them() -> None:
     """Defaults are set, and a name is made up where the server would."""
-    obj = train_job_object(runtimeRef={"name": "plain"}) | {"metadata": {"generateName": "demo-", "namespace": "a"}}
+    obj = train_job_object(trainer={"numProcPerNode": 2}) | {"metadata": {"generateName": "demo-", "namespace": "a"}}
     (document,) = Workspace([Document(TRAIN_JOBS, obj, "job.yaml, document 1")]).documents
 
     assert document.place == "job.yaml, document 1"
     assert document.obj["metadata"] == {"generateName": "demo-", "name": "demo-xxxxx", "namespace": "a"}
-    assert document.obj["spec"]["runtimeRef"]["kind"] == "ClusterTrainingRuntime"
+    assert document.obj["spec"]["trainer"]["numProcPerNode"] == "2"
 
 
 @pytest.mark.parametrize(

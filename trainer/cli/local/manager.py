@@ -118,6 +118,8 @@ async def register_webhooks(client: Client, port: int, version: Version = "v2alp
             webhook["clientConfig"] = {"url": f"https://{_HOST}:{port}{path}"}
             for rule in webhook["rules"]:
                 rule["apiVersions"] = [version]
+            if version != TRAIN_JOBS.version:  # the conditions name fields of this one
+                webhook.pop("matchConditions", None)
         await client.apply(_WEBHOOKS[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
 
 

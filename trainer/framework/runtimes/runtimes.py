@@ -167,15 +167,6 @@ class Runtimes:
         obj, runtime = self._model(resource, live)
         return FoundRuntime(runtime, resource, obj, is_kept, digest, outdated)
 
-    def present(self, resource: Resource, key: ObjectKey) -> Runtime | None:
-        """The live runtime; None where the cache has none.
-
-        Raises:
-            BuildError: it cannot be read.
-        """
-        live = self._listers[resource].peek(key)
-        return None if live is None else self._model(resource, live)[1]
-
     def _digest(self, runtime: CachedObject) -> str:
         version = runtime.uid, runtime.resource_version
         digest = self._digests.get(version)
