@@ -1,6 +1,6 @@
 """`python -m trainer.keyring`: read a question from standard input and write the answer to standard output.
 
-It is a process of its own for the sake of memory: a library that makes keys is 8 MiB, and needed once in eight months.
+It is a process of its own for the sake of memory: the library that makes keys is 11 MiB, and no module is unloaded.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 
-from trainer.keyring.messages import KeyringQuestion
+from trainer.keyring import KeyringQuestion
 from trainer.keyring.renewal import answer
 
 

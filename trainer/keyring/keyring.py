@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from trainer.keyring.messages import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
+from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

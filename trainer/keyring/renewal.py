@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from trainer.keyring import KeyringAnswer
 from trainer.keyring.keyring import SKEW, Keyring, new_keyring
-from trainer.keyring.messages import KeyringAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from trainer.keyring.messages import KeyringQuestion
+    from trainer.keyring import KeyringQuestion
 
 NAME = "webhook"
 """Begin of the authority's common name, for those who look at it."""
