@@ -22,6 +22,7 @@ from trainer.kube.logs import redaction
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 from trainer.kube.rest import transport
 from trainer.plugins.jobset import wait
+from trainer_dashboard.history import secret_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def test_texts_like_numbers_in_yaml(unit: str) -> None:
 
 
 SEARCHED = {
-    "secrets": redaction._SECRET_TEXT,
+    "secrets": secret_forms._SECRET_FORM,
     "keys of secrets": redaction._SECRET_KEY,
     "quoted objects": errors._QUOTED_OBJECT,
     "escape sequences": failure_log._ESCAPE,
@@ -109,17 +110,11 @@ def test_searching_a_text(name: str, pump: str) -> None:
         "://a:",
         "-----BEGIN ",
         "-----BEGIN PRIVATE KEY-----",
-        "token': ",
-        "token=",
-        "token='",
-        "token=\"'",
-        'token="\\',
-        'token": "',
     ],
 )
 def test_secrets_that_begin_again_and_again(unit: str) -> None:
     """The form of a credential, begun half a million times and never finished."""
-    redaction._SECRET_TEXT.sub("", unit * (LONG // len(unit)))
+    secret_forms._SECRET_FORM.sub("", unit * (LONG // len(unit)))
 
 
 @pytest.mark.parametrize("unit", ["{", '{"', '{"\\', "[", "&x.Y{", "{}", "{}}: "])

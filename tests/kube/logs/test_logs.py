@@ -157,21 +157,16 @@ def test_colours_on_a_terminal(environment: dict[str, str], colours: bool) -> No
 
 SECRETS = f"""
 log.info("sent", headers={{"Authorization": "Bearer {SECRET}"}}, password="{SECRET}")
-logging.getLogger("library").warning("sent Authorization: Bearer %s", "{SECRET}")
-try:
-    raise ValueError("cannot use Bearer " + "{SECRET}"[:7] * 3)
-except ValueError:
-    log.exception("failed", stack_info=True)
+logging.getLogger("library").warning("sent", extra={{"password": "{SECRET}"}})
 """
 
 
 @pytest.mark.parametrize("arguments", ["json=True", "json=False"])
 def test_credentials_are_redacted(arguments: str) -> None:
-    """In the values and messages of all events, and in the messages of exceptions."""
+    """What is called one in an event is not shown."""
     text = run(arguments, SECRETS)
-    assert "sent" in text
-    assert "ValueError: cannot use Bearer [redacted]" in text
-    assert SECRET not in text.replace(f'+ "{SECRET}"[:7]', "")
+    assert text.count("sent") == 2
+    assert SECRET not in text
 
 
 def test_level_applies_to_our_events_only() -> None:

@@ -1,8 +1,8 @@
 """Logging of our processes: structlog to stderr, JSON for machines and colours for people.
 
 Our events and those of libraries (aiohttp, asyncio, Python's own warnings) go one way: they carry what is bound in the
-context, such as controller and reconcile_id, an exception is one field, and credentials are redacted. JSON never makes
-the event loop wait for the reader of stderr; text for people does.
+context, such as controller and reconcile_id, an exception is one field, and what is called a credential is redacted.
+JSON never makes the event loop wait for the reader of stderr; text for people does.
 """
 
 from __future__ import annotations

@@ -109,6 +109,27 @@ def test_secrets(text: str) -> None:
     assert SECRET not in clean_text(f"# a line before\n{text}\n# and one behind")
 
 
+JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQ\n-----END EC PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(f"sent Bearer {JWT}.", "sent Bearer [redacted]", id="bearer"),
+        pytest.param("sent Basic dXNlcjpwYXNzd29yZA==", "sent Basic [redacted]", id="basic"),
+        pytest.param(f"got {JWT!r} as answer", "got '[redacted]' as answer", id="JWT"),
+        pytest.param(f"sent id-{JWT}", "sent id-[redacted]", id="JWT behind a dash"),
+        pytest.param("via http://user:hunter2@proxy:80", "via http://user:[redacted]@proxy:80", id="URL"),
+        pytest.param(f"read {KEY} from file", "read [redacted] EC PRIVATE KEY----- from file", id="PEM"),
+        pytest.param(KEY[:40], "[redacted]", id="PEM that is cut"),
+    ],
+)
+def test_forms(text: str, expected: str) -> None:
+    """What has the form of a credential is one, whatever stands before it."""
+    assert clean_text(text) == expected
+
+
 HARMLESS_TEXTS = (
     "secretName: hub",
     '{"secretName": "hub", "key": "token"}',

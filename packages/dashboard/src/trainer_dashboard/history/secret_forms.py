@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import re
 
-from trainer.kube.logs.redaction import REDACTED, without_forms
+from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret, names_secret
 
+_SECRET_FORM = re.compile(
+    r"""
+    (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{16,}+     # Authorization header (RFC 6750, RFC 7617)
+    | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{4,}+\.[\w-]++\.[\w-]++  # JSON web token
+    | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
+    | -----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+"""No repeat gives back what it has matched, and no part of a text is read again from another start, for each
+alternative begins with what its own repeats cannot contain."""
 _KNOWN_TOKEN = re.compile(
     r"\b(?:hf_|api_org_|gh[opsur]_|github_pat_|glpat-|glrt-|xox[abeprs]-|sk-|[rs]k_live_|AKIA|ASIA|AIza|npm_|pypi-|dop_v1_"
     r"|nvapi-|gsk_|r8_|whsec_|ya29\.|hvs\.|SG\.)[\w.-]{12,}"
@@ -72,11 +83,15 @@ _REFERENCE = re.compile(r"\$[({]?[A-Z][A-Z0-9_]{0,127}[)}]?;?")
 
 def clean_text(text: str) -> str:
     """A text without what has the form of a secret, or stands behind the name of one."""
-    text = without_forms(text)
+    text = _SECRET_FORM.sub(_redacted, text)
     if _HINT.search(text):
         text = _without_values(text, _VARIABLE)
         text = _without_values(text, _ASSIGNMENT)
-    return _KNOWN_TOKEN.sub(REDACTED, _OTHER_FORMS.sub(lambda match: f"{match[match.lastgroup or 0]}{REDACTED}", text))
+    return _KNOWN_TOKEN.sub(REDACTED, _OTHER_FORMS.sub(_redacted, text))
+
+
+def _redacted(match: re.Match[str]) -> str:
+    return (match[match.lastgroup] if match.lastgroup else "") + REDACTED
 
 
 def _without_values(text: str, pattern: re.Pattern[str]) -> str:
