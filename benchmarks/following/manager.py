@@ -27,6 +27,7 @@ from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.selection import Selection
+from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.progress.controller import ProgressController, ProgressOptions
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ class Subject:
 async def main() -> None:
     """Obey."""
     configure_logging(level="error")
+    limit_tls_buffers()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     async with anyio.create_task_group() as tasks:

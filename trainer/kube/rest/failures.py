@@ -20,22 +20,15 @@ if TYPE_CHECKING:
 
 _status = msgspec.json.Decoder(dict[str, Any])
 
+_LONGEST = 200
+"""Characters of aiohttp's text in an error; it may quote thousands of a log that is cut at a wrong place."""
+
 
 class BrokenConnectionError(aiohttp.ClientError):
     """The server closed a connection on which a request was under way.
 
     A class that aiohttp does not know: it would repeat the request itself (GET, PUT and DELETE alike), uncounted.
     """
-
-
-class ConnectError(aiohttp.ClientError):
-    """There is no connection to a server, for the reason of `cause`."""
-
-    def __init__(self, host: str, port: int, cause: OSError) -> None:
-        super().__init__(str(cause))
-        self.host = host
-        self.port = port
-        self.cause = cause
 
 
 def is_broken_connection(error: BaseException | None) -> bool:
@@ -60,7 +53,7 @@ def transport_error(error: Exception, request: str) -> TransportError:
             )
         case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
             return UntrustedServerError(f"{request}: {_untrusted(cause)}")
-        case aiohttp.ClientConnectorError(os_error=cause) | ConnectError(cause=cause):
+        case aiohttp.ClientConnectorError(os_error=cause):
             return _not_connected(error.host, error.port, cause, request)
         case aiohttp.ConnectionTimeoutError():
             return TransportError(f"{request}: timed out while connecting: check the server's URL and the firewall")
@@ -134,7 +127,8 @@ def _not_connected(host: str, port: int | None, cause: OSError, request: str) ->
 
 
 def _text(error: BaseException) -> str:
-    """Without the address that aiohttp's own texts repeat."""
+    """Without the address that aiohttp's own texts repeat, nor all that they quote of an answer."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import socket
+from typing import TYPE_CHECKING, Any
+
 import aiohttp
 
 from trainer.kube.rest.failures import BrokenConnectionError
-from trainer.kube.rest.lean_connection import keepalive_socket
+
+if TYPE_CHECKING:
+    import asyncio
 
 IDLE = 45.0
 """Seconds that an unused connection is kept: longer than pauses between attempts to find an optional kind (36 s), of
 which each would begin with a TLS handshake, and shorter than the 90 s after which API servers close it."""
 
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4))
+"""HTTP/1.1 has no ping: this finds a dead peer of an idle watch within 90 s."""
+
 
 def open_pool(*, limit: int, proxy: str | None) -> aiohttp.ClientSession:
     """Connections, at most so many unless it is 0, that take each request once, by its TLS context."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=IDLE, socket_factory=keepalive_socket),
+        connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=IDLE, socket_factory=_keepalive_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy,
         middlewares=(_send_once,),
     )
+
+
+def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket for this result of `getaddrinfo` that finds out when its peer is dead."""
+    family, kind, protocol, *_ = address
+    sock = socket.socket(family, kind, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    return sock
 
 
 async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
@@ -30,3 +48,22 @@ async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandler
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise BrokenConnectionError(str(error)) from error
+
+
+def end_with_connection(response: aiohttp.ClientResponse) -> None:
+    """Have the reader of a body fail when its connection is gone.
+
+    aiohttp 3.14 closes a connection on which a malformed chunk arrives, and leaves the reader waiting forever.
+    """
+    protocol = response.connection.protocol if response.connection is not None else None
+    closed = protocol.closed if protocol is not None else None
+    if closed is None:
+        return
+    body = response.content
+
+    def fail(closed: asyncio.Future[None]) -> None:
+        closed.exception()
+        if not body.is_eof() and body.exception() is None:
+            body.set_exception(aiohttp.ClientError("the server sent what is not HTTP/1.1 as it should be"))
+
+    closed.add_done_callback(fail)

@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -22,14 +22,13 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.failures import answer_error, transport_error
 from trainer.kube.rest.fair_scheduler import FairScheduler
-from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
-from trainer.kube.rest.pool import open_pool
+from trainer.kube.rest.paced_stream import paced_chunks
+from trainer.kube.rest.pool import end_with_connection, open_pool
 from trainer.kube.rest.retries import pause_before_retry
 from trainer.kube.rest.tls import ClientTls, ReloadingTls
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from types import TracebackType
 
     from trainer.kube.rest.credentials import Credentials, Identity
@@ -42,17 +41,6 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _T = TypeVar("_T")
-
-Answer: TypeAlias = aiohttp.ClientResponse | PacedAnswer
-"""An answer whose head has come; whoever gets it must release it."""
-
-
-class _Stream(NamedTuple):
-    """How an answer is read that lasts for minutes."""
-
-    idle_timeout: float | None
-    pace: float
-
 
 CONNECT_TIMEOUT = 30.0
 READ_TIMEOUT = 70.0
@@ -100,8 +88,8 @@ class Transport:
     """An open connection to an API server; use it as an async context manager.
 
     Plain requests and streams (watches, logs) have separate connection pools, since each stream holds a connection for
-    minutes; paced streams (`rest.paced_answer`) are not pooled. `rest.retries` says which requests are sent more than
-    once. Each attempt passes the rate limit and is counted; a stream does so only when it is opened.
+    minutes. `rest.retries` says which requests are sent more than once. Each attempt passes the rate limit and is
+    counted; a stream does so only when it is opened.
     """
 
     def __init__(
@@ -214,10 +202,9 @@ class Transport:
         """Send a request and read the body of a 2xx answer in chunks as they arrive.
 
         `TransportError` is raised after `idle_timeout` seconds without a byte. With a `pace` there are so many seconds
-        between two reads, and what arrives meanwhile waits with the kernel; such a stream also takes far less memory,
-        unless a proxy leads to the server.
+        between two reads, and what arrives meanwhile waits with the kernel.
         """
-        response = await self._retrying(request, partial(self._open, request, _Stream(idle_timeout, pace)))
+        response = await self._retrying(request, partial(self._open, request, _timeout(idle_timeout)))
         try:
             async with aclosing(self._chunks(request, response, pace)) as chunks:
                 yield chunks
@@ -243,7 +230,7 @@ class Transport:
         finally:
             self._metrics.took(request.method, self._clock.monotonic() - began)
 
-    async def _open(self, request: Request, stream: _Stream | None = None) -> Answer:
+    async def _open(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
         """A 2xx answer, which the caller must release; a 401 leads to one more attempt with renewed credentials."""
         identity = await self._credentials.current()
         response = await self._send(request, stream, identity)
@@ -288,21 +275,24 @@ class Transport:
         )
         return UnauthorizedError(error.code, text, reason=error.status_reason, status=error.status)
 
-    async def _chunks(self, request: Request, response: Answer, pace: float = 0) -> AsyncGenerator[bytes, None]:
+    async def _chunks(
+        self, request: Request, response: aiohttp.ClientResponse, pace: float = 0
+    ) -> AsyncGenerator[bytes, None]:
         with self._transport_errors(request):
-            if isinstance(response, PacedAnswer):
-                async with aclosing(response.chunks(pace)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
-                        # Not kept during the pause.
-                        del chunk
+            if not pace:
+                async for chunk in response.content.iter_any():
+                    yield chunk
                 return
-            async for chunk in response.content.iter_any():
-                yield chunk
-                if pace:
-                    await self._clock.sleep(pace)
+            paced = paced_chunks(response, pace, clock=self._clock, scheduler=self._scheduler)
+            async with aclosing(paced) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+                    # Not kept during the pause.
+                    del chunk
 
-    async def _send(self, request: Request, stream: _Stream | None, identity: Identity) -> Answer:
+    async def _send(
+        self, request: Request, stream: aiohttp.ClientTimeout | None, identity: Identity
+    ) -> aiohttp.ClientResponse:
         self._check(identity)
         await self._take_turn(request)
         headers: dict[str, str] | CIMultiDict[str]
@@ -313,51 +303,26 @@ class Transport:
             headers["Authorization"] = identity.authorization
         context = await self._tls.context(identity.certificate) if self._tls is not None else None
         url = yarl.URL(self._url + request.target, encoded=True)
+        pool = self._requests if stream is None else self._streams
         try:
             with self._transport_errors(request):
-                response = await self._dispatch(request, stream, url, headers, context)
+                response = await pool.request(
+                    request.method,
+                    url,
+                    data=None if request.body is None else aiohttp.BytesPayload(request.body),
+                    headers=headers,
+                    timeout=stream or self._request_timeout,
+                    allow_redirects=False,
+                    ssl=True if context is None else context,
+                    server_hostname=self.endpoint.server_hostname,
+                )
         except TransportError:
             self._metrics.answered(request.method, None)
             raise
+        if stream is not None:
+            end_with_connection(response)
         self._metrics.answered(request.method, response.status)
         return response
-
-    async def _dispatch(
-        self,
-        request: Request,
-        stream: _Stream | None,
-        url: yarl.URL,
-        headers: Mapping[str, str],
-        context: ssl.SSLContext | None,
-    ) -> Answer:
-        """Send a request on a connection of a pool, or on one of its own."""
-        hostname = self.endpoint.server_hostname
-        if stream is not None and stream.pace and self.endpoint.proxy is None:
-            return await open_paced(
-                request.method,
-                url,
-                headers,
-                request.body,
-                context=context,
-                server_hostname=hostname,
-                clock=self._clock,
-                scheduler=self._scheduler,
-                connect_timeout=CONNECT_TIMEOUT,
-                idle_timeout=stream.idle_timeout,
-            )
-        pool, timeout = self._requests, self._request_timeout
-        if stream is not None:
-            pool, timeout = self._streams, _timeout(stream.idle_timeout)
-        return await pool.request(
-            request.method,
-            url,
-            data=None if request.body is None else aiohttp.BytesPayload(request.body),
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            ssl=True if context is None else context,
-            server_hostname=hostname,
-        )
 
     async def _take_turn(self, request: Request) -> None:
         if self._rate_limiter is None:
