@@ -384,6 +384,32 @@ async def test_failures_are_typed(
     assert len(api.seen) == 1
 
 
+@pytest.mark.parametrize(
+    "body", ["", "<html>", '{"items":[{"a":1}', '{"items":[{"a":1},', '{"items":{}}', "[]", '{"items":[\xff]}']
+)
+async def test_what_is_no_list_is_refused(client: HttpClient, api: ApiServer, body: str) -> None:
+    """A broken or foreign answer is an error, never an empty list."""
+    api.answers = [text_answer(body)]
+    with pytest.raises(TransportError, match="cut off, or not from a Kubernetes API server"):
+        await client.list_page(PODS)
+
+
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        pytest.param("null", [], id="null"),
+        pytest.param("[]", [], id="empty"),
+        pytest.param(' [ {"metadata": {"name": "a"}},\n {"metadata": {"name": "b"}} ]', ["a", "b"], id="pretty"),
+    ],
+)
+async def test_a_page(client: HttpClient, api: ApiServer, items: str, names: list[str]) -> None:
+    """Items stay as the server wrote them, beside version and token, wherever these stand."""
+    api.answers = [text_answer(f'{{"items": {items}, "metadata": {{"continue": "c", "resourceVersion": "7"}}}}')]
+    page = await client.list_page(PODS)
+    assert [item["metadata"]["name"] for item in page.items] == names
+    assert (page.resource_version, page.continue_token) == ("7", "c")
+
+
 async def test_unreachable_server(unused_tcp_port: int) -> None:
     """No server is a transport error that names the address."""
     endpoint = Endpoint(f"http://127.0.0.1:{unused_tcp_port}")

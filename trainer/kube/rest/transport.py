@@ -175,26 +175,6 @@ class Transport:
 
         return await self._retrying(request, attempt)
 
-    async def read(self, request: Request, consume: Callable[[AsyncIterator[bytes]], Awaitable[_T]]) -> _T:
-        """Send a request and return what `consume` makes of the chunks of a 2xx answer.
-
-        `consume` is called anew when the connection breaks and the request is repeated.
-
-        Raises:
-            ApiError: any other answer.
-            TransportError: no answer, or one that ends early.
-        """
-
-        async def attempt() -> _T:
-            response = await self._open(request)
-            try:
-                async with aclosing(self._chunks(request, response)) as chunks:
-                    return await consume(chunks)
-            finally:
-                response.release()
-
-        return await self._retrying(request, attempt)
-
     @asynccontextmanager
     async def stream(
         self, request: Request, *, idle_timeout: float | None = None, pace: float = 0
@@ -276,7 +256,7 @@ class Transport:
         return UnauthorizedError(error.code, text, reason=error.status_reason, status=error.status)
 
     async def _chunks(
-        self, request: Request, response: aiohttp.ClientResponse, pace: float = 0
+        self, request: Request, response: aiohttp.ClientResponse, pace: float
     ) -> AsyncGenerator[bytes, None]:
         with self._transport_errors(request):
             if not pace:
