@@ -42,18 +42,6 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
-class _ServedMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    managed_fields: msgspec.Raw = msgspec.Raw()
-
-
-class _Served(msgspec.Struct, gc=False, rename="camel"):
-    """The members that are read of an object as a server sends it."""
-
-    metadata: _ServedMeta | None = None
-    api_version: str | msgspec.UnsetType | None = msgspec.UNSET
-    kind: str | msgspec.UnsetType | None = msgspec.UNSET
-
-
 class _AnnotatedMeta(msgspec.Struct, gc=False):
     annotations: dict[str, str] | None = None
 
@@ -62,7 +50,6 @@ class _Annotated(msgspec.Struct, gc=False):
     metadata: _AnnotatedMeta | None = None
 
 
-_served = msgspec.json.Decoder(_Served)
 _annotated = msgspec.json.Decoder(_Annotated)
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _metadata = msgspec.json.Decoder(ObjectMeta)
@@ -136,32 +123,6 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
         Raises:
             ValueError: this is not the JSON of an object of this kind with metadata.
         """
-        if not metadata_only:
-            whole = raw if isinstance(raw, bytes) else bytes(raw)
-            served = _served.decode(whole)
-            if served.metadata is not None:
-                start = _types(whole, served, api_version, kind)
-                kept = None if start is None else _cut(whole, served.metadata.managed_fields, *start)
-                if kept is not None:
-                    return cls._keep(kept, served.metadata)
-        return cls._rebuild(raw, api_version, kind, metadata_only=metadata_only)
-
-    @classmethod
-    def of_answer(cls, obj: Object, api_version: str, kind: str, *, metadata_only: bool = False) -> CachedObject:
-        """Keep a decoded object as `compact` keeps an encoded one, which is left as it is.
-
-        Raises:
-            ValueError: it has no metadata, or a field of that is of a type that Kubernetes does not allow.
-        """
-        if not obj.get("metadata"):
-            raise ValueError("the object has no metadata")
-        metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
-        types = {"apiVersion": api_version, "kind": kind}
-        kept = types | ({} if metadata_only else obj) | {"metadata": metadata}
-        return cls._keep(_exactly(kept), msgspec.convert(metadata, ObjectMeta))
-
-    @classmethod
-    def _rebuild(cls, raw: RawJson, api_version: str, kind: str, *, metadata_only: bool) -> CachedObject:
         fields = _fields.decode(raw)
         if "metadata" not in fields:
             raise ValueError("the object has no metadata")
@@ -177,6 +138,20 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
         rest = {} if metadata_only else fields
         kept = types | {"kind": msgspec.Raw(_encoder.encode(kind))} | rest | {"metadata": msgspec.Raw(encoded)}
         return cls._keep(_exactly(kept), _metadata.decode(encoded))
+
+    @classmethod
+    def of_answer(cls, obj: Object, api_version: str, kind: str, *, metadata_only: bool = False) -> CachedObject:
+        """Keep a decoded object as `compact` keeps an encoded one, which is left as it is.
+
+        Raises:
+            ValueError: it has no metadata, or a field of that is of a type that Kubernetes does not allow.
+        """
+        if not obj.get("metadata"):
+            raise ValueError("the object has no metadata")
+        metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+        types = {"apiVersion": api_version, "kind": kind}
+        kept = types | ({} if metadata_only else obj) | {"metadata": metadata}
+        return cls._keep(_exactly(kept), msgspec.convert(metadata, ObjectMeta))
 
     @property
     def uid(self) -> str:
@@ -253,40 +228,3 @@ def _share_owner(owner: OwnerReference) -> OwnerReference:
     return OwnerReference(
         intern(owner.api_version), intern(owner.kind), intern(owner.name), intern(owner.uid), owner.controller
     )
-
-
-_MANAGED_FIELDS = b'"managedFields"'
-
-
-def _types(whole: bytes, served: _Served, api_version: str, kind: str) -> tuple[bytes, int] | None:
-    """What the object begins with and where the rest of it starts; None if its types are not both right or absent."""
-    if served.kind is msgspec.UNSET and served.api_version is msgspec.UNSET and whole.startswith(b'{"'):
-        return b'{"apiVersion":"%b","kind":"%b",' % (api_version.encode(), kind.encode()), 1
-    if served.kind == kind and isinstance(served.api_version, str):
-        return b"", 0
-    return None
-
-
-def _cut(whole: bytes, managed_fields: msgspec.Raw, head: bytes, start: int) -> bytes | None:
-    """The object from `start` on behind `head`, with managedFields cut out, which is faster than encoding it anew.
-
-    None where it is not written as API servers write it: without white space, and with one `"managedFields"` in all of
-    it, which then is that of its metadata.
-    """
-    managed = bytes(managed_fields)
-    if not managed:
-        return b"%b%b" % (head, whole[start:])
-    first = whole.find(_MANAGED_FIELDS)
-    value = first + len(_MANAGED_FIELDS) + 1
-    end = value + len(managed)
-    if not whole.startswith(managed, value) or whole.find(_MANAGED_FIELDS, end) >= 0:
-        return None
-    # One of the commas beside it goes with it.
-    if whole.startswith(b",", first - 1):
-        first -= 1
-    elif whole.startswith(b",", end):
-        end += 1
-    elif not (whole.startswith(b"{", first - 1) and whole.startswith(b"}", end)):
-        return None
-    view = memoryview(whole)
-    return b"".join((head, view[start:first], view[end:]))
