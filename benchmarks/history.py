@@ -166,7 +166,7 @@ def reports(name: str, database: Database, jobs: int, ticks: int) -> Table:
         began = time.perf_counter()
         known = [_training(number, tick, known[number].written if known else {}) for number in range(jobs)]
         for number, recorder in enumerate(recorders):
-            recorder.take(_lines(number, tick))
+            recorder.on_lines(_lines(number, tick))
         for start in range(0, jobs, 100):
             some = [*map(prepared, known[start : start + 100])]
             written = database.write(partial(save_trainings, cluster="b", trainings=some, now=_START))
@@ -216,7 +216,7 @@ def curves(name: str, database: Database) -> Table:
 
 def _recorder(number: int) -> MetricRecorder:
     recorder = MetricRecorder(f"b-{number}", MetricProgress(), lambda _: None)
-    recorder.begin(StartedContainer(f"pod-{number}", "ns", f"job-{number}-node-0-0", "node", "node-0"))
+    recorder.on_start(StartedContainer(f"pod-{number}", "ns", f"job-{number}-node-0-0", "node", "node-0"))
     return recorder
 
 

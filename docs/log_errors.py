@@ -6,7 +6,7 @@ import anyio
 
 from trainer import kube
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted
 from trainer.kube.resource import PODS
 
 OPTIONS = ContainerLogOptions(line_limit=64 * 1024, idle_timeout=300)
@@ -22,17 +22,15 @@ async def tell_errors(
         found = pods.lister.get(pod)
         return found is None or found.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
-    def receive(block: bytes) -> None:  # one or more whole lines
-        if b"ERROR" in block:
-            for line in block.decode(errors="replace").splitlines():
-                if "ERROR" in line:
-                    tell(line)
-
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pods.run)
         await pods.wait_for_sync()
         container_log = ContainerLog(client, *pod, container, clock=clock, options=OPTIONS)
-        await container_log.follow(receive, is_finished=has_ended)
+        async for event in container_log.follow(has_ended):
+            if not isinstance(event, Interrupted):  # one or more whole lines
+                for line in event.decode(errors="replace").splitlines():
+                    if "ERROR" in line:
+                        tell(line)
         tasks.cancel_scope.cancel()
 
 

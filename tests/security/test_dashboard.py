@@ -115,7 +115,7 @@ async def test_metric_feeds() -> None:
         shown = []
         for job in jobs:
             feed = await stack.enter_async_context(feeds.of(job, Changes(), parties.of(TENANT)))
-            feed.see([client.add(node_pod(job["metadata"]["name"]))])
+            feed.observe([client.add(node_pod(job["metadata"]["name"]))])
             shown.append(feed)
         for _ in range(20):
             await clock.advance(1)

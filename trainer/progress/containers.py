@@ -15,10 +15,10 @@ from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
 from trainer.progress.primary_pod import container_state, primary_pod, training_job
 from trainer.workloads import JOBSETS
-from trainer.workloads.containers import container_status, container_statuses, containers_of
+from trainer.workloads.containers import container_status, container_statuses, containers_of, has_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
@@ -64,6 +64,16 @@ class StartedContainer:
     container: str
     source: str
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Uid of the pod, and container."""
+        return self.pod_uid, self.container
+
+    def is_over(self, pods: Iterable[Object]) -> bool:
+        """Whether, by the present pods, its pod is gone, or it has ended and will not be restarted."""
+        pod = next((pod for pod in pods if uid_of(pod) == self.pod_uid), None)
+        return pod is None or has_ended(pod, self.container)
+
 
 def started_containers(pod: Object) -> Iterator[StartedContainer]:
     """The containers that run or have run, init containers included."""
@@ -102,6 +112,12 @@ class PrimaryContainer:
         jobset = await self.jobset_of(pods)
         pod = primary_pod(pods, jobset)
         return container_state(pod, jobset, self._job) if pod is not None else None
+
+    async def started(self, pods: Sequence[Object]) -> StartedContainer | None:
+        """The primary container, if it has started."""
+        state = await self.find(pods)
+        started = (container for pod in pods for container in started_containers(pod))
+        return next((each for each in started if state is not None and each.place == state.place), None)
 
     async def container_of(self, pod: Object) -> str:
         """Name of the main container in one of the TrainJob's pods."""

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import RejectedMessageError
+    from trainer.progress.reports import Report
 
 log = get_logger(__name__)
 
@@ -302,15 +303,16 @@ class ProgressController:
 
     def _listener(self, training: Training) -> Listener:
         return Listener(
-            partial(self._record_message, training),
+            partial(self._record_report, training),
             partial(self._record_rejected, training),
-            partial(self._record_dropped, training),
             partial(self._writer.flush, training.key),  # the end of a stream may be the end of the training
         )
 
-    def _record_message(self, training: Training, message: Message, time: Instant) -> None:
+    def _record_report(self, training: Training, report: Report) -> None:
         """Pass a message of the log to the writer and the stall watch."""
-        follower = training.follower
+        follower, (message, time, dropped) = training.follower, report
+        if dropped:
+            self._warn_of_dropped(training, dropped)
         if follower is None:
             return
         self._submit(training, follower, time)
@@ -345,7 +347,7 @@ class ProgressController:
         subject = f"{training.pod} {type(error).__name__}"
         training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
 
-    def _record_dropped(self, training: Training, values: Sequence[FieldError]) -> None:
+    def _warn_of_dropped(self, training: Training, values: Sequence[FieldError]) -> None:
         """Record a warning event, once per pod and field, for values that break a rule."""
         for field, errors in groupby(values, lambda error: error.field.partition("[")[0]):
             named = "; ".join(map(str, islice(errors, _NAMED_VALUES)))
@@ -366,7 +368,7 @@ def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Be
     since = Instant.parse(stalled.get("lastTransitionTime") or "")
     is_of_run = since is not None and state.started is not None and since > state.started
     is_stalled = is_of_run and stalled.get("status") == "True"
-    status = follower.resumed if follower is not None else None
+    status = follower.reports.resumed if follower is not None else None
     return Before(status, str(stalled.get("message") or "") if is_stalled else None)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from trainer.kube.podlogs.container_log import Interruption
+from trainer.kube.podlogs.container_log import Interruption, LogObserver
 from trainer.progress.protocol import DROPPED_LIMIT
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ WRITE_RESULTS = ("success", "error")
 """Label `result` of status writes."""
 
 
-class ProgressSeries:
+class ProgressSeries(LogObserver):
     """All series of the progress controller, from `manager.metrics.series(ProgressSeries)`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -29,7 +29,7 @@ class ProgressSeries:
         self.active_streams = Gauge(
             "trainer_progress_active_streams", "Logs that are being followed.", registry=registry
         )
-        self.lines = counter("lines", "Lines of logs read, whatever is in them.")
+        self.read_lines = counter("lines", "Lines of logs read, whatever is in them.")
         self.messages = counter("messages", "Messages about progress that were taken.")
         self.rejected_messages = counter("rejected_messages", "Tagged lines that are no message.")
         self.dropped_values = counter(
@@ -59,3 +59,19 @@ class ProgressSeries:
         self.stalled_jobs = Gauge(
             "trainer_progress_stalled_jobs", "Trainings that make no progress at the moment.", registry=registry
         )
+
+    def connected(self) -> None:
+        """Count an open stream."""
+        self.active_streams.inc()
+
+    def disconnected(self) -> None:
+        """Count a closed stream."""
+        self.active_streams.dec()
+
+    def lines(self, count: int) -> None:
+        """Count lines that were read."""
+        self.read_lines.inc(count)
+
+    def skipped(self) -> None:
+        """Count a line that was too long."""
+        self.skipped_lines.inc()

@@ -13,6 +13,7 @@ from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
+from trainer.api.trainjob_status import StepState
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.objects import (
@@ -65,6 +66,13 @@ class ContainerState:
     def place(self) -> tuple[str, str]:
         """Uid of the pod, and container."""
         return self.pod_uid, self.container
+
+    @property
+    def as_step(self) -> StepState:
+        """How a container that has started is doing, as a step beside the training."""
+        if not self.has_ended:
+            return StepState.RUNNING
+        return StepState.COMPLETE if self.has_succeeded else StepState.FAILED
 
 
 def candidates_of(jobset: ObjectKey) -> str:

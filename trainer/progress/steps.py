@@ -27,10 +27,9 @@ from trainer.workloads.containers import containers_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.podlogs.instant import Instant
-    from trainer.progress.protocol import Message, RejectedMessageError
+    from trainer.progress.protocol import RejectedMessageError
+    from trainer.progress.reports import Report
     from trainer.progress.writer import ProgressWriter
 
     Start = Callable[[Callable[[], Awaitable[None]], anyio.CancelScope, str], None]
@@ -106,7 +105,7 @@ class StepWatch:
             step.stop()
         shown = _parsed(shown_steps(obj).get(name))
         step = _Step(state, shown)
-        is_read = shown is not None and shown.state is step.word and state.has_ended
+        is_read = shown is not None and shown.state is state.as_step and state.has_ended
         if not is_read and not (state.has_ended and is_settled(obj, self._context.clock.now())):
             listener = self._listener(obj, name)
             follower = step.follower = Follower(self._context, state, _as_training(shown), listener)
@@ -124,8 +123,10 @@ class StepWatch:
     def _listener(self, obj: Object, name: str) -> Listener:
         key, uid, warned = key_of(obj), uid_of(obj), set[str]()
 
-        def record_message(_: Message, time: Instant) -> None:
-            self._writer.submit(key, uid, None, time)
+        def record_report(report: Report) -> None:
+            self._writer.submit(key, uid, None, report.time)
+            if report.dropped:
+                warn_once("value", str(report.dropped[0]))
 
         def warn_once(what: str, detail: str) -> None:
             if what not in warned:
@@ -135,10 +136,7 @@ class StepWatch:
         def record_rejected(error: RejectedMessageError) -> None:
             warn_once("message", str(error))
 
-        def record_dropped(errors: Sequence[FieldError]) -> None:
-            warn_once("value", str(errors[0]))
-
-        return Listener(record_message, record_rejected, record_dropped, partial(self._writer.flush, key))
+        return Listener(record_report, record_rejected, partial(self._writer.flush, key))
 
 
 @dataclass(slots=True)
@@ -174,21 +172,14 @@ class _Step:
         self.scope = anyio.CancelScope()
 
     @property
-    def word(self) -> StepState:
-        """The state of the container."""
-        if not self.state.has_ended:
-            return StepState.RUNNING
-        return StepState.COMPLETE if self.state.has_succeeded else StepState.FAILED
-
-    @property
     def status(self) -> Object:
         """The value of its field."""
-        reported = self.follower.status if self.follower is not None else self.last
-        status = StepStatus(state=self.word)
+        reported, state = self.follower.status if self.follower is not None else self.last, self.state.as_step
+        status = StepStatus(state=state)
         if reported is not None:
-            is_running, is_complete = self.word is StepState.RUNNING, self.word is StepState.COMPLETE
+            is_running, is_complete = state is StepState.RUNNING, state is StepState.COMPLETE
             status = StepStatus(
-                state=self.word,
+                state=state,
                 progress_percentage=None if is_complete else reported.progress_percentage,
                 estimated_remaining_seconds=reported.estimated_remaining_seconds if is_running else None,
                 estimated_remaining_time_summary=reported.estimated_remaining_time_summary if is_running else None,

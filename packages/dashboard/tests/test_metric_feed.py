@@ -29,7 +29,7 @@ async def test_refused_for_a_while(verb: str, error: Exception) -> None:
     client.faults.fail(error, verb=verb)
     client.log("demo-node-0-0-abcde", "default", "node").write(b'%b {"trainMetrics": {"loss": 2.5}}\n' % TAG)
     feed = MetricFeed(client, train_job(), clock)
-    feed.see([client.add(node_pod("demo"))])
+    feed.observe([client.add(node_pod("demo"))])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(feed.run)
         await eventually(lambda: "no right" in feed.problem, clock=clock, within=1)
@@ -47,7 +47,7 @@ async def test_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     for step in range(250):
         log.write(b'%b {"trainMetrics": {"loss": %d, "lr": 1}}\n' % (TAG, step))
     feed = MetricFeed(client, train_job(), clock)
-    feed.see([client.add(node_pod("demo"))])
+    feed.observe([client.add(node_pod("demo"))])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(feed.run)
         await eventually(lambda: 249 in _losses(feed), clock=clock, within=60)

@@ -17,7 +17,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import EVENTS, JOBS, PODS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from tests.cli.conftest import RecordingDisplay
     from trainer.kube.client import Client
@@ -151,10 +151,10 @@ class SlowLog:
         self._container = container
         self._clock = clock
 
-    async def follow(self, receive: Callable[[bytes], None], *, is_finished: Callable[[], bool]) -> None:
+    async def follow(self, is_finished: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
         for number in range(self.lines):
             await self._clock.sleep(6)
-            receive(f"2026-01-01T00:00:0{number}Z {number}\n".encode())
+            yield f"2026-01-01T00:00:0{number}Z {number}\n".encode()
         assert is_finished()
         if self._container == "stuck":
             await anyio.sleep_forever()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
-from trainer.cli.run.logged_progress import LoggedProgress, LoggedSteps
+from trainer.cli.run.logged_progress import LoggedProgress
 from trainer.progress.containers import started_containers
 from trainer.workloads import JOBSETS
 
@@ -107,9 +107,9 @@ def step_pod(state: dict[str, Any]) -> Object:
     return made
 
 
-def test_steps() -> None:
+def test_steps(client: FakeClient) -> None:
     """An initializer is shown with what it reports while it runs, and then with how it has ended."""
-    steps = LoggedSteps()
+    steps = LoggedProgress(client, train_job())
     waiting, working = step_pod({"waiting": {}}), step_pod({"running": {"startedAt": "2026-01-01T00:00:00Z"}})
     container = next(started_containers(working))
     assert not steps.take(container, message(1, '{"currentStep": 1, "totalSteps": 4}'))  # of an unknown pod

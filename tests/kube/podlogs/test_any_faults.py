@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.kube.objects import pod
 from trainer.kube.errors import KubeError, TransportError
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted
 from trainer.kube.podlogs.instant import Instant
 from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
 
@@ -118,7 +118,8 @@ async def follow_through(steps: list[object], seed: int) -> None:
     is_done = anyio.Event()
 
     async def follow() -> None:
-        await container_log.follow(blocks.append, is_finished=lambda: has_ended)
+        events = container_log.follow(lambda: has_ended)
+        blocks.extend([event async for event in events if not isinstance(event, Interrupted)])
         is_done.set()
 
     async with anyio.create_task_group() as tasks:

@@ -15,8 +15,8 @@ from trainer.kube.errors import ApiError, TransportError
 from trainer.kube.podlogs.container_log import (
     ContainerLog,
     ContainerLogOptions,
+    Interrupted,
     Interruption,
-    LogObserver,
     Pauses,
     interruption_of,
 )
@@ -43,6 +43,9 @@ def timeout() -> TransportError:
         pytest.param(timeout(), True, Interruption.SILENT, id="silent"),
         pytest.param(timeout(), False, Interruption.BROKEN, id="never connected"),
         pytest.param(statuses.bad_request("waiting to start"), False, Interruption.WAITING, id="400"),
+        pytest.param(statuses.failure(401, "Unauthorized", "no"), False, Interruption.REFUSED, id="401"),
+        pytest.param(statuses.failure(403, "Forbidden", "no"), False, Interruption.REFUSED, id="403"),
+        pytest.param(statuses.failure(404, "NotFound", "no"), False, Interruption.ABSENT, id="404"),
         pytest.param(statuses.expired(), False, Interruption.GONE, id="410"),
         pytest.param(statuses.too_many_requests(), False, Interruption.THROTTLED, id="429"),
         pytest.param(statuses.internal_error(), False, Interruption.FAILED, id="500"),
@@ -99,10 +102,6 @@ async def test_silence_on_the_wire(pace: float, background: Background) -> None:
         await response.write(b"2026-01-01T00:00:01.000000000Z two\n")
         return response
 
-    class Observer(LogObserver):
-        def reconnected(self, reason: str) -> None:
-            reasons.append(reason)
-
     application = web.Application()
     application.router.add_get("/{path:.*}", answer)
     async with (
@@ -111,8 +110,15 @@ async def test_silence_on_the_wire(pace: float, background: Background) -> None:
     ):
         client = HttpClient(transport)
         options = ContainerLogOptions(idle_timeout=0.2, pace=pace, retry=Backoff(initial=0.01, maximum=0.01))
-        container_log = ContainerLog(client, "ns", "p", "c", clock=SystemClock(), options=options, observer=Observer())
-        following = background(container_log.follow(blocks.append, is_finished=lambda: len(blocks) > 1))
-        await eventually(following.done)
+        container_log = ContainerLog(client, "ns", "p", "c", clock=SystemClock(), options=options)
+
+        async def follow() -> None:
+            async for event in container_log.follow(lambda: len(blocks) > 1):
+                if isinstance(event, Interrupted):
+                    reasons.append(event.reason)
+                else:
+                    blocks.append(event)
+
+        await eventually(background(follow()).done)
     assert reasons[0] == "silent"
     assert [block.partition(b" ")[2] for block in blocks] == [b"one\n", b"two\n"]

@@ -13,11 +13,11 @@ from trainer.kube.podlogs.line_blocks import HEAD_BYTES, LineBlocks
 def blocks_of(*chunks: bytes, limit: int | None = None, finish: bool = False) -> list[bytes]:
     """What is handed on, in order; a skipped line as its first bytes in angle brackets."""
     handed: list[bytes] = []
-    blocks = LineBlocks(handed.append, lambda head: handed.append(b"<%b>" % head), limit=limit)
+    blocks = LineBlocks(lambda head: handed.append(b"<%b>" % head), limit=limit)
     for chunk in chunks:
-        blocks.take(chunk)
+        handed += blocks.of(chunk)
     if finish:
-        blocks.finish()
+        handed += blocks.rest()
     return handed
 
 
@@ -95,10 +95,10 @@ def test_any_cut_gives_the_same_lines(seed: int) -> None:
     log = b"".join(line + b"\n" for line in lines)
     handed: list[bytes] = []
     skipped: list[bytes] = []
-    blocks = LineBlocks(handed.append, skipped.append, limit=8)
+    blocks = LineBlocks(skipped.append, limit=8)
     while log:
         size = random_.randint(1, random_.choice((3, 20, 500)))
-        blocks.take(log[:size])
+        handed += blocks.of(log[:size])
         log = log[size:]
     assert b"".join(handed).split(b"\n")[:-1] == [line for line in lines if len(line) <= 8]
     assert [head[:9] for head in skipped] == [line[:9] for line in lines if len(line) > 8]
@@ -110,15 +110,15 @@ def test_a_line_without_end_takes_no_memory() -> None:
     chunk = b"x" * 10_000
     handed: list[bytes] = []
     skipped: list[bytes] = []
-    blocks = LineBlocks(handed.append, skipped.append, limit=64 * 1024)
+    blocks = LineBlocks(skipped.append, limit=64 * 1024)
     tracemalloc.start()
     try:
         for _ in range(10_000):
-            blocks.take(chunk)
+            handed += blocks.of(chunk)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    blocks.take(b"\nnext\n")
+    handed += blocks.of(b"\nnext\n")
     assert peak < 200_000
     assert (handed, len(skipped)) == ([b"next\n"], 1)
 
@@ -130,8 +130,8 @@ def test_a_long_line_is_copied_once() -> None:
     """
     chunk = b"x" * 1000
     handed: list[bytes] = []
-    blocks = LineBlocks(handed.append, handed.append)
+    blocks = LineBlocks(handed.append)
     for _ in range(20_000):
-        blocks.take(chunk)
-    blocks.take(b"\n")
+        handed += blocks.of(chunk)
+    handed += blocks.of(b"\n")
     assert [len(block) for block in handed] == [20_000_001]

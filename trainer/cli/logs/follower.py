@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,12 @@ from trainer.cli.console import note
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.kube.clock import move_on_after
-from trainer.kube.errors import ApiError, KubeError
+from trainer.kube.errors import KubeError
 from trainer.kube.objects import key_of, uid_of
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.containers import started_containers
-from trainer.workloads.containers import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -48,7 +48,7 @@ class LogConsumer:
     """Takes the logs of one TrainJob, and the TrainJob and its pods."""
 
     def take(self, container: StartedContainer, block: bytes) -> None:
-        """Take lines of a container's log, see `ContainerLog.follow`."""
+        """Take lines of a container's log, see `ContainerLog`."""
 
     def see_job(self, job: Object) -> None:
         """Take the TrainJob, when it is first seen and when it has changed."""
@@ -150,21 +150,16 @@ class JobLogs:
                 tasks.start_soon(self._stream, container)
 
     async def _stream(self, container: StartedContainer) -> None:
-        def receive(block: bytes) -> None:
-            self._blocks += 1
-            self.consumer.take(container, block)
-
-        def is_finished() -> bool:
-            pod = self._pods.get(container.pod_uid)
-            return pod is None or has_ended(pod, container.container)
-
         container_log = log_of(container, self.client, self.clock, self.options(container))
-        try:
-            await container_log.follow(receive, is_finished=is_finished)
-        except ApiError as error:
-            self.consumer.warn(f"cannot read the log of {container.source}: {error}")
-        finally:
-            self._streams[container].set()
+        async with aclosing(container_log.follow(lambda: container.is_over(self._pods.values()))) as events:
+            async for event in events:
+                if not isinstance(event, Interrupted):
+                    self._blocks += 1
+                    self.consumer.take(container, event)
+                elif event.reason is Interruption.REFUSED:
+                    self.consumer.warn(f"cannot read the log of {container.source}: {event.problem}")
+                    break
+        self._streams[container].set()
 
     async def _read_last_logs(self, tasks: TaskGroup) -> None:
         async with move_on_after(self.clock, _LAST_LOGS_SECONDS):

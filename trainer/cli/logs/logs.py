@@ -201,7 +201,8 @@ class LogReader(LogConsumer):
         options = replace(self._options(container), previous=previous)
         try:
             container_log = log_of(container, self._client, self._clock, options)
-            await container_log.read(lambda block: self.take(container, block))
+            async for block in container_log.read():
+                self.take(container, block)
         except NotFoundError:
             raise CommandError(f"pod {container.pod} is gone, and its log with it") from None
 

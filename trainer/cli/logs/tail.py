@@ -79,20 +79,11 @@ async def _last_lines(
     client: Client, container: StartedContainer, count: int, options: LogOptions
 ) -> AsyncIterator[bytes]:
     requested = replace(options, container=container.container, timestamps=True, tail_lines=count)
-    received: list[bytes] = []
-    blocks = LineBlocks(received.append, received.append)
+    blocks = LineBlocks(lambda _: None)
     async with client.logs(container.pod, container.namespace, requested) as chunks:
         async for chunk in chunks:
-            blocks.take(chunk)
-            for line in _lines_of(received):
-                yield line
-    blocks.finish()
-    for line in _lines_of(received):
-        yield line
-
-
-def _lines_of(blocks: list[bytes]) -> list[bytes]:
-    """Their lines without line ends; empties the list."""
-    lines = [line for block in blocks for line in block.split(b"\n")[:-1]]
-    blocks.clear()
-    return lines
+            for block in blocks.of(chunk):
+                for line in block.split(b"\n")[:-1]:
+                    yield line
+    for line in blocks.rest():
+        yield line.removesuffix(b"\n")

@@ -24,7 +24,7 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
-from trainer.progress.containers import PrimaryContainer, StartedContainer, started_containers
+from trainer.progress.containers import PrimaryContainer, StartedContainer
 from trainer.progress.samples import MetricSamples
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
-    from trainer.progress.primary_pod import ContainerState
 
 _REFRESH_SECONDS = 0.5
 
@@ -142,7 +141,8 @@ class MetricReader(LogConsumer):
     async def _read(self, receive: Callable[[bytes], None]) -> None:
         self._source = container = await self._container()
         try:
-            await log_of(container, self._client, self._clock).read(receive)
+            async for block in log_of(container, self._client, self._clock).read():
+                receive(block)
         except NotFoundError:
             raise self._gone() from None
 
@@ -169,15 +169,13 @@ class MetricReader(LogConsumer):
         self._has_news = True
 
     async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:
-        state = await self._primary.find(pods)
-        return [] if state is None else _started(pods, state)
+        primary = await self._primary.started(pods)
+        return [] if primary is None else [primary]
 
     async def _container(self) -> StartedContainer:
         pods = (await self._client.list(PODS, pods_of(self._job))).items
-        state = await self._primary.find(pods)
-        started = _started(pods, state) if state is not None else []
-        if started:
-            return started[0]
+        if (primary := await self._primary.started(pods)) is not None:
+            return primary
         if JobState.of(self._job).is_terminal:
             raise self._gone()
         raise CommandError(
@@ -216,12 +214,3 @@ class MetricReader(LogConsumer):
             if self._has_news:
                 self._has_news = False
                 live.refresh()
-
-
-def _started(pods: Sequence[Object], state: ContainerState) -> list[StartedContainer]:
-    return [
-        container
-        for pod in pods
-        for container in started_containers(pod)
-        if (container.pod_uid, container.container) == state.place
-    ]

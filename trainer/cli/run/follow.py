@@ -13,7 +13,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
-from trainer.cli.run.logged_progress import LoggedProgress, LoggedSteps
+from trainer.cli.run.logged_progress import LoggedProgress
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.objects import controller_of, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS
@@ -131,7 +131,6 @@ class _JobFollower(LogConsumer):
         self._warnings = JobWarnings(job, self.warn)
         self._logs = JobLogs(client, job, clock, self, choose=self._choose)
         self._progress = LoggedProgress(client, job)
-        self._steps = LoggedSteps()
         self._speakers: dict[str, Speaker] = {}
         self._result = ""
         self._authority = (False, Speaker.NONE)
@@ -162,8 +161,7 @@ class _JobFollower(LogConsumer):
         for line in log_lines(block):
             self._display.log(self.key, container.source, line.text)
             self._note_result(line.text, self._speakers.get(container.pod_uid, Speaker.NONE))
-        has_news = self._progress.take(container, block)
-        if has_news or (self._progress.is_monitored and self._steps.take(container, block)):
+        if self._progress.take(container, block):
             self._show(self._state)
 
     def see_job(self, job: Object) -> None:
@@ -174,12 +172,12 @@ class _JobFollower(LogConsumer):
     def see_pod(self, pod: Object) -> None:
         """See `LogConsumer`."""
         self._warnings.see_object(pod)
-        self._steps.see_pod(pod)
+        self._progress.see_pod(pod)
         self._show(self._state)
 
     def _show(self, state: JobState) -> None:
         """Show the state with what the logs say; that of an ended job when the logs are complete."""
-        self._state = state.with_progress(self._progress.latest).with_steps(self._steps.steps)
+        self._state = state.with_progress(self._progress.latest).with_steps(self._progress.steps)
         if not self._state.is_terminal:
             self._display.state(self.key, self._state)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.progress import monitoring_enabled
-from trainer.api.trainjob_status import STEP_FIELDS, StepState
+from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.kube.objects import annotations_of
 from trainer.progress.containers import PrimaryContainer
-from trainer.progress.message_reader import MessageReader
 from trainer.progress.primary_pod import state_of
-from trainer.progress.run import TrainingRun
+from trainer.progress.reports import Reports
 from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.kube.podlogs.instant import Instant
     from trainer.progress.containers import StartedContainer
     from trainer.progress.primary_pod import ContainerState
-    from trainer.progress.protocol import RejectedMessageError
 
 
 class LoggedProgress:
@@ -31,98 +28,58 @@ class LoggedProgress:
     def __init__(self, client: Client, job: Object) -> None:
         self.primary = PrimaryContainer(client, job)
         self._job = job
-        self._state: ContainerState | None = None
-        self._began: tuple[str, Instant | None] | None = None
-        self._run = TrainingRun()
-        self._reader = MessageReader(_left_to_the_manager)
-        self.latest = NOTHING_REPORTED
-        """The last reported progress."""
-        self.is_monitored = True
+        self._training: Reports | None = None
+        self._steps: dict[str, Reports] = {}
+        self._is_monitored = True
         """Whether the annotations of TrainJob and JobSet allow to read the logs."""
+        self.latest = NOTHING_REPORTED
+        """The last reported progress of the training."""
 
-    async def see_pods(self, pods: Sequence[Object]) -> None:
-        """Find the primary container among the present pods."""
-        if not pods:
-            return
-        self.is_monitored = await self._may_be_read(pods)
-        self._state = await self.primary.find(pods) or self._state if self.is_monitored else None
+    @property
+    def steps(self) -> tuple[StepProgress, ...]:
+        """The initializers and the exporter that have started, in the order in which they run."""
+        started = [(name, self._steps[name]) for name in STEP_FIELDS if name in self._steps]
+        return tuple(
+            StepProgress(name, reports.state.as_step, TrainingProgress.of(reports.status))
+            for name, reports in started
+            if reports.state.started
+        )
 
     def see_job(self, job: Object) -> None:
         """Take the TrainJob, whose annotations say whether its log is read."""
         self._job = job
 
-    def take(self, container: StartedContainer, block: bytes) -> bool:
-        """Read lines of a container's log; returns whether they report progress."""
-        state = self._state
-        if state is None or state.place != (container.pod_uid, container.container):
-            return False
-        has_news = False
-        for message, time in self._reader.read(block):
-            if not message.is_all_dropped:
-                self._detect_new_run(state, time)
-            self._run.take(message, time)
-            has_news = True
-        if has_news:
-            self.latest = TrainingProgress.of(self._run.status)
-        return has_news
-
-    async def _may_be_read(self, pods: Sequence[Object]) -> bool:
-        """What the annotations of TrainJob and JobSet, which has those of the runtime, say."""
-        return monitoring_enabled(annotations_of(self._job)) and monitoring_enabled(
-            annotations_of(await self.primary.jobset_of(pods))
-        )
-
-    def _detect_new_run(self, state: ContainerState, time: Instant) -> None:
-        """A restarted container begins a new run with its first message."""
-        began = (state.pod_uid, state.started)
-        if began != self._began and (state.started is None or time >= state.started):
-            self._began = began
-            self._run = TrainingRun()
-            self._reader.restart()
-
-
-class LoggedSteps:
-    """Reads what initializers and exporter report in their logs, and how they end from their pods."""
-
-    def __init__(self) -> None:
-        self._states: dict[str, ContainerState] = {}
-        self._runs: dict[str, TrainingRun] = {}
-        self._readers: dict[str, MessageReader] = {}
-
-    @property
-    def steps(self) -> tuple[StepProgress, ...]:
-        """The steps that have started, in the order in which they run."""
-        started = [(name, state) for name in STEP_FIELDS if (state := self._states.get(name)) and state.started]
-        return tuple(StepProgress(name, _word(state), self._progress_of(name)) for name, state in started)
-
     def see_pod(self, pod: Object) -> None:
-        """Take a pod when it is first seen and when it has changed."""
+        """Take a pod, which may have a step, when it is first seen and when it has changed."""
         for name in STEP_FIELDS.keys() & containers_of(pod):
-            state, before = state_of(pod, name), self._states.get(name)
-            self._states[name] = state
-            if before is None or before.place != state.place:
-                self._runs[name], self._readers[name] = TrainingRun(), MessageReader(_left_to_the_manager)
+            self._steps[name] = _observed(self._steps.get(name), state_of(pod, name))
+
+    async def see_pods(self, pods: Sequence[Object]) -> None:
+        """Find the primary container among the present pods."""
+        if not pods:
+            return
+        owners = self._job, await self.primary.jobset_of(pods)  # the JobSet has the annotations of the runtime
+        self._is_monitored = all(monitoring_enabled(annotations_of(owner)) for owner in owners)
+        if (state := await self.primary.find(pods)) is not None:
+            self._training = _observed(self._training, state)
 
     def take(self, container: StartedContainer, block: bytes) -> bool:
         """Read lines of a container's log; returns whether they report progress."""
-        state = self._states.get(container.container)
-        if state is None or state.place != (container.pod_uid, container.container):
+        if not self._is_monitored:
             return False
-        has_news = False
-        for message, time in self._readers[container.container].read(block):
-            self._runs[container.container].take(message, time)
-            has_news = True
-        return has_news
-
-    def _progress_of(self, name: str) -> TrainingProgress:
-        return TrainingProgress.of(self._runs[name].status)
-
-
-def _word(state: ContainerState) -> StepState:
-    if not state.has_ended:
-        return StepState.RUNNING
-    return StepState.COMPLETE if state.has_succeeded else StepState.FAILED
+        training = self._training
+        if training is not None and training.state.place == container.place:
+            has_news = bool([*training.read(block)])
+            if has_news:
+                self.latest = TrainingProgress.of(training.status)
+            return has_news
+        step = self._steps.get(container.container)
+        return step is not None and step.state.place == container.place and bool([*step.read(block)])
 
 
-def _left_to_the_manager(_: RejectedMessageError) -> None:
-    """The manager reports it in an event."""
+def _observed(reports: Reports | None, state: ContainerState) -> Reports:
+    """The reports of a container in its present state; another container begins anew."""
+    if reports is None or reports.state.place != state.place:
+        return Reports(state)
+    reports.observe(state)
+    return reports

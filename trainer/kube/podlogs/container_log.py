@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.client import LogOptions
 from trainer.kube.errors import (
     ApiError,
     BadRequestError,
+    ConfigurationError,
     ForbiddenError,
     GoneError,
+    KubeError,
     NotFoundError,
     TooManyRequestsError,
     TransportError,
@@ -24,7 +27,7 @@ from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.podlogs.position import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable, Iterator
 
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -62,6 +65,9 @@ class ContainerLogOptions:
     Default: 0.5 s to 1 s at first, up to 15 s to 30 s: short for a reader at a terminal, and far enough apart for an
     API server that comes back to a thousand readers.
     """
+    refusal_pause: float = 5.0
+    """Least seconds until a log is asked for again that the credentials do not allow to read. Default: 5, since rights
+    and credentials change while somebody waits."""
 
 
 LONGEST_REQUESTED_PAUSE = 60.0
@@ -80,6 +86,10 @@ class Interruption(StrEnum):
     """The server sent nothing for the idle timeout."""
     WAITING = "waiting"
     """400: the container has not started."""
+    REFUSED = "refused"
+    """401 or 403, or there are no credentials at all: they are not accepted, or do not allow to read the log."""
+    ABSENT = "absent"
+    """404: there is no such pod, although it is not known to be gone."""
     GONE = "gone"
     """410."""
     THROTTLED = "throttled"
@@ -88,7 +98,17 @@ class Interruption(StrEnum):
     """5xx or another answer that is none of these, such as of a node that cannot be reached."""
 
 
-def interruption_of(error: TransportError | ApiError, *, was_connected: bool) -> Interruption:
+class Interrupted(NamedTuple):
+    """An event of a log that is followed: it is asked for again after a pause."""
+
+    reason: Interruption
+    pause: float
+    """Seconds."""
+    problem: str = ""
+    """The error; empty where the stream merely ended."""
+
+
+def interruption_of(error: KubeError, *, was_connected: bool) -> Interruption:
     """The kind of a failure."""
     match error:
         case TransportError():
@@ -96,6 +116,10 @@ def interruption_of(error: TransportError | ApiError, *, was_connected: bool) ->
             return Interruption.SILENT if is_timeout and was_connected else Interruption.BROKEN
         case BadRequestError():
             return Interruption.WAITING
+        case UnauthorizedError() | ForbiddenError() | ConfigurationError():
+            return Interruption.REFUSED
+        case NotFoundError():
+            return Interruption.ABSENT
         case GoneError():
             return Interruption.GONE
         case TooManyRequestsError():
@@ -117,7 +141,7 @@ class Pauses:
         self._failures = 0
         self._last = 0.0
 
-    def after(self, error: TransportError | ApiError | None, proof: float) -> float:
+    def after(self, error: KubeError | None, proof: float) -> float:
         """Seconds to wait after an interruption.
 
         `error` is None when the stream merely ended. If reading worked for longer than the last pause (`proof`, in
@@ -134,7 +158,7 @@ class Pauses:
 
 
 class LogObserver:
-    """Is notified of what happens to the reading of logs, such as for metrics; one may observe many logs."""
+    """Counts what happens to the reading of logs, such as for metrics; one may observe many logs."""
 
     def connected(self) -> None:
         """A stream was opened."""
@@ -143,13 +167,10 @@ class LogObserver:
         """The stream was closed, by either side."""
 
     def lines(self, count: int) -> None:
-        """So many new lines were handed on; called for each block, not for each line."""
+        """So many new lines were read; called for each block, not for each line."""
 
     def skipped(self) -> None:
         """A line was longer than the limit."""
-
-    def reconnected(self, reason: str) -> None:
-        """The log will be asked for again; the reason is an `Interruption`."""
 
 
 _DEFAULT = ContainerLogOptions()
@@ -199,8 +220,8 @@ class ContainerLog:
         """The timestamp of the last line that was handed on or skipped; None before the first one."""
         return self._position.instant
 
-    async def read(self, receive: Callable[[bytes], None]) -> None:
-        """Hand on what there is now and was not handed on before, in blocks.
+    def read(self) -> AsyncGenerator[bytes, None]:
+        """What there is now and was not read before, in blocks.
 
         Raises:
             NotFoundError: there is no such pod.
@@ -208,52 +229,52 @@ class ContainerLog:
             ApiError: the server refused otherwise.
             TransportError: the connection broke; another call goes on where this one ended.
         """
-        await self._stream(self._reading(receive), follow=False)
+        return self._stream(self._reading(), follow=False)
 
-    async def follow(self, receive: Callable[[bytes], None], *, is_finished: Callable[[], bool]) -> None:
-        """Hand on the log in blocks until its container has ended for good and all is read, or its pod is gone.
+    async def follow(self, is_finished: Callable[[], bool]) -> AsyncGenerator[bytes | Interrupted, None]:
+        """The log in blocks until its container has ended for good and all is read, or its pod is gone.
 
-        Failures other than those below are waited out, see `ContainerLogOptions.retry`. What `receive` raises ends the
-        following. It may be cancelled at any time, and a later call goes on where this one ended.
+        Failures are waited out, see `ContainerLogOptions.retry`, and are events between the blocks. It may be left or
+        cancelled at any time, and a later call goes on where this one ended; who may leave it early closes it, as
+        `aclosing` does.
 
         Args:
-            receive: takes blocks of whole lines; called on the event loop, so it must be quick.
-            is_finished: whether the container has ended and will not be restarted, if known. Asked before each
-                attempt and at the end of each stream, so it may be a look into a cache.
-
-        Raises:
-            UnauthorizedError: the credentials are not accepted.
-            ForbiddenError: they do not allow to read the log.
+            is_finished: whether the container has ended and will not be restarted, or is gone, if known. Asked before
+                each attempt and at the end of each stream, so it may be a look into a cache.
         """
         pauses = Pauses(self._options.retry)
         while True:
             # The stream may have been cut just before the end: only a read that began after the end is the last one.
             finished = is_finished()
-            reading = self._reading(receive)
+            reading = self._reading()
             try:
-                await self._stream(reading, follow=not finished)
-            except NotFoundError:
-                return
-            except (UnauthorizedError, ForbiddenError):
-                raise
-            except (TransportError, ApiError) as error:
-                if finished and isinstance(error, BadRequestError):  # it ended without ever having started
+                async with aclosing(self._stream(reading, follow=not finished)) as blocks:
+                    async for block in blocks:
+                        yield block
+                        del block  # not kept while nothing comes
+            except (TransportError, ApiError, ConfigurationError) as error:
+                # It is gone, or ended without ever having started.
+                if finished and isinstance(error, (NotFoundError, BadRequestError)):
                     return
+                reason = interruption_of(error, was_connected=reading.was_connected)
                 pause = pauses.after(error, reading.proof)
-                self._report_interruption(interruption_of(error, was_connected=reading.was_connected), pause, error)
+                if reason is Interruption.REFUSED:
+                    pause = max(pause, self._options.refusal_pause)
+                interrupted = Interrupted(reason, pause, str(error))
             else:
                 if finished:
                     return
                 if is_finished():
                     continue
-                pause = pauses.after(None, reading.proof)
-                self._report_interruption(Interruption.ENDED, pause)
-            await self._clock.sleep(pause)
+                interrupted = Interrupted(Interruption.ENDED, pauses.after(None, reading.proof))
+            log.debug("reading of log interrupted", **self._place, **interrupted._asdict())
+            yield interrupted
+            await self._clock.sleep(interrupted.pause)
 
-    def _reading(self, receive: Callable[[bytes], None]) -> _Reading:
-        return _Reading(self._position, receive, self._observer, self._clock)
+    def _reading(self) -> _Reading:
+        return _Reading(self._position, self._observer, self._clock)
 
-    async def _stream(self, reading: _Reading, *, follow: bool) -> None:
+    async def _stream(self, reading: _Reading, *, follow: bool) -> AsyncGenerator[bytes, None]:
         options = self._options
         since = max(filter(None, (options.since, reading.since)), default=None)
         wanted = LogOptions(
@@ -265,42 +286,33 @@ class ContainerLog:
             pace=options.pace,
             idle_timeout=options.idle_timeout,
         )
-        blocks = LineBlocks(reading.take, reading.skip, limit=options.line_limit)
+        blocks = LineBlocks(reading.skip, limit=options.line_limit)
         async with self._client.logs(self._pod, self._namespace, wanted) as chunks:
             reading.begin()
             try:
                 async for chunk in chunks:
-                    blocks.take(chunk)
-                    # Not kept while nothing comes.
+                    for block in reading.new(blocks.of(chunk)):
+                        yield block
+                        del block
                     del chunk
             finally:
                 self._observer.disconnected()
         if not follow:  # otherwise what is left may be half a line, and the next stream begins with it
-            blocks.finish()
+            for block in reading.new(blocks.rest()):
+                yield block
 
-    def _report_interruption(self, reason: Interruption, pause: float, error: Exception | None = None) -> None:
-        self._observer.reconnected(reason)
-        log.debug(
-            "reading of log interrupted",
-            namespace=self._namespace,
-            pod=self._pod,
-            container=self._container,
-            reason=str(reason),
-            error=str(error) if error is not None else None,
-            pause=pause,
-        )
+    @property
+    def _place(self) -> dict[str, str]:
+        return {"namespace": self._namespace, "pod": self._pod, "container": self._container}
 
 
 class _Reading:
     """One stream of a log."""
 
-    __slots__ = ("_clock", "_connected_at", "_has_news", "_observer", "_position", "_receive", "_repeats", "since")
+    __slots__ = ("_clock", "_connected_at", "_has_news", "_observer", "_position", "_repeats", "since")
 
-    def __init__(
-        self, position: Position, receive: Callable[[bytes], None], observer: LogObserver, clock: Clock
-    ) -> None:
+    def __init__(self, position: Position, observer: LogObserver, clock: Clock) -> None:
         self._position = position
-        self._receive = receive
         self._observer = observer
         self._clock = clock
         self.since, self._repeats = position.resume()
@@ -322,14 +334,14 @@ class _Reading:
             return math.inf
         return 0.0 if self._connected_at is None else self._clock.monotonic() - self._connected_at
 
-    def take(self, block: bytes) -> None:
-        if not self._repeats.are_over:
-            block = self._repeats.without(block)
-            if not block:
-                return
-        self._has_news = True
-        self._observer.lines(self._position.advance(block))
-        self._receive(block)
+    def new(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """The blocks without what was read before."""
+        for block in blocks:
+            new = block if self._repeats.are_over else self._repeats.without(block)
+            if new:
+                self._has_news = True
+                self._observer.lines(self._position.advance(new))
+                yield new
 
     def skip(self, head: bytes) -> None:
         if self._repeats.include(head):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 HEAD_BYTES = 64
 """So much of a line is kept where only its beginning matters: more than the longest timestamp."""
@@ -16,22 +16,20 @@ class LineBlocks:
 
     The work per chunk does not depend on the number of its lines, and a line over many chunks is copied once.
 
-    `skip` gets the first bytes of each line that is longer than `limit` without its newline, once its length is known.
+    `skip` gets the first bytes of each line that is longer than `limit` without its newline, once its length is known,
+    and after the blocks before it.
     """
 
-    __slots__ = ("_is_skipping", "_limit", "_receive", "_rest", "_skip")
+    __slots__ = ("_is_skipping", "_limit", "_rest", "_skip")
 
-    def __init__(
-        self, receive: Callable[[bytes], None], skip: Callable[[bytes], None], *, limit: int | None = None
-    ) -> None:
-        self._receive = receive
+    def __init__(self, skip: Callable[[bytes], None], *, limit: int | None = None) -> None:
         self._skip = skip
         self._limit = limit
         self._rest: bytes | bytearray = b""
         self._is_skipping = False
 
-    def take(self, chunk: bytes) -> None:
-        """Hand on the lines that end in a chunk, and keep the rest for the next one."""
+    def of(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that end in a chunk; the rest is kept for the next one."""
         if self._is_skipping:
             end = chunk.find(b"\n") + 1
             if not end:
@@ -46,13 +44,13 @@ class LineBlocks:
         if self._rest:
             block = b"".join((self._rest, block))
             self._rest = b""
-        self._hand_on(block)
+        yield from self._within_limit(block)
         self._keep(chunk[end:])
 
-    def finish(self) -> None:
-        """Take what is left for a line of its own."""
+    def rest(self) -> Iterator[bytes]:
+        """What is left, as a line of its own."""
         if self._rest:
-            self._receive(b"".join((self._rest, b"\n")))
+            yield b"".join((self._rest, b"\n"))
             self._rest = b""
 
     def _keep(self, part: bytes) -> None:
@@ -68,9 +66,9 @@ class LineBlocks:
         else:
             self._rest = bytearray().join((rest, part))
 
-    def _hand_on(self, block: bytes) -> None:
+    def _within_limit(self, block: bytes) -> Iterator[bytes]:
         if self._limit is None or len(block) - 1 <= self._limit:
-            self._receive(block)
+            yield block
             return
         longest = self._limit + 1
         begin = start = 0
@@ -79,9 +77,9 @@ class LineBlocks:
             end = block.rfind(b"\n", start, start + longest) + 1
             if not end:
                 if begin < start:
-                    self._receive(block[begin:start])
+                    yield block[begin:start]
                 begin = end = block.find(b"\n", start + longest) + 1
                 self._skip(block[start : min(start + HEAD_BYTES, end - 1)])
             start = end
         if begin < len(block):
-            self._receive(block[begin:] if begin else block)
+            yield block[begin:] if begin else block

@@ -97,7 +97,7 @@ class Comparisons:
             if not await viewer.may("get", TRAIN_JOBS, key):
                 return
             if side.feed is not None:
-                side.feed.see(near.candidates_of(key))
+                side.feed.observe(near.candidates_of(key))
             await side.send(present, may_read=await viewer.may("get", PODS, logs, subresource="log"))
             await self._clock.sleep(PAUSE)
             async with move_on_after(self._clock, CHECK):

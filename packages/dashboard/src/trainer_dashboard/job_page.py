@@ -154,7 +154,7 @@ class JobPages:
                 sight = await _Sight.of(viewer, key.namespace)
                 nodes = await near.nodes_of(key.name) if sight.pods else _NOTHING
                 if feed is not None:
-                    feed.see(near.candidates_of(key))
+                    feed.observe(near.candidates_of(key))
                 events = await self._events(present, near) if sight.events else []
                 await page.send(present, nodes, events, _problems(near), sight)
                 await self._clock.sleep(PAUSE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,11 +13,11 @@ import msgspec
 from trainer.kube.client import LogOptions
 from trainer.kube.errors import BadRequestError, KubeError, NotFoundError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.position import instant_of
 from trainer.kube.resource import PODS
+from trainer.progress.feed import IDLE_SECONDS
 from trainer.progress.log_lines import log_lines
-from trainer.progress.primary_log import IDLE_SECONDS
 from trainer.workloads.containers import has_ended
 from trainer_dashboard.event_stream import SIGN_IN_CHECK, Changes, event_stream
 from trainer_dashboard.parties import OF_LOG
@@ -156,7 +156,14 @@ class _Follower:
             since = await self._first_of_last_lines()
             options = ContainerLogOptions(since=since, line_limit=_LONGEST_LINE, pace=_PAUSE, idle_timeout=IDLE_SECONDS)
             log = ContainerLog(self._client, self._namespace, *self._source, clock=self._clock, options=options)
-            await log.follow(self._take, is_finished=self._is_finished)
+            async with aclosing(log.follow(self._is_finished)) as events:
+                async for event in events:
+                    if not isinstance(event, Interrupted):
+                        self._take(event)
+                    elif event.reason is Interruption.REFUSED:
+                        reason = event.problem
+                        break
+                    del event  # not kept while nothing comes
         except NotFoundError:
             reason = "the pod is gone"
         except KubeError as error:

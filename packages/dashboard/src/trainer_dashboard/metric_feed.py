@@ -12,7 +12,7 @@ import anyio
 from trainer.kube.objects import uid_of
 from trainer.kube.podlogs.position import Position
 from trainer.progress.curves import Curves
-from trainer.progress.primary_log import PrimaryLog, PrimaryLogReader
+from trainer.progress.feed import Feed, FeedReader
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import SAMPLES
 
@@ -39,7 +39,7 @@ def _nothing(_size: int) -> None:
     """What a feed that nobody counts says its size to."""
 
 
-class MetricFeed(PrimaryLogReader):
+class MetricFeed(FeedReader):
     """The curves of one TrainJob.
 
     Where the log may not be read, there are none, and `problem` says why.
@@ -51,7 +51,7 @@ class MetricFeed(PrimaryLogReader):
         """Called with the bytes of the curves. Default: they are not counted."""
         self._is_too_much = False
         self.listeners: set[Changes] = set()
-        self._log = PrimaryLog(client, job, clock, self, pace=PAUSE)
+        self._log = Feed(client, job, clock, self, pace=PAUSE)
         self._has_begun = False
 
     @property
@@ -59,26 +59,26 @@ class MetricFeed(PrimaryLogReader):
         """Why there are no metrics, or no more of them; empty while they come."""
         return _TOO_MUCH if self._is_too_much else self._log.problem
 
-    def see(self, pods: Sequence[Object]) -> None:
+    def observe(self, pods: Sequence[Object]) -> None:
         """Take the present pods of the TrainJob."""
-        self._log.see(pods)
+        self._log.observe(pods)
 
     async def run(self) -> None:
         """Follow until cancelled; what goes wrong ends this feed alone."""
         await self._log.run()
 
-    def begin(self, container: StartedContainer) -> Position:  # noqa: ARG002
-        """See `PrimaryLogReader`."""
+    def on_start(self, container: StartedContainer) -> Position:  # noqa: ARG002
+        """See `FeedReader`."""
         if self._has_begun:
             self.curves.restart()
         self._has_begun = True
         return Position()
 
-    def take(self, block: bytes) -> None:
-        """See `PrimaryLogReader`."""
+    def on_lines(self, block: bytes) -> None:
+        """See `FeedReader`."""
         if self.curves.take(block):
             self._count()
-            self.hinder()
+            self.on_problem_changed()
 
     def thin_out(self) -> None:
         """Keep half of the samples."""
@@ -89,13 +89,13 @@ class MetricFeed(PrimaryLogReader):
         """Keep no samples at all."""
         self._is_too_much = True
         self.curves.restart()
-        self.hinder()
+        self.on_problem_changed()
 
     def _count(self) -> None:
         self.count(self.curves.total * _OF_SAMPLE + len(self.curves.by_metric) * _OF_METRIC)
 
-    def hinder(self) -> None:
-        """See `PrimaryLogReader`."""
+    def on_problem_changed(self) -> None:
+        """See `FeedReader`."""
         for listener in self.listeners:
             listener.notify()
 

@@ -10,7 +10,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import mapping_at
 from trainer.kube.podlogs.position import Position
 from trainer.progress.curves import SERIES_LIMIT, Curves
-from trainer.progress.primary_log import PrimaryLogReader
+from trainer.progress.feed import FeedReader
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.chunks import BUFFER_LIMIT
 from trainer_dashboard.history.records import NewSamples, PostedSample
@@ -28,7 +28,7 @@ log = get_logger(__name__)
 _LONGEST_NAME = 256
 
 
-class MetricRecorder(PrimaryLogReader):
+class MetricRecorder(FeedReader):
     """Goes on in the log where what is in the database ends, so that no sample is written twice.
 
     Args:
@@ -105,8 +105,8 @@ class MetricRecorder(PrimaryLogReader):
         self._last_posted[metric] = PostedSample(time, step, value)
         self._posted.add(metric, time, step, value)
 
-    def begin(self, container: StartedContainer) -> Position:
-        """See `PrimaryLogReader`."""
+    def on_start(self, container: StartedContainer) -> Position:
+        """See `FeedReader`."""
         self.is_at_end = False
         if container == self._container:  # whose log was left for a while
             return self._position
@@ -124,14 +124,14 @@ class MetricRecorder(PrimaryLogReader):
         )
         return self._position
 
-    def take(self, block: bytes) -> None:
-        """See `PrimaryLogReader`."""
+    def on_lines(self, block: bytes) -> None:
+        """See `FeedReader`."""
         if self._curves.take(block):
             self._logged.update(self._curves.by_metric)
             self._on_news(self.uid)
 
-    def end(self) -> None:
-        """See `PrimaryLogReader`."""
+    def on_end(self) -> None:
+        """See `FeedReader`."""
         self.is_at_end = True
         self._on_news(self.uid)
 

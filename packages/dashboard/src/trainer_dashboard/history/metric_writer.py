@@ -11,7 +11,7 @@ import anyio
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import mapping_at, namespace_of
-from trainer.progress.primary_log import PrimaryLog
+from trainer.progress.feed import Feed
 from trainer_dashboard.history.chunks import URGENT
 from trainer_dashboard.history.metric_recorder import MetricRecorder
 from trainer_dashboard.history.records import last_posted, metric_progress, save_samples
@@ -42,10 +42,10 @@ _AT_ONCE = 200
 
 
 @dataclass(slots=True)
-class _Feed:
+class _Recording:
     namespace: str
     recorder: MetricRecorder
-    source: PrimaryLog
+    feed: Feed
     scope: anyio.CancelScope
     is_over: bool = False
     """Whether the training has ended, or is gone."""
@@ -60,7 +60,7 @@ class MetricWriter:
         self._client = client
         self._persistence = persistence
         self._clock = clock
-        self._feeds: dict[str, _Feed] = {}
+        self._recordings: dict[str, _Recording] = {}
         self._done: set[str] = set()
         self._news: set[str] = set()
         self._waiting: list[MetricRecorder] = []
@@ -83,8 +83,8 @@ class MetricWriter:
             tasks: where its log is followed.
             is_over: whether it has ended, or is gone.
         """
-        feed = self._feeds.get(uid)
-        if feed is None:
+        recording = self._recordings.get(uid)
+        if recording is None:
             if uid in self._done or not (pods or is_over):
                 return
             progress = await self._persistence.run(partial(metric_progress, uid=uid))
@@ -93,20 +93,20 @@ class MetricWriter:
                 return
             posted = await self._persistence.run(partial(last_posted, uid=uid, run=progress.run))
             recorder = MetricRecorder(uid, progress, self._note, posted)
-            source = PrimaryLog(self._client, job, self._clock, recorder, pace=PACE)
-            feed = self._feeds[uid] = _Feed(namespace_of(job), recorder, source, anyio.CancelScope())
-            tasks.start_soon(self._follow, feed)
-        feed.recorder.see_status(mapping_at(job, "status", "trainerStatus"))
-        feed.source.see(pods)
-        feed.is_over = is_over
+            feed = Feed(self._client, job, self._clock, recorder, pace=PACE)
+            recording = self._recordings[uid] = _Recording(namespace_of(job), recorder, feed, anyio.CancelScope())
+            tasks.start_soon(self._follow, recording)
+        recording.recorder.see_status(mapping_at(job, "status", "trainerStatus"))
+        recording.feed.observe(pods)
+        recording.is_over = is_over
         if is_over and not pods:
-            self._finish(uid, feed)
+            self._finish(uid, recording)
 
     def forget(self, uid: str) -> None:
         """The training is gone; what is left of it is written."""
-        feed = self._feeds.get(uid)
-        if feed is not None:
-            self._finish(uid, feed)
+        recording = self._recordings.get(uid)
+        if recording is not None:
+            self._finish(uid, recording)
         self._done.discard(uid)
 
     async def run(self) -> None:
@@ -119,29 +119,29 @@ class MetricWriter:
 
     def _note(self, uid: str) -> None:
         self._news.add(uid)
-        feed = self._feeds.get(uid)
-        if feed is None:
+        recording = self._recordings.get(uid)
+        if recording is None:
             return
-        self._count(feed, feed.recorder.waiting)
-        if feed.waiting >= URGENT:
+        self._count(recording, recording.recorder.waiting)
+        if recording.waiting >= URGENT:
             self._urgent.set()
         if self._samples.total() > WAITING_LIMIT:
             self._thin_out()
 
-    def _count(self, feed: _Feed, waiting: int) -> None:
+    def _count(self, recording: _Recording, waiting: int) -> None:
         """Count its samples that wait."""
-        self._samples[feed.namespace] += waiting - feed.waiting
-        feed.waiting = waiting
-        if not self._samples[feed.namespace]:
-            del self._samples[feed.namespace]
+        self._samples[recording.namespace] += waiting - recording.waiting
+        recording.waiting = waiting
+        if not self._samples[recording.namespace]:
+            del self._samples[recording.namespace]
 
     def _thin_out(self) -> None:
         """While the database is away, all trainings together take bounded memory."""
         namespace = max(self._samples, key=lambda each: self._samples[each])
-        for feed in self._feeds.values():
-            if feed.namespace == namespace:
-                feed.recorder.thin_out()
-                self._count(feed, feed.recorder.waiting)
+        for recording in self._recordings.values():
+            if recording.namespace == namespace:
+                recording.recorder.thin_out()
+                self._count(recording, recording.recorder.waiting)
 
     async def write(self) -> None:
         """Write what there is, and end what has nothing more to come."""
@@ -154,8 +154,8 @@ class MetricWriter:
                 await self._save()
 
     def _drain(self, recorder: MetricRecorder) -> NewSamples:
-        if (feed := self._feeds.get(recorder.uid)) is not None:
-            self._count(feed, 0)
+        if (recording := self._recordings.get(recorder.uid)) is not None:
+            self._count(recording, 0)
         return recorder.drain()
 
     async def _save(self) -> None:
@@ -164,23 +164,23 @@ class MetricWriter:
 
     def _collect(self) -> None:
         for uid in [*self._news]:
-            feed = self._feeds.get(uid)
-            if feed is not None and feed.is_over and feed.recorder.is_at_end:
-                self._finish(uid, feed)
-        self._waiting += [self._feeds[uid].recorder for uid in self._news if uid in self._feeds]
+            recording = self._recordings.get(uid)
+            if recording is not None and recording.is_over and recording.recorder.is_at_end:
+                self._finish(uid, recording)
+        self._waiting += [self._recordings[uid].recorder for uid in self._news if uid in self._recordings]
         self._news.clear()
 
-    def _finish(self, uid: str, feed: _Feed) -> None:
-        feed.scope.cancel()
-        del self._feeds[uid]
-        self._count(feed, 0)
+    def _finish(self, uid: str, recording: _Recording) -> None:
+        recording.scope.cancel()
+        del self._recordings[uid]
+        self._count(recording, 0)
         self._news.discard(uid)
         self._done.add(uid)
-        feed.recorder.finish()
+        recording.recorder.finish()
         self._news.discard(uid)
-        self._waiting.append(feed.recorder)
+        self._waiting.append(recording.recorder)
         self._urgent.set()
 
-    async def _follow(self, feed: _Feed) -> None:
-        with feed.scope:
-            await self._streams.run(feed.namespace, feed.source.run)
+    async def _follow(self, recording: _Recording) -> None:
+        with recording.scope:
+            await self._streams.run(recording.namespace, recording.feed.run)

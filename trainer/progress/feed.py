@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.barrier import Barrier
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import key_of, uid_of
-from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.objects import key_of
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.position import Position
-from trainer.progress.containers import PrimaryContainer, started_containers
-from trainer.workloads.containers import has_ended
+from trainer.progress.containers import PrimaryContainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,27 +29,27 @@ LINE_LIMIT = 256 * 1024
 IDLE_SECONDS = 300.0
 """Silence after which a log is asked for anew, since a proxy may have dropped the connection."""
 _RETRY = 5.0
-"""Seconds after which what was refused is asked for again: rights and credentials change."""
+"""Seconds after which the JobSet is asked for again: rights and credentials change."""
 
 
-class PrimaryLogReader:
-    """Takes what a `PrimaryLog` reads; called on the event loop, so it must not block."""
+class FeedReader:
+    """Takes the events of a `Feed`; called on the event loop, so it must not block."""
 
-    def begin(self, container: StartedContainer) -> Position:  # noqa: ARG002
+    def on_start(self, container: StartedContainer) -> Position:  # noqa: ARG002
         """Another container is read from now on. Returns where to go on in its log, which moves on with the reading."""
         return Position()
 
-    def take(self, block: bytes) -> None:
-        """Take whole lines, see `ContainerLog`."""
+    def on_lines(self, block: bytes) -> None:
+        """Whole lines were read, see `ContainerLog`."""
 
-    def end(self) -> None:
+    def on_end(self) -> None:
         """The container has ended for good and all of its log is read, or its pod is gone."""
 
-    def hinder(self) -> None:
+    def on_problem_changed(self) -> None:
         """The `problem` has changed."""
 
 
-class PrimaryLog:
+class Feed:
     """Follows the log of the primary container of one TrainJob.
 
     Args:
@@ -60,7 +60,7 @@ class PrimaryLog:
         pace: seconds between two reads, see `LogOptions.pace`. Default: 0, lines come as they are written.
     """
 
-    def __init__(self, client: Client, job: Object, clock: Clock, reader: PrimaryLogReader, *, pace: float = 0) -> None:
+    def __init__(self, client: Client, job: Object, clock: Clock, reader: FeedReader, *, pace: float = 0) -> None:
         self._client = client
         self._key = key_of(job)
         self._clock = clock
@@ -68,7 +68,7 @@ class PrimaryLog:
         self._options = ContainerLogOptions(line_limit=LINE_LIMIT, idle_timeout=IDLE_SECONDS, pace=pace)
         self._primary = PrimaryContainer(client, job)
         self._pods: Sequence[Object] = ()
-        self._seen = anyio.Event()
+        self._changed = anyio.Event()
         self._not_found = self._not_read = ""
 
     @property
@@ -76,20 +76,19 @@ class PrimaryLog:
         """Why the log is not read; empty while it is."""
         return self._not_found or self._not_read
 
-    def see(self, pods: Sequence[Object]) -> None:
+    def observe(self, pods: Sequence[Object]) -> None:
         """Take the present pods of the TrainJob."""
         self._pods = pods
-        self._seen.set()
+        self._changed.set()
 
     async def run(self) -> None:
         """Follow until cancelled, after which it may be called again; what goes wrong ends this log alone."""
         if self._pods:
-            self._seen.set()  # they were taken by the call before
+            self._changed.set()  # they were taken by the call before
         with _FOLLOWING.around(self._key) as attempt:
             await self._run()
         if attempt.error is not None:
-            self._not_read = "the output of the program says why"
-            self._reader.hinder()
+            self._report("the output of the program says why")
 
     async def _run(self) -> None:
         container = await self._next(None)
@@ -100,45 +99,38 @@ class PrimaryLog:
                 tasks.cancel_scope.cancel()
 
     async def _next(self, followed: StartedContainer | None) -> StartedContainer:
-        """The primary container, once it is another one than that which is followed."""
+        """Wait until the primary container changes, and return it."""
         while True:
-            await self._seen.wait()
-            self._seen = anyio.Event()
+            await self._changed.wait()
+            self._changed = anyio.Event()
             try:
-                state = await self._primary.find(self._pods)
+                container = await self._primary.started(self._pods)
             except KubeError as error:
                 self._not_found = str(error)
-                self._reader.hinder()
+                self._reader.on_problem_changed()
                 await self._clock.sleep(_RETRY)
-                self._seen.set()
+                self._changed.set()
                 continue
             self._not_found = ""
-            for started in (each for pod in self._pods for each in started_containers(pod)):
-                if state is not None and started != followed and (started.pod_uid, started.container) == state.place:
-                    return started
+            if container not in {None, followed}:
+                return container
 
     async def _follow(self, container: StartedContainer) -> None:
-        def is_finished() -> bool:
-            pod = next((pod for pod in self._pods if uid_of(pod) == container.pod_uid), None)
-            return pod is None or has_ended(pod, container.container)
-
         place = container.namespace, container.pod, container.container
-        position = self._reader.begin(container)
+        position = self._reader.on_start(container)
         source = ContainerLog(self._client, *place, clock=self._clock, options=self._options, position=position)
-        while True:
-            try:
-                await source.follow(self._take, is_finished=is_finished)
-            except KubeError as error:
-                self._not_read = str(error)
-                self._reader.hinder()
-                await self._clock.sleep(_RETRY)
-            else:
-                self._not_read = ""
-                self._reader.end()
-                return
+        async with aclosing(source.follow(lambda: container.is_over(self._pods))) as events:
+            async for event in events:
+                if not isinstance(event, Interrupted):
+                    self._report("")
+                    self._reader.on_lines(event)
+                elif event.reason is Interruption.REFUSED:
+                    self._report(event.problem)
+                del event  # not kept while nothing comes
+        self._not_read = ""
+        self._reader.on_end()
 
-    def _take(self, block: bytes) -> None:
-        if self._not_read:
-            self._not_read = ""
-            self._reader.hinder()
-        self._reader.take(block)
+    def _report(self, problem: str) -> None:
+        if problem != self._not_read:
+            self._not_read = problem
+            self._reader.on_problem_changed()

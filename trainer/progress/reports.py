@@ -1,0 +1,110 @@
+"""What one container reports in its log, run by run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainer.kube.podlogs.instant import Instant
+from trainer.progress.message_reader import MessageReader
+from trainer.progress.run import TrainingRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trainer.api.trainjob_status import TrainerStatus
+    from trainer.kube.field_errors import FieldError
+    from trainer.progress.primary_pod import ContainerState
+    from trainer.progress.protocol import Message, RejectedMessageError
+
+
+class Report(NamedTuple):
+    """A message and when it was printed."""
+
+    message: Message
+    time: Instant
+    dropped: tuple[FieldError, ...]
+    """Its values that break a rule; the rest of it counts."""
+
+
+def _left_to_the_manager(_: RejectedMessageError) -> None:
+    """The manager reports it in an event."""
+
+
+class Reports:
+    """Merges the messages of the present run of a container, and begins anew after its restart.
+
+    A restart is a matter of times: that of a message, and the start of the container in the status of its pod, which
+    may be known only after the first messages of the new run.
+
+    Args:
+        state: that of the container.
+        shown: the status that an earlier process has written; if it is of the present run, it is continued.
+        on_rejected: takes tagged lines that are not a message, or stand behind text that no launcher writes.
+    """
+
+    def __init__(
+        self,
+        state: ContainerState,
+        shown: TrainerStatus | None = None,
+        on_rejected: Callable[[RejectedMessageError], None] = _left_to_the_manager,
+    ) -> None:
+        self.state = state
+        reported = Instant.parse(shown.last_updated_time) if shown is not None else None
+        # A report from the second of the start may belong to the run before.
+        goes_on = reported is not None and state.started is not None and reported > state.started
+        self.since = reported if goes_on else None
+        """The time of the status that is continued, from which the log is to be read; None: from its beginning."""
+        self._began = self._resumed_run = state.started
+        self._resumed = shown if goes_on else None
+        self._run = TrainingRun(self._resumed)
+        self._stream_run = TrainingRun() if goes_on else self._run
+        """The reports since a stream last ended; they belong to one run, which the status of the pod may show later."""
+        self._stream_began: Instant | None = None
+        self._reader = MessageReader(on_rejected)
+
+    @property
+    def resumed(self) -> TrainerStatus | None:
+        """The status of an earlier process that is of the present run; None without one."""
+        return self._resumed if self.state.started == self._resumed_run else None
+
+    @property
+    def status(self) -> TrainerStatus | None:
+        """The status of the present run; None before its first message."""
+        return self._run.status
+
+    def observe(self, state: ContainerState) -> Instant | None:
+        """Update the state of the container.
+
+        Returns the time of the first message of a new run if that was read before its start was known, since the status
+        changes then; None otherwise.
+        """
+        self.state = state
+        started, began = state.started, self._stream_began
+        if started in {None, self._began} or began is None or began < started:
+            return None
+        was_mixed = self._run is not self._stream_run
+        self._began, self._run = started, self._stream_run
+        return began if was_mixed else None
+
+    def read(self, block: bytes) -> Iterator[Report]:
+        """The reports in whole lines of the log."""
+        for message, time in self._reader.read(block):
+            if not message.is_all_dropped:
+                self._turn_to_new_run(time)
+            dropped = message.dropped + self._run.take(message, time)
+            if self._stream_run is not self._run:
+                self._stream_run.take(message, time)
+            self._stream_began = self._stream_began or time
+            yield Report(message, time, dropped)
+
+    def end_stream(self) -> None:
+        """Note that a stream of the log was read to its end, as happens when the container ends."""
+        self._stream_run, self._stream_began = TrainingRun(), None
+
+    def _turn_to_new_run(self, time: Instant) -> None:
+        """Start a new run at the first message after a restart of the container."""
+        started = self.state.started
+        if started is not None and started != self._began and time >= started:
+            self._began, self._stream_began = started, None
+            self._run = self._stream_run = TrainingRun()
+            self._reader.restart()
