@@ -9,7 +9,7 @@ from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted
 from trainer.kube.resource import PODS
 
-OPTIONS = ContainerLogOptions(line_limit=64 * 1024, idle_timeout=300)
+OPTIONS = ContainerLogOptions(line_limit=64 * 1024)
 
 
 async def tell_errors(

@@ -6,10 +6,12 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.progress.samples import MetricId, MetricSamples
+from trainer.progress.samples import SampleReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from trainer.progress.samples import MetricId
 
 SERIES_LIMIT = 256
 """Metrics of a TrainJob that are kept: as many as one message may have."""
@@ -59,17 +61,15 @@ class Curves:
         self.total = 0
         """Samples of all metrics."""
         self._total_limit = total_limit
-        self._samples = MetricSamples()
+        self._reader = SampleReader()
 
     def take(self, block: bytes) -> bool:
         """Read whole lines of a log; whether there were metrics in it."""
-        new = self._samples.take(block)
-        self._samples.series.clear()
-        for sample in new:
-            step = -1 if sample.step is None else sample.step
-            time = sample.time.seconds + sample.time.nanoseconds / 1e9
-            self.add(MetricId(sample.is_eval, sample.name), time, step, float(sample.value))
-        return bool(new)
+        has_metrics = False
+        for metric, time, value, step, _ in self._reader.read(block):
+            self.add(metric, time.seconds + time.nanoseconds / 1e9, -1 if step is None else step, float(value))
+            has_metrics = True
+        return has_metrics
 
     def add(self, metric: MetricId, time: float, step: float, value: float) -> None:
         """Add a sample; those of one metric more than `SERIES_LIMIT` are dropped."""
@@ -115,7 +115,7 @@ class Curves:
     def restart(self) -> None:
         """Begin with another run."""
         self.drain()
-        self._samples = MetricSamples()
+        self._reader = SampleReader()
         self.generation += 1
 
     def _curve_of(self, metric: MetricId) -> Curve | None:

@@ -26,8 +26,6 @@ _FOLLOWING = Barrier("could not follow log")
 
 LINE_LIMIT = 256 * 1024
 """Bytes of a line that is read; messages about progress are shorter."""
-IDLE_SECONDS = 300.0
-"""Silence after which a log is asked for anew, since a proxy may have dropped the connection."""
 _RETRY = 5.0
 """Seconds after which the JobSet is asked for again: rights and credentials change."""
 
@@ -65,7 +63,7 @@ class Feed:
         self._key = key_of(job)
         self._clock = clock
         self._reader = reader
-        self._options = ContainerLogOptions(line_limit=LINE_LIMIT, idle_timeout=IDLE_SECONDS, pace=pace)
+        self._options = ContainerLogOptions(line_limit=LINE_LIMIT, pace=pace)
         self._primary = PrimaryContainer(client, job)
         self._pods: Sequence[Object] = ()
         self._changed = anyio.Event()

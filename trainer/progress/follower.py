@@ -31,9 +31,6 @@ log = get_logger(__name__)
 LINE_LIMIT = PAYLOAD_LIMIT + 64
 """Bytes of the longest line that is read (KEP-2779): 64 KiB and the timestamp before it."""
 
-IDLE_TIMEOUT = 300.0
-"""Seconds of silence after which the log is requested again: a proxy may have dropped the stream without closing it."""
-
 REFUSAL_PAUSE = 60.0
 """Seconds until the log is requested again after the API server refused it."""
 
@@ -73,11 +70,7 @@ class Follower:
         self._listener = listener
         self.reports = Reports(state, shown, self._reject)
         options = ContainerLogOptions(
-            since=self.reports.since,
-            line_limit=LINE_LIMIT,
-            pace=context.pace,
-            idle_timeout=IDLE_TIMEOUT,
-            refusal_pause=REFUSAL_PAUSE,
+            since=self.reports.since, line_limit=LINE_LIMIT, pace=context.pace, refusal_pause=REFUSAL_PAUSE
         )
         place = state.namespace, state.pod, state.container
         self._log = ContainerLog(context.client, *place, clock=context.clock, options=options, observer=context.series)

@@ -461,7 +461,8 @@ async def test_many_do_not_come_back_together(client: FakeClient, clock: ManualC
     for number in range(100):
         client.add(pod(f"p{number}"))
         client.log(f"p{number}", "ns")
-    logs = [ContainerLog(client, "ns", f"p{number}", "c", clock=clock) for number in range(100)]
+    options = ContainerLogOptions(idle_timeout=None)
+    logs = [ContainerLog(client, "ns", f"p{number}", "c", clock=clock, options=options) for number in range(100)]
     async with anyio.create_task_group() as tasks:
         for container_log in logs:
             tasks.start_soon(exhaust, container_log)

@@ -37,11 +37,7 @@ if TYPE_CHECKING:
 
 _LAST_LOGS_SECONDS = 10.0
 """How long after the end of a job to wait for the next line of its logs."""
-_IDLE_SECONDS = 300.0
-"""Silence after which a log is requested again, since a proxy may have dropped the connection."""
-
-FOLLOWED = ContainerLogOptions(idle_timeout=_IDLE_SECONDS)
-"""How logs are read for people."""
+_WHOLE = ContainerLogOptions()
 
 
 class LogConsumer:
@@ -62,7 +58,7 @@ class LogConsumer:
 
 
 def log_of(
-    container: StartedContainer, client: Client, clock: Clock, options: ContainerLogOptions = FOLLOWED
+    container: StartedContainer, client: Client, clock: Clock, options: ContainerLogOptions = _WHOLE
 ) -> ContainerLog:
     """The log of a container."""
     return ContainerLog(client, container.namespace, container.pod, container.container, clock=clock, options=options)
@@ -89,7 +85,7 @@ class JobLogs:
     clock: Clock
     consumer: LogConsumer
     choose: Choose = all_containers
-    options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: FOLLOWED
+    options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: _WHOLE
     """How the logs are read. Default: from their beginning."""
     _ended: anyio.Event = field(default_factory=anyio.Event, init=False)
     _was_deleted: bool = field(default=False, init=False)

@@ -17,7 +17,7 @@ from trainer.cli.errors import BadInputError, CommandError, GoneError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, LogRequest, newest_runs
-from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, log_of, pods_of
+from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.logs.printer import LogPrinter
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
@@ -28,6 +28,7 @@ from trainer.kube.client import LogOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition, name_of, uid_of
+from trainer.kube.podlogs.container_log import ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.progress.containers import PrimaryContainer, restarts_of
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
-    from trainer.kube.podlogs.container_log import ContainerLogOptions
     from trainer.progress.containers import StartedContainer
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -208,7 +208,7 @@ class LogReader(LogConsumer):
 
     def _options(self, container: StartedContainer) -> ContainerLogOptions:
         tail = self._tails.get(container)
-        return replace(FOLLOWED, since=(tail.since if tail is not None else None) or self._since)
+        return ContainerLogOptions(since=(tail.since if tail is not None else None) or self._since)
 
     async def _tail(self, container: StartedContainer, lines: int) -> LogTail:
         since_time = self._since.second if self._since is not None else None

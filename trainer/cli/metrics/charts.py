@@ -143,7 +143,7 @@ def _chart(samples: Sequence[Sample], width: int, *, ascii_only: bool) -> Iterat
     labels = [short_value(high), *[""] * (_HEIGHT - 2), short_value(low)]
     margin = max(map(len, labels)) + 1
     last = f"last {short_value(samples[-1].value)}"
-    name = Text(printable(samples[-1].name), style="cyan")
+    name = Text(printable(samples[-1].metric.name), style="cyan")
     name.truncate(width - len(last) - 1, overflow="ellipsis" if not ascii_only else "crop")
     yield name.append(" " * max(width - name.cell_len - len(last), 1)).append(last, style="default")
     xs, left, right = _axis(samples)

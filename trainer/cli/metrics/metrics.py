@@ -25,7 +25,7 @@ from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.progress.containers import PrimaryContainer, StartedContainer
-from trainer.progress.samples import MetricSamples
+from trainer.progress.samples import SampleReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.progress.samples import MetricId, Sample
 
 _REFRESH_SECONDS = 0.5
 
@@ -95,7 +96,8 @@ class MetricReader(LogConsumer):
         self._console = console
         self._clock = clock
         self._primary = PrimaryContainer(client, job)
-        self._samples = MetricSamples()
+        self._reader = SampleReader()
+        self._series: dict[MetricId, list[Sample]] = {}
         self._source: StartedContainer | None = None
         self._live: Live | None = None
         self._has_news = False
@@ -103,13 +105,11 @@ class MetricReader(LogConsumer):
 
     async def show(self) -> None:
         """Print the samples until now."""
-        await self._read(self._collect)
+        await self._read(self._new)
         self._check_samples()
         source = self._source
         place = {"pod": source.pod if source else None, "container": source.container if source else None}
-        self._printer.show(
-            self._samples.series, {"name": name_of(self._job), "namespace": namespace_of(self._job)} | place
-        )
+        self._printer.show(self._series, {"name": name_of(self._job), "namespace": namespace_of(self._job)} | place)
 
     async def watch(self) -> None:
         """Show new samples until the TrainJob ends."""
@@ -138,7 +138,7 @@ class MetricReader(LogConsumer):
         await self._read(self._print_new)
         self._check_samples()
 
-    async def _read(self, receive: Callable[[bytes], None]) -> None:
+    async def _read(self, receive: Callable[[bytes], object]) -> None:
         self._source = container = await self._container()
         try:
             async for block in log_of(container, self._client, self._clock).read():
@@ -146,19 +146,23 @@ class MetricReader(LogConsumer):
         except NotFoundError:
             raise self._gone() from None
 
-    def _collect(self, block: bytes) -> None:
-        self._samples.take(block)
+    def _new(self, block: bytes) -> list[Sample]:
+        """The samples in lines of the log, which are kept."""
+        new = list(self._reader.read(block))
+        for sample in new:
+            self._series.setdefault(sample.metric, []).append(sample)
+        return new
 
     def _print_new(self, block: bytes) -> None:
-        if new := self._samples.take(block):
+        if new := self._new(block):
             self._printer.print(new)
 
     def take(self, container: StartedContainer, block: bytes) -> None:
         """See `LogConsumer`."""
         if container != self._source:  # a new run of the training
             self._source = container
-            self._samples = MetricSamples()
-        new = self._samples.take(block)
+            self._reader, self._series = SampleReader(), {}
+        new = self._new(block)
         self._has_news = self._has_news or bool(new)
         if self._live is None and new:
             self._printer.print(new)
@@ -189,14 +193,14 @@ class MetricReader(LogConsumer):
         )
 
     def _check_samples(self) -> None:
-        name, samples = name_of(self._job), self._samples
-        if samples.rejected:
-            note(f"{samples.rejected} messages were not understood, the last one: {samples.rejection}", kind="warning")
-        if samples.dropped:
-            note(f"{samples.dropped} values were dropped, the last one: {samples.last_dropped}", kind="warning")
-        if samples.series:
+        name, reader = name_of(self._job), self._reader
+        if reader.rejected:
+            note(f"{reader.rejected} messages were not understood, the last one: {reader.rejection}", kind="warning")
+        if reader.dropped:
+            note(f"{reader.dropped} values were dropped, the last one: {reader.last_dropped}", kind="warning")
+        if self._series:
             return
-        if samples.messages:
+        if reader.messages:
             raise CommandError(f"TrainJob {name} has reported progress, but no metrics")
         raise CommandError(
             f"TrainJob {name} has reported no metrics: its training must call report() of trainer.progress.report"
@@ -205,7 +209,7 @@ class MetricReader(LogConsumer):
     def _screen(self) -> Group:
         state = JobState.of(self._job)
         head = Text().append(f"{name_of(self._job)}  ", style="bold").append(str(state))
-        return Group(head, *(self._printer.charts(self._samples.series) or [Text("no metrics yet", style="dim")]))
+        return Group(head, *(self._printer.charts(self._series) or [Text("no metrics yet", style="dim")]))
 
     async def _keep_fresh(self, live: Live) -> None:
         live.refresh()

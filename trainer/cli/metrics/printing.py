@@ -42,7 +42,7 @@ class SamplePrinter:
         """Print all samples; JSON begins with where they are from."""
         if self._form is MetricsFormat.JSON:
             metrics = [
-                {"kind": _kind(samples[0]), "name": metric.name, "samples": [_values(sample) for sample in samples]}
+                {"kind": metric.kind, "name": metric.name, "samples": [_values(sample) for sample in samples]}
                 for metric, samples in series.items()
             ]
             self._console.file.write(json.dumps(origin | {"metrics": metrics}, indent=2, ensure_ascii=False) + "\n")
@@ -64,22 +64,20 @@ class SamplePrinter:
             if not self._has_header:
                 self._rows.writerow(("time", "kind", "name", "value", "step", "epoch"))
                 self._has_header = True
-            self._rows.writerows((str(s.time), _kind(s), s.name, s.value, s.step, s.epoch) for s in samples)
+            self._rows.writerows(
+                (str(time), metric.kind, metric.name, value, step, epoch)
+                for metric, time, value, step, epoch in samples
+            )
             file.flush()
         elif self._form is MetricsFormat.JSON:
             for sample in samples:
-                identity = {"kind": _kind(sample), "name": sample.name}
+                identity = {"kind": sample.metric.kind, "name": sample.metric.name}
                 file.write(json.dumps(identity | _values(sample), ensure_ascii=False) + "\n")
             file.flush()
         else:
-            for sample in samples:
-                step = f"step {sample.step}  " if sample.step is not None else ""
-                line = f"{sample.time.second}  {step}{_kind(sample)} {printable(sample.name)} {sample.value}"
-                self._console.print(Text(line))
-
-
-def _kind(sample: Sample) -> str:
-    return "eval" if sample.is_eval else "train"
+            for metric, time, value, step, _ in samples:
+                at_step = f"step {step}  " if step is not None else ""
+                self._console.print(Text(f"{time.second}  {at_step}{metric.kind} {printable(metric.name)} {value}"))
 
 
 def _values(sample: Sample) -> Object:

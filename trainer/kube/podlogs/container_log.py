@@ -53,11 +53,11 @@ class ContainerLogOptions:
     """
     pace: float = 0
     """Seconds between two reads of the stream; see `LogOptions.pace`. Default: 0, lines come as they are written."""
-    idle_timeout: float | None = None
-    """Seconds without a byte after which the log is asked for anew.
+    idle_timeout: float | None = 300.0
+    """Seconds without a byte after which the log is asked for anew; None: never.
 
-    Default: None, since a silent container is nothing unusual; a connection whose other end is lost without a word is
-    then waited for as long as the system's TCP keep-alive does.
+    Default: 300, since a silent container is nothing unusual, but a proxy may have dropped the connection without
+    closing it.
     """
     retry: Backoff = RETRY
     """Pauses after interruptions; they grow until a new line comes, and come on top of what the server asks for.
@@ -267,9 +267,12 @@ class ContainerLog:
                 if is_finished():
                     continue
                 interrupted = Interrupted(Interruption.ENDED, pauses.after(None, reading.proof))
-            log.debug("reading of log interrupted", **self._place, **interrupted._asdict())
+            reason, pause, problem = interrupted
+            log.debug(
+                "reading of log interrupted", **self._place, reason=str(reason), error=problem or None, pause=pause
+            )
             yield interrupted
-            await self._clock.sleep(interrupted.pause)
+            await self._clock.sleep(pause)
 
     def _reading(self) -> _Reading:
         return _Reading(self._position, self._observer, self._clock)

@@ -16,7 +16,6 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.position import instant_of
 from trainer.kube.resource import PODS
-from trainer.progress.feed import IDLE_SECONDS
 from trainer.progress.log_lines import log_lines
 from trainer.workloads.containers import has_ended
 from trainer_dashboard.event_stream import SIGN_IN_CHECK, Changes, event_stream
@@ -154,7 +153,7 @@ class _Follower:
         reason = ""
         try:
             since = await self._first_of_last_lines()
-            options = ContainerLogOptions(since=since, line_limit=_LONGEST_LINE, pace=_PAUSE, idle_timeout=IDLE_SECONDS)
+            options = ContainerLogOptions(since=since, line_limit=_LONGEST_LINE, pace=_PAUSE)
             log = ContainerLog(self._client, self._namespace, *self._source, clock=self._clock, options=options)
             async with aclosing(log.follow(self._is_finished)) as events:
                 async for event in events:

@@ -113,9 +113,9 @@ def _training(record: TrainingRecord) -> Sequence[Any]:
 
 def _samples(history: History, record: TrainingRecord) -> Iterator[Sequence[Any]]:
     for metric, curve in history.curves(record.uid).by_metric.items():
-        kind = "eval" if metric.is_eval else "train"
+        origin = record.uid, record.namespace, record.name, metric.name, metric.kind
         for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True):
-            yield record.uid, record.namespace, record.name, metric.name, kind, time, None if step < 0 else step, value
+            yield *origin, time, None if step < 0 else step, value
 
 
 def _write_csv(target: Any, table: ExportedTable, batches: Iterator[list[Sequence[Any]]]) -> None:

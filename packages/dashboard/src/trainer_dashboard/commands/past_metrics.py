@@ -36,7 +36,7 @@ def print_past_metrics(console: Console, form: MetricsFormat, history: History, 
 
 def _samples(metric: MetricId, curve: Curve) -> list[Sample]:
     return [
-        Sample(_instant(time), metric.name, f"{value:.15g}", metric.is_eval, None if step < 0 else int(step), None)
+        Sample(metric, _instant(time), f"{value:.15g}", None if step < 0 else int(step), None)
         for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True)
     ]
 
