@@ -6,23 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import node_pod, train_job
-from trainer.api.jobset_labels import JOBSET_UID, REPLICATED_JOB
-from trainer.api.labels import ANCESTOR_LABEL
-from trainer.api.progress import CONTAINER, PRIMARY_POD
-from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.errors import ForbiddenError
-from trainer.progress.containers import PrimaryContainer, Speaker, node_name, speaker_of, started_containers
-from trainer.workloads import JOBSETS
-from trainer_kube_testing import FakeClient
+from trainer.progress.containers import (
+    ResultSource,
+    node_name,
+    result_source_of,
+    started_containers,
+)
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-
-
-@pytest.fixture
-def client() -> FakeClient:
-    return FakeClient(resources=[TRAIN_JOBS, JOBSETS])
 
 
 JOBSET = "jobset.sigs.k8s.io/"
@@ -39,16 +31,16 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("labels", "name", "speaker"),
+    ("labels", "name", "source"),
     [
-        pytest.param({JOB: "node", INDEX: "0"}, "node-0", Speaker.FIRST_NODE, id="node 0"),
-        pytest.param({JOB: "node", INDEX: "11"}, "node-11", Speaker.NONE, id="another node"),
-        pytest.param({JOB: "trainer-node", INDEX: "0"}, "trainer-node-0", Speaker.FIRST_NODE, id="KEP"),
-        pytest.param({JOB: "launcher", INDEX: "0"}, "launcher-0", Speaker.LAUNCHER, id="MPI"),
+        pytest.param({JOB: "node", INDEX: "0"}, "node-0", ResultSource.FIRST_NODE, id="node 0"),
+        pytest.param({JOB: "node", INDEX: "11"}, "node-11", ResultSource.NONE, id="another node"),
+        pytest.param({JOB: "trainer-node", INDEX: "0"}, "trainer-node-0", ResultSource.FIRST_NODE, id="KEP"),
+        pytest.param({JOB: "launcher", INDEX: "0"}, "launcher-0", ResultSource.LAUNCHER, id="MPI"),
         pytest.param(
             {JOB: "dataset-initializer", INDEX: "0"},
             "dataset-initializer-0",
-            Speaker.NONE,
+            ResultSource.NONE,
             id="not the trainer",
         ),
         pytest.param(
@@ -59,23 +51,23 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
                 INDEX: "3",
             },
             "node-1-3",
-            Speaker.NONE,
+            ResultSource.NONE,
             id="several Jobs",
         ),
-        pytest.param({}, "demo-node-0-1-x7k2p", Speaker.NONE, id="not of a JobSet"),
+        pytest.param({}, "demo-node-0-1-x7k2p", ResultSource.NONE, id="not of a JobSet"),
     ],
 )
-def test_node_name(labels: dict[str, str], name: str, speaker: Speaker) -> None:
+def test_node_name(labels: dict[str, str], name: str, source: ResultSource) -> None:
     """A node is called by replicated job and index, whatever random suffix its pod has."""
     assert node_name(pod(labels)) == name
     training_job = "trainer-node" if labels.get(JOB) == "trainer-node" else "node"
-    assert speaker_of(pod(labels), training_job) is speaker
+    assert result_source_of(pod(labels), training_job) is source
 
 
 def test_the_nodes_are_those_of_the_job_that_trains() -> None:
     """Whatever its name; another one called node says nothing then."""
-    assert speaker_of(pod({JOB: "worker", INDEX: "0"}), "worker") is Speaker.FIRST_NODE
-    assert speaker_of(pod({JOB: "node", INDEX: "0"}), "worker") is Speaker.NONE
+    assert result_source_of(pod({JOB: "worker", INDEX: "0"}), "worker") is ResultSource.FIRST_NODE
+    assert result_source_of(pod({JOB: "node", INDEX: "0"}), "worker") is ResultSource.NONE
 
 
 @pytest.mark.parametrize(
@@ -114,99 +106,3 @@ def test_containers_of_a_pod_with_several_are_reported_apart(name: str, sources:
     several["spec"]["initContainers"] = [{"name": name}]
 
     assert [container.source for container in started_containers(several)] == sources
-
-
-LABELLED = {"metadata": {"labels": {ANCESTOR_LABEL: "trainer"}}}
-
-
-def jobset(uid: str = "1", trainer: str = "worker") -> Object:
-    """A JobSet whose replicated Job of this name trains."""
-    roles = ["alpha", "worker", "node"]
-    jobs = [{"name": name, "template": LABELLED if name == trainer else {}} for name in roles]
-    return {
-        "apiVersion": JOBSETS.api_version,
-        "kind": JOBSETS.kind,
-        "metadata": {"name": "demo", "namespace": "default", "uid": uid},
-        "spec": {"replicatedJobs": jobs},
-    }
-
-
-def role_pod(role: str, index: int = 0, *, uid: str = "1", annotations: dict[str, str] | None = None) -> Object:
-    """A pod of that JobSet."""
-    made = node_pod("demo", index)
-    metadata = made["metadata"]
-    labels = metadata["labels"] | {REPLICATED_JOB: role, JOBSET_UID: uid}
-    name = f"{role}-{index}-{uid}"
-    return {
-        **made,
-        "metadata": {**metadata, "name": name, "uid": name, "labels": labels, "annotations": annotations or {}},
-    }
-
-
-async def test_jobset_says_what_pods_are_for(client: FakeClient) -> None:
-    """The replicated Job that trains is known from the JobSet, which is read once."""
-    client.add(jobset())
-    primary = PrimaryContainer(client, train_job())
-
-    for _ in range(2):
-        state = await primary.find([role_pod("alpha"), role_pod("node"), role_pod("worker", 1), role_pod("worker")])
-
-        assert state is not None
-        assert (state.pod, state.container) == ("worker-0-1", "trainer")
-    assert len(client.requests) == 1
-    assert await primary.find([]) is None
-
-
-async def test_jobset_made_again(client: FakeClient) -> None:
-    """When pods are those of another JobSet, that one is read."""
-    client.add(jobset("1"))
-    primary = PrimaryContainer(client, train_job())
-    assert await primary.find([role_pod("worker")]) is not None
-    client.add(jobset("2", trainer="node"))
-
-    state = await primary.find([role_pod("node", uid="2"), role_pod("worker", uid="2")])
-
-    assert state is not None
-    assert state.pod == "node-0-2"
-
-
-@pytest.mark.parametrize("forbidden", [False, True], ids=["no JobSet", "not for everybody to read"])
-@pytest.mark.parametrize(
-    ("pods", "name"),
-    [
-        pytest.param(
-            [role_pod("dataset-initializer"), role_pod("node", 1), role_pod("node")],
-            "node-0-1",
-            id="name of Kubeflow Trainer",
-        ),
-        pytest.param(
-            [role_pod("dataset-initializer"), role_pod("trainer-node")], "trainer-node-0-1", id="name of the KEP"
-        ),
-        pytest.param([role_pod("model-initializer"), role_pod("worker")], "worker-0-1", id="what is no initializer"),
-        pytest.param(
-            [role_pod("node"), role_pod("launcher", annotations={PRIMARY_POD: "true"})], "launcher-0-1", id="annotated"
-        ),
-        pytest.param([role_pod("dataset-initializer")], None, id="not there yet"),
-    ],
-)
-async def test_without_a_jobset(client: FakeClient, pods: list[Object], name: str | None, forbidden: bool) -> None:
-    """What the JobSet would tell is guessed from labels and names of the pods, with one attempt to read it."""
-    if forbidden:
-        client.faults.fail(ForbiddenError(403, "jobsets is forbidden"), verb="get", times=None)
-    primary = PrimaryContainer(client, train_job())
-
-    for _ in range(2):
-        state = await primary.find(pods)
-
-        assert (state.pod if state is not None else None) == name
-    assert len(client.requests) == (1 if forbidden else 2)
-
-
-async def test_container(client: FakeClient) -> None:
-    """The container may be named by an annotation of the TrainJob that its JobSet inherits."""
-    job = train_job()
-    job["spec"]["annotations"] = {CONTAINER: "reporter"}
-    worker = role_pod("node")
-    worker["spec"]["containers"] = [{"name": "trainer"}, {"name": "reporter"}]
-
-    assert await PrimaryContainer(client, job).container_of(worker) == "reporter"

@@ -1,4 +1,4 @@
-"""The containers of a TrainJob's pods, and the primary one, whose log reports progress."""
+"""The containers of a TrainJob's pods, and their names for people."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_UID, REPLICAS, REPLICATED_JOB
+from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
-from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import REPORTER_CONTAINER
-from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
-from trainer.kube.errors import ForbiddenError, NotFoundError
-from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
-from trainer.progress.primary_pod import container_state, primary_pod, training_job
-from trainer.workloads import JOBSETS
+from trainer.framework.plugin_api.runtime_info import LAUNCHER
+from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
 from trainer.workloads.containers import container_status, container_statuses, containers_of, has_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.progress.primary_pod import ContainerState
 
 
 def node_name(pod: Object) -> str:
@@ -34,7 +28,7 @@ def node_name(pod: Object) -> str:
     return f"{job}-{job_index}-{index}" if has_several_jobs else f"{job}-{index}"
 
 
-class Speaker(IntEnum):
+class ResultSource(IntEnum):
     """The container that prints the result of a training; the greater one counts if both print something."""
 
     NONE = 0
@@ -43,15 +37,15 @@ class Speaker(IntEnum):
     """The launcher of an MPI training, whose nodes only run an SSH server."""
 
 
-def speaker_of(pod: Object, training_job: str) -> Speaker:
+def result_source_of(pod: Object, training_job: str) -> ResultSource:
     """Whether the pod prints the result; the pods of the replicated Job `training_job` are the nodes."""
     labels = labels_of(pod)
     job = labels.get(REPLICATED_JOB)
     if labels.get(COMPLETION_INDEX) != "0" or not job:
-        return Speaker.NONE
+        return ResultSource.NONE
     if job == LAUNCHER:
-        return Speaker.LAUNCHER
-    return Speaker.FIRST_NODE if job == training_job else Speaker.NONE
+        return ResultSource.LAUNCHER
+    return ResultSource.FIRST_NODE if job == training_job else ResultSource.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,77 +84,3 @@ def started_containers(pod: Object) -> Iterator[StartedContainer]:
 def restarts_of(pod: Object, container: str) -> int:
     """How often the container was restarted in its pod."""
     return int(container_status(pod, container).get("restartCount") or 0)
-
-
-_INITIALIZERS = (Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER)
-"""Also names of replicated Jobs, which need no label."""
-
-
-class PrimaryContainer:
-    """Finds the primary container of one TrainJob as the manager does, by its JobSet."""
-
-    def __init__(self, client: Client, job: Object) -> None:
-        self._client = client
-        self._job = job
-        self._jobset: Object | None = None
-        self._may_read = True
-
-    async def find(self, pods: Sequence[Object]) -> ContainerState | None:
-        """The state of the primary container; None while there is none."""
-        if not pods:
-            return None
-        jobset = await self.jobset_of(pods)
-        pod = primary_pod(pods, jobset)
-        return container_state(pod, jobset, self._job) if pod is not None else None
-
-    async def started(self, pods: Sequence[Object]) -> StartedContainer | None:
-        """The primary container, if it has started."""
-        state = await self.find(pods)
-        started = (container for pod in pods for container in started_containers(pod))
-        return next((each for each in started if state is not None and each.place == state.place), None)
-
-    async def container_of(self, pod: Object) -> str:
-        """Name of the main container in one of the TrainJob's pods."""
-        return container_state(pod, await self.jobset_of([pod]), self._job).container
-
-    async def training_job(self, pods: Sequence[Object]) -> str:
-        """Name of the replicated Job whose pods are the numbered nodes; empty if there is none."""
-        return training_job(await self.jobset_of(pods)) or "" if pods else ""
-
-    async def jobset_of(self, pods: Sequence[Object]) -> Object:
-        """The JobSet of these pods, or a substitute from their labels if it cannot be read."""
-        uids = {labels_of(pod).get(JOBSET_UID) for pod in pods} - {None}
-        if self._jobset is not None and (not uids or uid_of(self._jobset) in uids):
-            return self._jobset
-        if self._may_read:
-            try:
-                self._jobset = await self._client.get(JOBSETS, name_of(self._job), namespace_of(self._job))
-            except NotFoundError:
-                pass
-            except ForbiddenError:
-                self._may_read = False
-            else:
-                return self._jobset
-        return self._from_labels(pods)
-
-    def _from_labels(self, pods: Sequence[Object]) -> Object:
-        """A substitute for a JobSet that may not be read, from the labels of its pods."""
-        newest = max(pods, key=lambda pod: metadata_of(pod).get("creationTimestamp") or "")
-        roles = {
-            labels_of(pod).get(REPLICATED_JOB, ""): labels_of(pod).get(ANCESTOR_LABEL)
-            for pod in pods
-            if labels_of(pod).get(ANCESTOR_LABEL) in {None, Ancestor.TRAINER}
-        }
-        return {
-            "metadata": {
-                "uid": labels_of(newest).get(JOBSET_UID, ""),
-                "annotations": (self._job.get("spec") or {}).get("annotations") or {},
-            },
-            "spec": {
-                "replicatedJobs": [
-                    {"name": name, "template": {"metadata": {"labels": {ANCESTOR_LABEL: ancestor or ""}}}}
-                    for name, ancestor in roles.items()
-                    if name not in _INITIALIZERS
-                ]
-            },
-        }

@@ -43,7 +43,7 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
+from trainer.progress.primary import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
 from trainer.progress.steps import StepWatch
@@ -53,7 +53,7 @@ from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, 
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from anyio.abc import TaskGroup
 
@@ -61,9 +61,10 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer.progress.primary_pod import ContainerState
+    from trainer.progress.primary import ContainerState
     from trainer.progress.protocol import RejectedMessageError
     from trainer.progress.reports import Report
+    from trainer.progress.steps import OnEnd
 
 log = get_logger(__name__)
 
@@ -120,7 +121,7 @@ class ProgressController:
             steps_of=self._steps_of,
             with_pushes=options.with_pushes,
         )
-        self._steps = StepWatch(self._context, self._writer, self._start_step)
+        self._steps = StepWatch(self._context, self._writer, self._start)
         self._with_pushes = options.with_pushes
         self._default_stall_timeout = options.stall_timeout
         self._trainings: dict[ObjectKey, Training] = {}
@@ -212,35 +213,29 @@ class ProgressController:
             shown = shown_progress(obj) if training.place is None else None
             training.place, training.age = state.place, state.age
             training.follower = Follower(self._context, state, shown, self._listener(training))
-            self._start(training, training.follower)
+            self._start(training.follower, str(key), partial(self._end_follower, training))
             if state.missing:
                 detail = f"the pod has no container of this name; the log of {state.container} is read"
                 error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
                 training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
 
-    def _start(self, training: Training, follower: Follower) -> None:
+    def _start(self, follower: Follower, name: str, on_end: OnEnd) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
-        training.scope = anyio.CancelScope()
-        self._tasks.start_soon(self._follow, training, follower, training.scope, name=f"follower of {training.key}")
+        self._tasks.start_soon(self._follow, follower, name, on_end, name=f"follower of {name}")
 
-    def _start_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope, name: str) -> None:
-        assert self._tasks is not None, "reconciles wait for the task group"
-        self._tasks.start_soon(self._follow_step, run, scope, name, name=name)
+    async def _follow(self, follower: Follower, name: str, on_end: OnEnd) -> None:
+        with self._following.around(name) as attempt:
+            await follower.run()
+        if attempt.error is not None or follower.is_done:
+            on_end(attempt.error)
 
-    async def _follow_step(self, run: Callable[[], Awaitable[None]], scope: anyio.CancelScope, name: str) -> None:
-        with scope, self._following.around(name):
-            await run()
-
-    async def _follow(self, training: Training, follower: Follower, scope: anyio.CancelScope) -> None:
-        with scope:
-            with self._following.around(training.key) as attempt:
-                await follower.run()
-            if attempt.error is not None:
-                training.follower = training.place = None
-                self._controller.enqueue(training.key, after=_PAUSE_AFTER_DEFECT)
-            else:
-                self._writer.flush(training.key, is_last=True)
-                self._controller.enqueue(training.key)
+    def _end_follower(self, training: Training, defect: Exception | None) -> None:
+        if defect is not None:
+            training.follower = training.place = None
+            self._controller.enqueue(training.key, after=_PAUSE_AFTER_DEFECT)
+        else:
+            self._writer.flush(training.key, is_last=True)
+            self._controller.enqueue(training.key)
 
     def _check_stall(self, key: ObjectKey, owners: Sequence[Object], state: ContainerState | None) -> Result | None:
         """Record a warning event when the training has stalled, and requeue for the next check.

@@ -12,7 +12,7 @@ from trainer.kube.errors import KubeError
 from trainer.kube.objects import key_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.position import Position
-from trainer.progress.containers import PrimaryContainer
+from trainer.progress.primary import PrimaryContainer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.podlogs.instant import Instant
     from trainer.progress.metrics import ProgressSeries
-    from trainer.progress.primary_pod import ContainerState
+    from trainer.progress.primary import ContainerState
     from trainer.progress.protocol import RejectedMessageError
     from trainer.progress.reports import Report
 
@@ -75,6 +75,7 @@ class Follower:
         place = state.namespace, state.pod, state.container
         self._log = ContainerLog(context.client, *place, clock=context.clock, options=options, observer=context.series)
         self._is_gone = self._was_refused = False
+        self._scope = anyio.CancelScope()
         self._stream: anyio.CancelScope | None = None
         self.is_done = False
         """Whether the log has been read to its end."""
@@ -102,10 +103,14 @@ class Follower:
         """Stop requesting the log again, since its pod no longer exists."""
         self._is_gone = True
 
+    def stop(self) -> None:
+        """End `run` at once."""
+        self._scope.cancel()
+
     async def run(self) -> None:
         """Read the log until the container has ended, will not restart, and the log is read to its end."""
         state = self.reports.state
-        with structlog.contextvars.bound_contextvars(pod=state.pod, container=state.container):
+        with self._scope, structlog.contextvars.bound_contextvars(pod=state.pod, container=state.container):
             while not self.is_done:
                 with anyio.CancelScope() as self._stream:
                     async with aclosing(self._log.follow(self._is_finished)) as events:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob_status import TrainerStatus
     from trainer.kube.field_errors import FieldError
-    from trainer.progress.primary_pod import ContainerState
+    from trainer.progress.primary import ContainerState
     from trainer.progress.protocol import Message, RejectedMessageError
 
 

@@ -56,7 +56,7 @@ from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import JSON, HttpError, failure, read_body
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.primary_pod import is_made_of
+from trainer.progress.primary import is_made_of
 from trainer.progress.push_request import BODY_LIMIT, parse_push
 from trainer.progress.writer import write_pushed
 from trainer.workloads import JOBSETS

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-import anyio
-
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_UID
 from trainer.api.jobset_pods import recency_of
@@ -19,21 +17,24 @@ from trainer.api.trainjob_status import STEP_FIELDS, StepState, StepStatus, Trai
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import key_of, labels_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext, Listener
-from trainer.progress.primary_pod import ContainerState, state_of
+from trainer.progress.primary import ContainerState, state_of
+from trainer.progress.reports import Reports
 from trainer.progress.train_jobs import is_settled
 from trainer.progress.writer import shown_steps
 from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from trainer.kube.objects import Object, ObjectKey
     from trainer.progress.protocol import RejectedMessageError
     from trainer.progress.reports import Report
     from trainer.progress.writer import ProgressWriter
 
-    Start = Callable[[Callable[[], Awaitable[None]], anyio.CancelScope, str], None]
-    """Starts a task of this name that runs until the scope is cancelled."""
+    OnEnd = Callable[[Exception | None], None]
+    """Called when a log is read to its end, or with what went wrong."""
+    Start = Callable[[Follower, str, OnEnd], None]
+    """Starts a follower under a name for people."""
 
 
 log = get_logger(__name__)
@@ -96,29 +97,19 @@ class StepWatch:
 
     def _observed(self, obj: Object, name: str, step: _Step | None, state: ContainerState) -> _Step:
         """The step in the present state of its container."""
-        if step is not None and step.state.place == state.place:
-            step.state = state
-            if step.follower is not None:
-                step.follower.observe(state)
+        if step is not None and step.reports.state.place == state.place:
+            (step.follower or step.reports).observe(state)
             return step
         if step is not None:
             step.stop()
         shown = _parsed(shown_steps(obj).get(name))
-        step = _Step(state, shown)
         is_read = shown is not None and shown.state is state.as_step and state.has_ended
-        if not is_read and not (state.has_ended and is_settled(obj, self._context.clock.now())):
-            listener = self._listener(obj, name)
-            follower = step.follower = Follower(self._context, state, _as_training(shown), listener)
-            self._start(
-                partial(self._follow, key_of(obj), step, follower), step.scope, f"follower of {name} of {key_of(obj)}"
-            )
-        return step
-
-    async def _follow(self, key: ObjectKey, step: _Step, follower: Follower) -> None:
-        await follower.run()
-        step.last = follower.status
-        step.follower = None
-        self._writer.flush(key, is_last=True)
+        if is_read or (state.has_ended and is_settled(obj, self._context.clock.now())):
+            return _Step(Reports(state), shown=_as_training(shown))
+        follower = Follower(self._context, state, _as_training(shown), self._listener(obj, name))
+        key = key_of(obj)
+        self._start(follower, f"{name} of {key}", lambda _: self._writer.flush(key, is_last=True))
+        return _Step(follower.reports, follower)
 
     def _listener(self, obj: Object, name: str) -> Listener:
         key, uid, warned = key_of(obj), uid_of(obj), set[str]()
@@ -153,49 +144,45 @@ class _Steps:
         step = self.by_field.get(name)
         if step is None:
             self.gone |= {name} if shown is StepState.RUNNING else set()
-        elif step.state.has_ended:
-            step.miss_pod()
+        elif step.reports.state.has_ended:
+            if step.follower is not None:
+                step.follower.mark_pod_gone()
         else:
             step.stop()
             del self.by_field[name]
             self.gone.add(name)
 
 
+@dataclass(slots=True)
 class _Step:
     """One container that is, or was, followed."""
 
-    def __init__(self, state: ContainerState, shown: StepStatus | None) -> None:
-        self.state = state
-        self.follower: Follower | None = None
-        self.last = _as_training(shown)
-        """What it has reported, once nothing more is read."""
-        self.scope = anyio.CancelScope()
+    reports: Reports
+    follower: Follower | None = None
+    """None if its log is not read, since an earlier manager has."""
+    shown: TrainerStatus | None = None
+    """What an earlier manager has shown of it, if its log is not read."""
 
     @property
     def status(self) -> Object:
         """The value of its field."""
-        reported, state = self.follower.status if self.follower is not None else self.last, self.state.as_step
-        status = StepStatus(state=state)
-        if reported is not None:
-            is_running, is_complete = state is StepState.RUNNING, state is StepState.COMPLETE
-            status = StepStatus(
-                state=state,
-                progress_percentage=None if is_complete else reported.progress_percentage,
-                estimated_remaining_seconds=reported.estimated_remaining_seconds if is_running else None,
-                estimated_remaining_time_summary=reported.estimated_remaining_time_summary if is_running else None,
-                last_updated_time=reported.last_updated_time,
-            )
-        return status.to_object()
-
-    def miss_pod(self) -> None:
-        """Read no more than what the stream still has."""
-        if self.follower is not None:
-            self.follower.mark_pod_gone()
+        state = self.reports.state.as_step
+        reported = self.shown if self.follower is None else self.reports.status
+        if reported is None:
+            return StepStatus(state=state).to_object()
+        is_running, is_complete = state is StepState.RUNNING, state is StepState.COMPLETE
+        return StepStatus(
+            state=state,
+            progress_percentage=None if is_complete else reported.progress_percentage,
+            estimated_remaining_seconds=reported.estimated_remaining_seconds if is_running else None,
+            estimated_remaining_time_summary=reported.estimated_remaining_time_summary if is_running else None,
+            last_updated_time=reported.last_updated_time,
+        ).to_object()
 
     def stop(self) -> None:
-        """Cancel the follower."""
-        self.scope.cancel()
-        self.follower = None
+        """Read no more of its log."""
+        if self.follower is not None:
+            self.follower.stop()
 
 
 def _states(jobset: Object, pods: Sequence[Object], trainer: ContainerState | None) -> dict[str, ContainerState]:

@@ -9,8 +9,6 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import key_of, uid_of
 
 if TYPE_CHECKING:
-    import anyio
-
     from trainer.kube.events.recorder import EventRecorder
     from trainer.kube.objects import Object
     from trainer.progress.follower import Follower
@@ -35,7 +33,6 @@ class Training:
         """See `ContainerState`."""
         self.follower: Follower | None = None
         """None after the log of an ended TrainJob is read to the end."""
-        self.scope: anyio.CancelScope | None = None
         self.is_checked = False
         """Whether a reconcile is queued for the moment at which a stall would begin."""
         self._warned: set[tuple[str, str]] = set()
@@ -47,8 +44,8 @@ class Training:
 
     def stop(self) -> None:
         """Cancel the follower."""
-        if self.scope is not None:
-            self.scope.cancel()
+        if self.follower is not None:
+            self.follower.stop()
         self.follower = None
 
     def warn_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:

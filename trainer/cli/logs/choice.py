@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from trainer.api.jobset_pods import Age, Place
     from trainer.kube.objects import Object
-    from trainer.progress.containers import PrimaryContainer, StartedContainer
+    from trainer.progress.containers import StartedContainer
+    from trainer.progress.primary import PrimaryContainer
 
 
 @dataclass(frozen=True, slots=True)

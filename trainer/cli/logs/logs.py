@@ -31,8 +31,9 @@ from trainer.kube.objects import find_condition, name_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
-from trainer.progress.containers import PrimaryContainer, restarts_of
+from trainer.progress.containers import restarts_of
 from trainer.progress.log_lines import log_lines
+from trainer.progress.primary import PrimaryContainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

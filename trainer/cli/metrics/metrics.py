@@ -24,7 +24,7 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
-from trainer.progress.containers import PrimaryContainer, StartedContainer
+from trainer.progress.primary import PrimaryContainer
 from trainer.progress.samples import SampleReader
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.progress.containers import StartedContainer
     from trainer.progress.samples import MetricId, Sample
 
 _REFRESH_SECONDS = 0.5

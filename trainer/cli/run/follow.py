@@ -18,7 +18,7 @@ from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.objects import controller_of, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
-from trainer.progress.containers import Speaker, speaker_of
+from trainer.progress.containers import ResultSource, result_source_of
 from trainer.progress.log_lines import log_lines
 
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ class _JobFollower(LogConsumer):
         self._warnings = JobWarnings(job, self.warn)
         self._logs = JobLogs(client, job, clock, self, choose=self._choose)
         self._progress = LoggedProgress(client, job)
-        self._speakers: dict[str, Speaker] = {}
+        self._result_sources: dict[str, ResultSource] = {}
         self._result = ""
-        self._authority = (False, Speaker.NONE)
+        self._authority = (False, ResultSource.NONE)
 
     async def run(self) -> JobOutcome:
         """Follow the job to its end."""
@@ -160,7 +160,7 @@ class _JobFollower(LogConsumer):
         """See `LogConsumer`."""
         for line in log_lines(block):
             self._display.log(self.key, container.source, line.text)
-            self._note_result(line.text, self._speakers.get(container.pod_uid, Speaker.NONE))
+            self._note_result(line.text, self._result_sources.get(container.pod_uid, ResultSource.NONE))
         if self._progress.take(container, block):
             self._show(self._state)
 
@@ -188,12 +188,12 @@ class _JobFollower(LogConsumer):
     async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:
         await self._progress.see_pods(pods)
         training_job = await self._progress.primary.training_job(pods)
-        self._speakers |= {uid_of(pod): speaker_of(pod, training_job) for pod in pods}
+        self._result_sources |= {uid_of(pod): result_source_of(pod, training_job) for pod in pods}
         return await all_containers(pods)
 
-    def _note_result(self, text: str, speaker: Speaker) -> None:
-        authority = (_RESULT.match(text) is not None, speaker)
-        if speaker is not Speaker.NONE and text.strip() and authority >= self._authority:
+    def _note_result(self, text: str, source: ResultSource) -> None:
+        authority = (_RESULT.match(text) is not None, source)
+        if source is not ResultSource.NONE and text.strip() and authority >= self._authority:
             self._result, self._authority = text, authority
 
     async def _hint_at_missing_controller(self) -> None:

@@ -8,8 +8,7 @@ from trainer.api.progress import monitoring_enabled
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.kube.objects import annotations_of
-from trainer.progress.containers import PrimaryContainer
-from trainer.progress.primary_pod import state_of
+from trainer.progress.primary import PrimaryContainer, state_of
 from trainer.progress.reports import Reports
 from trainer.workloads.containers import containers_of
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
     from trainer.progress.containers import StartedContainer
-    from trainer.progress.primary_pod import ContainerState
+    from trainer.progress.primary import ContainerState
 
 
 class LoggedProgress:

@@ -11,7 +11,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube.objects import name_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
-from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of
+from trainer.progress.primary import CANDIDATES, candidates, candidates_of
 from trainer.workloads.related_events import INVOLVED, involved_names
 from trainer_dashboard.nodes import EventRows, NodeRows
 

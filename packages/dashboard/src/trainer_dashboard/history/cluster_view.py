@@ -12,7 +12,7 @@ from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, labels_of, mapping_at, uid_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
-from trainer.progress.primary_pod import is_made_of
+from trainer.progress.primary import is_made_of
 from trainer.workloads import JOBSETS
 from trainer.workloads.related_events import involved_names
 

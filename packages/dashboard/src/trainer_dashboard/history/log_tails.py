@@ -13,7 +13,7 @@ from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import is_being_deleted, uid_of
 from trainer.progress.containers import node_name, restarts_of, started_containers
-from trainer.progress.primary_pod import container_state, primary_pod
+from trainer.progress.primary import container_state, primary_pod
 from trainer.workloads.containers import container_status
 from trainer_dashboard.history.content import compressed
 from trainer_dashboard.history.errors import HistoryError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from trainer.progress.primary_pod import training_job
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
@@ -21,7 +22,7 @@ from trainer.kube.objects import (
     objects_in,
     uid_of,
 )
-from trainer.progress.primary_pod import training_job
+from trainer.progress.primary import training_job
 from trainer_dashboard.history.secret_forms import clean_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.primary_pod import candidates, candidates_of, container_state, is_made_of, primary_pod
+from trainer.progress.primary import candidates, candidates_of, container_state, is_made_of, primary_pod
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

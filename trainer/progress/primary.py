@@ -9,31 +9,37 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.api.trainjob_status import StepState
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
+from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import (
     annotations_of,
     controller_of,
     is_being_deleted,
     labels_of,
+    metadata_of,
     name_of,
     namespace_of,
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.containers import started_containers
+from trainer.workloads import JOBSETS
 from trainer.workloads.containers import container_status, has_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.progress.containers import StartedContainer
 
 CANDIDATES = "progress-candidates"
 """Name of the index of possible primary pods; the value is `candidates_of` their JobSet."""
@@ -170,3 +176,77 @@ def _ancestor(job: Object) -> str | None:
     template = job.get("template") or {}
     pod_template = (template.get("spec") or {}).get("template") or {}
     return labels_of(template).get(ANCESTOR_LABEL) or labels_of(pod_template).get(ANCESTOR_LABEL)
+
+
+_INITIALIZERS = (Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER)
+"""Also names of replicated Jobs, which need no label."""
+
+
+class PrimaryContainer:
+    """Finds the primary container of one TrainJob as the manager does, by its JobSet."""
+
+    def __init__(self, client: Client, job: Object) -> None:
+        self._client = client
+        self._job = job
+        self._jobset: Object | None = None
+        self._may_read = True
+
+    async def find(self, pods: Sequence[Object]) -> ContainerState | None:
+        """The state of the primary container; None while there is none."""
+        if not pods:
+            return None
+        jobset = await self.jobset_of(pods)
+        pod = primary_pod(pods, jobset)
+        return container_state(pod, jobset, self._job) if pod is not None else None
+
+    async def started(self, pods: Sequence[Object]) -> StartedContainer | None:
+        """The primary container, if it has started."""
+        state = await self.find(pods)
+        started = (container for pod in pods for container in started_containers(pod))
+        return next((each for each in started if state is not None and each.place == state.place), None)
+
+    async def container_of(self, pod: Object) -> str:
+        """Name of the main container in one of the TrainJob's pods."""
+        return container_state(pod, await self.jobset_of([pod]), self._job).container
+
+    async def training_job(self, pods: Sequence[Object]) -> str:
+        """Name of the replicated Job whose pods are the numbered nodes; empty if there is none."""
+        return training_job(await self.jobset_of(pods)) or "" if pods else ""
+
+    async def jobset_of(self, pods: Sequence[Object]) -> Object:
+        """The JobSet of these pods, or a substitute from their labels if it cannot be read."""
+        uids = {labels_of(pod).get(JOBSET_UID) for pod in pods} - {None}
+        if self._jobset is not None and (not uids or uid_of(self._jobset) in uids):
+            return self._jobset
+        if self._may_read:
+            try:
+                self._jobset = await self._client.get(JOBSETS, name_of(self._job), namespace_of(self._job))
+            except NotFoundError:
+                pass
+            except ForbiddenError:
+                self._may_read = False
+            else:
+                return self._jobset
+        return self._from_labels(pods)
+
+    def _from_labels(self, pods: Sequence[Object]) -> Object:
+        """A substitute for a JobSet that may not be read, from the labels of its pods."""
+        newest = max(pods, key=lambda pod: metadata_of(pod).get("creationTimestamp") or "")
+        roles = {
+            labels_of(pod).get(REPLICATED_JOB, ""): labels_of(pod).get(ANCESTOR_LABEL)
+            for pod in pods
+            if labels_of(pod).get(ANCESTOR_LABEL) in {None, Ancestor.TRAINER}
+        }
+        return {
+            "metadata": {
+                "uid": labels_of(newest).get(JOBSET_UID, ""),
+                "annotations": (self._job.get("spec") or {}).get("annotations") or {},
+            },
+            "spec": {
+                "replicatedJobs": [
+                    {"name": name, "template": {"metadata": {"labels": {ANCESTOR_LABEL: ancestor or ""}}}}
+                    for name, ancestor in roles.items()
+                    if name not in _INITIALIZERS
+                ]
+            },
+        }
