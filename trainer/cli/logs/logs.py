@@ -19,17 +19,16 @@ from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, LogRequest, newest_runs
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.logs.printer import LogPrinter
-from trainer.cli.logs.tail import LogTail, before_last
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.cli.past import installed_history, newest_of_history
 from trainer.framework.plugin_api.failure import named_in
 from trainer.framework.status.status import LOG_HEADING
-from trainer.kube.client import LogOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition, name_of, uid_of
-from trainer.kube.podlogs.container_log import ContainerLogOptions
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
+from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
 from trainer.progress.containers import restarts_of
 from trainer.progress.log_lines import log_lines
@@ -141,7 +140,7 @@ class LogReader(LogConsumer):
         self._clock = clock
         self._printer = LogPrinter(console)
         self._primary = PrimaryContainer(client, job)
-        self._tails: dict[StartedContainer, LogTail] = {}
+        self._tails: dict[StartedContainer, Tail] = {}
         since = request.since
         self._since = None if since is None else Instant.of(clock.now() - since)
 
@@ -211,10 +210,12 @@ class LogReader(LogConsumer):
         tail = self._tails.get(container)
         return ContainerLogOptions(since=(tail.since if tail is not None else None) or self._since)
 
-    async def _tail(self, container: StartedContainer, lines: int) -> LogTail:
-        since_time = self._since.second if self._since is not None else None
-        options = LogOptions(previous=self._request.previous, since_time=since_time)
-        return await before_last(self._client, container, lines, options, is_shown=self._is_shown)
+    async def _tail(self, container: StartedContainer, lines: int) -> Tail:
+        def log_of_last(count: int) -> ContainerLog:
+            options = ContainerLogOptions(previous=self._request.previous, since=self._since, tail_lines=count)
+            return log_of(container, self._client, self._clock, options)
+
+        return await last_lines(log_of_last, lines, is_shown=self._is_shown)
 
     def _is_shown(self, line: bytes) -> bool:
         return any(log_lines(line + b"\n", with_messages=self._request.progress))

@@ -46,6 +46,9 @@ class ContainerLogOptions:
     """Lines before the second of this instant are not asked for. Default: None, from the beginning of the log."""
     previous: bool = False
     """Read the run before the last restart of the container, which has ended. Default: false, the present run."""
+    tail_lines: int | None = None
+    """Ask for the last so many lines only. Default: None, for all. Not for following, which `last_lines` prepares: a
+    log that is asked for again goes on by the number of lines that were read of a second."""
     line_limit: int | None = None
     """Bytes of a line, its timestamp included and its newline not; of longer ones nothing is kept.
 
@@ -286,6 +289,7 @@ class ContainerLog:
             previous=options.previous,
             timestamps=True,
             since_time=since.second if since is not None else None,
+            tail_lines=options.tail_lines,
             pace=options.pace,
             idle_timeout=options.idle_timeout,
         )

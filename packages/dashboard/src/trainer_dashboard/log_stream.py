@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 import msgspec
 
-from trainer.kube.client import LogOptions
 from trainer.kube.errors import BadRequestError, KubeError, NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
-from trainer.kube.podlogs.position import instant_of
+from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
 from trainer.progress.log_lines import log_lines
 from trainer.workloads.containers import has_ended
@@ -152,13 +151,12 @@ class _Follower:
         """Follow to the end of the container."""
         reason = ""
         try:
-            since = await self._first_of_last_lines()
-            options = ContainerLogOptions(since=since, line_limit=_LONGEST_LINE, pace=_PAUSE)
-            log = ContainerLog(self._client, self._namespace, *self._source, clock=self._clock, options=options)
-            async with aclosing(log.follow(self._is_finished)) as events:
+            tail = await self._tail()
+            async with aclosing(self._log(since=tail.since).follow(self._is_finished)) as events:
                 async for event in events:
                     if not isinstance(event, Interrupted):
-                        self._take(event)
+                        if block := tail.of(event):
+                            self._take(block)
                     elif event.reason is Interruption.REFUSED:
                         reason = event.problem
                         break
@@ -170,18 +168,15 @@ class _Follower:
         self.reason = reason
         self._changes.notify()
 
-    async def _first_of_last_lines(self) -> Instant | None:
-        """When the first of the last lines was written; None where the whole log is wanted."""
-        options = LogOptions(self._source.container, timestamps=True, tail_lines=LAST_LINES, pace=_PAUSE)
-        head, lines = b"", 0
+    async def _tail(self) -> Tail:
         try:
-            async with self._client.logs(self._source.pod, self._namespace, options) as chunks:
-                async for chunk in chunks:
-                    head = head or chunk[:64]
-                    lines += chunk.count(b"\n")
+            return await last_lines(lambda count: self._log(tail_lines=count), LAST_LINES)
         except BadRequestError:  # it has not started
-            return None
-        return instant_of(head.partition(b"\n")[0]) if lines >= LAST_LINES else None
+            return Tail()
+
+    def _log(self, *, since: Instant | None = None, tail_lines: int | None = None) -> ContainerLog:
+        options = ContainerLogOptions(since=since, tail_lines=tail_lines, line_limit=_LONGEST_LINE, pace=_PAUSE)
+        return ContainerLog(self._client, self._namespace, *self._source, clock=self._clock, options=options)
 
     def _is_finished(self) -> bool:
         pod = self._near.pods.lister.get(ObjectKey(self._namespace, self._source.pod))

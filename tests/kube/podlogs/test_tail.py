@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.cli.logs.tail import LogTail
+from trainer.kube.podlogs.tail import Tail
 
 
 def line(second: int, text: str) -> bytes:
@@ -27,18 +27,18 @@ REST = line(1, "c") + line(2, "d")
 )
 def test_tail(blocks: list[bytes], rest: bytes) -> None:
     """What is before the first of the last lines is left out, also within the same second."""
-    tail = LogTail(line(1, "c").rstrip(b"\n"))
+    tail = Tail(line(1, "c").rstrip(b"\n"))
 
     assert b"".join(map(tail.of, blocks)) == rest
 
 
 def test_nothing_is_kept() -> None:
     """When no line at all is wanted, the last one is left out as well."""
-    tail = LogTail(line(1, "b").rstrip(b"\n"), keeps_first=False)
+    tail = Tail(line(1, "b").rstrip(b"\n"), keeps_first=False)
 
     assert tail.of(BEGINNING + REST) == REST
 
 
 def test_empty_log() -> None:
     """Of a log that had no line when it was asked, all is left."""
-    assert LogTail().of(BEGINNING) == BEGINNING
+    assert Tail().of(BEGINNING) == BEGINNING
