@@ -28,7 +28,7 @@ from trainer.progress.primary import PrimaryContainer
 from trainer.progress.samples import SampleReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
@@ -100,72 +100,64 @@ class MetricReader(LogConsumer):
         self._reader = SampleReader()
         self._series: dict[MetricId, list[Sample]] = {}
         self._source: StartedContainer | None = None
-        self._live: Live | None = None
+        self._prints = False
+        """Whether samples are printed as they come."""
         self._has_news = False
         self._printer = SamplePrinter(form, console)
 
     async def show(self) -> None:
         """Print the samples until now."""
-        await self._read(self._new)
+        await self._read()
         self._check_samples()
         source = self._source
         place = {"pod": source.pod if source else None, "container": source.container if source else None}
         self._printer.show(self._series, {"name": name_of(self._job), "namespace": namespace_of(self._job)} | place)
 
     async def watch(self) -> None:
-        """Show new samples until the TrainJob ends."""
+        """Show new samples until the TrainJob ends; of one that has ended, all that a watch would have shown."""
+        has_screen = self._form is MetricsFormat.CHART and self._console.is_interactive
+        self._prints = not has_screen
         if JobState.of(self._job).is_terminal:
-            await self._watch_ended()
-            return
-        job_logs = JobLogs(self._client, self._job, self._clock, self, choose=self._choose)
-        if self._form is MetricsFormat.CHART and self._console.is_interactive:
-            async with anyio.create_task_group() as tasks:
-                with Live(console=self._console, get_renderable=self._screen, auto_refresh=False) as self._live:
-                    tasks.start_soon(self._keep_fresh, self._live)
-                    still_exists = await job_logs.run()
-                    self._live.refresh()
-                    tasks.cancel_scope.cancel()
+            if has_screen:
+                await self.show()
+                return
+            await self._read()
         else:
-            still_exists = await job_logs.run()
-        if not still_exists:
-            note(f"TrainJob {name_of(self._job)} was deleted")
+            still_exists = await (self._watch_on_screen() if has_screen else self._logs().run())
+            if not still_exists:
+                note(f"TrainJob {name_of(self._job)} was deleted")
         self._check_samples()
 
-    async def _watch_ended(self) -> None:
-        """Print what a watch would have printed of a TrainJob that has ended."""
-        if self._form is MetricsFormat.CHART and self._console.is_interactive:
-            await self.show()
-            return
-        await self._read(self._print_new)
-        self._check_samples()
+    async def _watch_on_screen(self) -> bool:
+        async with anyio.create_task_group() as tasks:
+            with Live(console=self._console, get_renderable=self._screen, auto_refresh=False) as live:
+                tasks.start_soon(self._keep_fresh, live)
+                still_exists = await self._logs().run()
+                live.refresh()
+                tasks.cancel_scope.cancel()
+        return still_exists
 
-    async def _read(self, receive: Callable[[bytes], object]) -> None:
-        self._source = container = await self._container()
+    def _logs(self) -> JobLogs:
+        return JobLogs(self._client, self._job, self._clock, self, choose=self._choose)
+
+    async def _read(self) -> None:
+        container = await self._container()
         try:
             async for block in log_of(container, self._client, self._clock).read():
-                receive(block)
+                self.take(container, block)
         except NotFoundError:
             raise self._gone() from None
-
-    def _new(self, block: bytes) -> list[Sample]:
-        """The samples in lines of the log, which are kept."""
-        new = list(self._reader.read(block))
-        for sample in new:
-            self._series.setdefault(sample.metric, []).append(sample)
-        return new
-
-    def _print_new(self, block: bytes) -> None:
-        if new := self._new(block):
-            self._printer.print(new)
 
     def take(self, container: StartedContainer, block: bytes) -> None:
         """See `LogConsumer`."""
         if container != self._source:  # a new run of the training
             self._source = container
             self._reader, self._series = SampleReader(), {}
-        new = self._new(block)
+        new = list(self._reader.read(block))
+        for sample in new:
+            self._series.setdefault(sample.metric, []).append(sample)
         self._has_news = self._has_news or bool(new)
-        if self._live is None and new:
+        if self._prints and new:
             self._printer.print(new)
 
     def see_job(self, job: Object) -> None:
