@@ -13,6 +13,7 @@ from trainer.kube.objects import key_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.position import Position
 from trainer.progress.primary import PrimaryContainer
+from trainer.progress.protocol import LINE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _FOLLOWING = Barrier("could not follow log")
 
-LINE_LIMIT = 256 * 1024
-"""Bytes of a line that is read; messages about progress are shorter."""
 _RETRY = 5.0
 """Seconds after which the JobSet is asked for again: rights and credentials change."""
 

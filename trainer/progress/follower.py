@@ -11,7 +11,7 @@ import structlog
 
 from trainer.kube.logger import get_logger
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
-from trainer.progress.protocol import PAYLOAD_LIMIT
+from trainer.progress.protocol import LINE_LIMIT
 from trainer.progress.reports import Reports
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from trainer.progress.reports import Report
 
 log = get_logger(__name__)
-
-LINE_LIMIT = PAYLOAD_LIMIT + 64
-"""Bytes of the longest line that is read (KEP-2779): 64 KiB and the timestamp before it."""
 
 REFUSAL_PAUSE = 60.0
 """Seconds until the log is requested again after the API server refused it."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Most bytes of a payload (KEP-2779, "reading trainer status"); longer lines are skipped before."""
+LINE_LIMIT: Final = PAYLOAD_LIMIT + 64
+"""Bytes of the longest line of a log in which a message is looked for: its payload and the timestamp before it."""
 METRICS_LIMIT: Final = 256
 """Most metrics in each of the two maps."""
 TEXT_LIMIT: Final = 64
