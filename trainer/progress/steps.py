@@ -18,7 +18,6 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import key_of, labels_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.primary import ContainerState, state_of
-from trainer.progress.reports import Reports
 from trainer.progress.train_jobs import is_settled
 from trainer.progress.writer import shown_steps
 from trainer.workloads.containers import containers_of
@@ -97,19 +96,23 @@ class StepWatch:
 
     def _observed(self, obj: Object, name: str, step: _Step | None, state: ContainerState) -> _Step:
         """The step in the present state of its container."""
-        if step is not None and step.reports.state.place == state.place:
-            (step.follower or step.reports).observe(state)
+        if step is not None and step.state.place == state.place:
+            step.observe(state)
             return step
         if step is not None:
             step.stop()
         shown = _parsed(shown_steps(obj).get(name))
         is_read = shown is not None and shown.state is state.as_step and state.has_ended
         if is_read or (state.has_ended and is_settled(obj, self._context.clock.now())):
-            return _Step(Reports(state), shown=_as_training(shown))
+            return _Step(state, reported=_as_training(shown))
         follower = Follower(self._context, state, _as_training(shown), self._listener(obj, name))
-        key = key_of(obj)
-        self._start(follower, f"{name} of {key}", lambda _: self._writer.flush(key, is_last=True))
-        return _Step(follower.reports, follower)
+        key, step = key_of(obj), _Step(state, follower)
+        self._start(follower, f"{name} of {key}", lambda _: self._end(key, step))
+        return step
+
+    def _end(self, key: ObjectKey, step: _Step) -> None:
+        step.stop()
+        self._writer.flush(key, is_last=True)
 
     def _listener(self, obj: Object, name: str) -> Listener:
         key, uid, warned = key_of(obj), uid_of(obj), set[str]()
@@ -144,7 +147,7 @@ class _Steps:
         step = self.by_field.get(name)
         if step is None:
             self.gone |= {name} if shown is StepState.RUNNING else set()
-        elif step.reports.state.has_ended:
+        elif step.state.has_ended:
             if step.follower is not None:
                 step.follower.mark_pod_gone()
         else:
@@ -157,17 +160,17 @@ class _Steps:
 class _Step:
     """One container that is, or was, followed."""
 
-    reports: Reports
+    state: ContainerState
     follower: Follower | None = None
-    """None if its log is not read, since an earlier manager has."""
-    shown: TrainerStatus | None = None
-    """What an earlier manager has shown of it, if its log is not read."""
+    """None when its log is not read any more, or not again since an earlier manager has."""
+    reported: TrainerStatus | None = None
+    """What it has reported, once its log is not read."""
 
     @property
     def status(self) -> Object:
         """The value of its field."""
-        state = self.reports.state.as_step
-        reported = self.shown if self.follower is None else self.reports.status
+        state = self.state.as_step
+        reported = self.reported if self.follower is None else self.follower.status
         if reported is None:
             return StepStatus(state=state).to_object()
         is_running, is_complete = state is StepState.RUNNING, state is StepState.COMPLETE
@@ -179,10 +182,17 @@ class _Step:
             last_updated_time=reported.last_updated_time,
         ).to_object()
 
+    def observe(self, state: ContainerState) -> None:
+        """Update the state of the container."""
+        self.state = state
+        if self.follower is not None:
+            self.follower.observe(state)
+
     def stop(self) -> None:
         """Read no more of its log."""
         if self.follower is not None:
             self.follower.stop()
+            self.reported, self.follower = self.follower.status, None
 
 
 def _states(jobset: Object, pods: Sequence[Object], trainer: ContainerState | None) -> dict[str, ContainerState]:
