@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from trainer.progress.primary_pod import training_job
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
