@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     Guard: TypeAlias = Callable[[PluginCall], AbstractContextManager[None]]
     """Handles what the call of a hook raises."""
 
+    _Change: TypeAlias = tuple[str, PluginCall, Callable[[RuntimeInfo, TrainJob], None]]
+    """What changes a RuntimeInfo, after its origin and the context of its call."""
+
     _P = TypeVar("_P", bound=Plugin)
 
 _BUILD = PluginCall("the build failed, please report it")
@@ -79,31 +82,38 @@ class Pipeline:
         self.plugins = registry
         self.devices = devices
         self._cluster_domain = cluster_domain
-        self._series = series = (metrics or Metrics()).series(PluginSeries)
+        series = (metrics or Metrics()).series(PluginSeries)
         series.prepare(registry)
 
-        def timed(hook: str, plugins: Iterable[_P]) -> list[tuple[_P, PluginCall]]:
-            return [(plugin, series.call(plugin.name, hook, is_timed=True)) for plugin in plugins]
+        def hooks(hook: str, plugins: Iterable[_P], *, is_timed: bool = True) -> list[tuple[_P, PluginCall]]:
+            return [(plugin, series.call(plugin.name, hook, is_timed=is_timed)) for plugin in plugins]
 
-        def counted(hook: str, plugins: Iterable[_P]) -> list[tuple[_P, PluginCall]]:
-            return [(plugin, series.call(plugin.name, hook)) for plugin in plugins]
-
-        self._validations = timed("validate", (each for each in registry if isinstance(each, CustomValidation)))
-        self._ml_policies = timed("enforce_ml_policy", (each for each in registry if isinstance(each, EnforceMLPolicy)))
-        self._pod_group_policies = timed(
+        self._validations = hooks("validate", (each for each in registry if isinstance(each, CustomValidation)))
+        ml_policies = hooks("enforce_ml_policy", (each for each in registry if isinstance(each, EnforceMLPolicy)))
+        pod_group_policies = hooks(
             "enforce_pod_group_policy", (each for each in registry if isinstance(each, EnforcePodGroupPolicy))
         )
-        self._pod_networks = timed("identify_pod_network", (each for each in registry if isinstance(each, PodNetwork)))
-        self._builders = timed("build", (each for each in registry if isinstance(each, ComponentBuilder)))
-        self._suspensions = counted("suspension", (each for each in registry if isinstance(each, Suspension)))
-        self._terminal_conditions = counted(
-            "terminal_condition", (each for each in registry if isinstance(each, TerminalCondition))
+        pod_networks = hooks("identify_pod_network", (each for each in registry if isinstance(each, PodNetwork)))
+        self._changes: list[_Change] = [
+            *((f"plugin {each.name}", call, each.enforce_ml_policy) for each, call in ml_policies),
+            ("TrainJob spec.trainer.env", _BUILD, _apply_env),
+            *((f"plugin {each.name}", call, each.enforce_pod_group_policy) for each, call in pod_group_policies),
+            *((f"plugin {each.name}", call, each.identify_pod_network) for each, call in pod_networks),
+        ]
+        self._builders = hooks("build", (each for each in registry if isinstance(each, ComponentBuilder)))
+        self._suspensions = hooks(
+            "suspension", (each for each in registry if isinstance(each, Suspension)), is_timed=False
         )
-        self._statuses = counted("train_job_status", (each for each in registry if isinstance(each, TrainJobStatus)))
+        self._terminal_conditions = hooks(
+            "terminal_condition", (each for each in registry if isinstance(each, TerminalCondition)), is_timed=False
+        )
+        self._statuses = hooks(
+            "train_job_status", (each for each in registry if isinstance(each, TrainJobStatus)), is_timed=False
+        )
         self.condition_types = frozenset[str]().union(*(plugin.condition_types for plugin, _ in self._statuses))
-        self._ml_policy_sources = frozenset[str]().union(*(each.ml_policy_sources for each, _ in self._ml_policies))
+        self._ml_policy_sources = frozenset[str]().union(*(each.ml_policy_sources for each, _ in ml_policies))
         self._pod_group_policy_sources = frozenset[str]().union(
-            *(each.pod_group_policy_sources for each, _ in self._pod_group_policies)
+            *(each.pod_group_policy_sources for each, _ in pod_group_policies)
         )
 
     def watches(self) -> list[Watch]:
@@ -148,8 +158,7 @@ class Pipeline:
                 info = self._extract(train_job, runtime)
                 review = Review.of(self._findings(info, old, train_job))
                 if not review.errors:
-                    self._enforce(info, train_job)
-                    self._built(info, train_job)
+                    self._walk(info, train_job)
         except BuildError as error:
             return Review.of(_with_origin(error.errors, subject_of(runtime)))
         return review
@@ -182,8 +191,7 @@ class Pipeline:
                 if is_valid or not isinstance(error, BuildDefectError):
                     findings.extend(_with_origin(error.errors, origin))
 
-        self._enforce(info, train_job, guard=collected)
-        self._built(info, train_job, collected)
+        self._walk(info, train_job, guard=collected)
         return Review.of(findings)
 
     def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
@@ -193,39 +201,31 @@ class Pipeline:
             BuildError: TrainJob and runtime do not fit together, or a plugin raised.
         """
 
-        def step(origin: str, info: RuntimeInfo) -> None:
-            if observe is not None:
-                # A builder may change what it gets.
-                observe(origin, lambda: self._built(deepcopy(info), train_job))
+        def observed(origin: str, info: RuntimeInfo) -> None:
+            assert observe is not None
+            # A builder may change what it gets.
+            observe(origin, lambda: self._built(deepcopy(info), train_job))
 
+        step = None if observe is None else observed
         with _BUILD:
-            info = self._extract(train_job, runtime, step)
+            info = self._extract(train_job, runtime, step or unobserved)
             validated = info.conventions.validates_builds
             findings = self._findings(info, None, train_job) if validated else self._unserved(info)
             errors = Review.of([*train_job.semantic_errors(), *findings]).errors
             if errors:
                 raise BuildError(*errors)
-            self._enforce(info, train_job, step)
-            return self._built(info, train_job)
+            return self._walk(info, train_job, step)
 
-    def _enforce(
-        self, info: RuntimeInfo, train_job: TrainJob, step: Step = unobserved, guard: Guard | None = None
-    ) -> None:
-        """Apply the changes of the plugins and of the TrainJob's environment, in the order of the phases."""
-        for ml_policy, call in self._ml_policies:
+    def _walk(
+        self, info: RuntimeInfo, train_job: TrainJob, step: Step | None = None, guard: Guard | None = None
+    ) -> list[Component]:
+        """Let the plugins change `info` and build objects of it, in the order of the phases."""
+        for origin, call, change in self._changes:
             with guard(call) if guard else call:
-                ml_policy.enforce_ml_policy(info, train_job)
-            step(f"plugin {ml_policy.name}", info)
-        rules_of(info).apply_env(info, train_job)
-        step("TrainJob spec.trainer.env", info)
-        for pod_group_policy, call in self._pod_group_policies:
-            with guard(call) if guard else call:
-                pod_group_policy.enforce_pod_group_policy(info, train_job)
-            step(f"plugin {pod_group_policy.name}", info)
-        for pod_network, call in self._pod_networks:
-            with guard(call) if guard else call:
-                pod_network.identify_pod_network(info, train_job)
-            step(f"plugin {pod_network.name}", info)
+                change(info, train_job)
+            if step is not None:
+                step(origin, info)
+        return self._built(info, train_job, guard)
 
     def suspension(self, train_job: TrainJob) -> list[Component]:
         """Build without a runtime: the objects that exist, to be suspended or resumed."""
@@ -311,6 +311,10 @@ class Pipeline:
                 rule = "no plugin of this controller manager serves it; install one, or use another runtime"
                 unserved = forbidden(f"{info.runtime} spec.{policy}.{source}", rule, code=CLUSTER_LACKS)
                 yield replace(unserved, origin=info.runtime)
+
+
+def _apply_env(info: RuntimeInfo, train_job: TrainJob) -> None:
+    rules_of(info).apply_env(info, train_job)
 
 
 def _with_origin(findings: Iterable[FieldError | AdmissionWarning], origin: str) -> list[FieldError | AdmissionWarning]:
