@@ -8,6 +8,7 @@ since the API server is what takes most of the time.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 DEFAULT_OUTPUT = Path(__file__).parent / "converge.json"
 DEFAULT_LOAD = Load()
 MANAGER = "benchmarks.converging.manager"
+_PARTS = ("JobSets are created", "JobSets have no status", "JobSets end")
 NULL_CONTROLLER = "benchmarks.converging.null"
 
 
@@ -93,8 +95,17 @@ class _Measurement:
                 if not has_webhooks:
                     await admission.aclose()
                 before = await settle(manager, load.settled_seconds)
-                ours = await self._converged(lambda: driver.converge("jobs"))
+                reports = [before]
+
+                async def pend() -> None:
+                    reports.append(await report(manager))
+                    await anyio.sleep(load.pending_seconds)
+                    reports.append(await report(manager))
+
+                between = pend if load.pending_seconds else None
+                ours = await self._converged(lambda: driver.converge("jobs", between))
                 after = await settle(manager, load.settled_seconds)
+                pairs = [*itertools.pairwise([*reports, after])] if between else []
                 rss = (await _ask(manager, "memory"))["rss"]
                 before_silence = await report(manager)
                 await anyio.sleep(load.quiet_seconds)
@@ -112,6 +123,7 @@ class _Measurement:
             ours=ours,
             null=null,
             usage=usage(before, after, load.jobs),
+            parts={name: usage(*pair, load.jobs) for name, pair in zip(_PARTS, pairs, strict=False)},
             bare=bare,
             latency=latency,
             quiet_requests=other_requests(usage(before_silence, after_silence, 1).requests),
@@ -170,11 +182,14 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="TrainJobs.")] = DEFAULT_LOAD.jobs,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests under way at once.")] = DEFAULT_LOAD.concurrency,
     rate: Annotated[float, typer.Option(min=0.1, help="TrainJobs a second for the latency.")] = DEFAULT_LOAD.rate,
+    pending: Annotated[
+        float, typer.Option(min=0, help="Seconds for which JobSets stay without status once all exist, such as 10.")
+    ] = DEFAULT_LOAD.pending_seconds,
     output: Annotated[Path, typer.Option(help="JSON file to write.")] = DEFAULT_OUTPUT,
     log: Annotated[Path | None, typer.Option(help="File for what the manager logs. Default: nowhere.")] = None,
 ) -> None:
     """Create many TrainJobs at once and measure what it takes until they are complete."""
-    result = run(Load(jobs=jobs, concurrency=concurrency, rate=rate), kubeconfig, log)
+    result = run(Load(jobs=jobs, concurrency=concurrency, pending_seconds=pending, rate=rate), kubeconfig, log)
     output.write_bytes(msgspec.json.format(msgspec.json.encode(result)))
     print_result(Console(width=None if sys.stdout.isatty() else 120), result)
 

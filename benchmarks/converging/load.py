@@ -27,6 +27,9 @@ class Load(msgspec.Struct, frozen=True):
     jobs: int = 1000
     concurrency: int = 32
     """Requests of the benchmark that are under way at once."""
+    pending_seconds: float = 0.0
+    """How long JobSets of the manager stay without status once all exist, as where their controller is slow. Defaults
+    to not at all, so that most TrainJobs complete before their first status is written."""
     rate: float = 10.0
     """TrainJobs a second while the latency is measured."""
     rate_seconds: float = 20.0

@@ -147,8 +147,11 @@ class Driver:
 
         return create
 
-    async def converge(self, purpose: str) -> Times:
-        """TrainJobs become JobSets, whose ends become theirs, by whatever controller runs."""
+    async def converge(self, purpose: str, between: Callable[[], Awaitable[None]] | None = None) -> Times:
+        """TrainJobs become JobSets, whose ends become theirs, by whatever controller runs.
+
+        `between` is awaited when all JobSets exist and none has a status; by default they end at once.
+        """
         namespace = await self._with_runtime(purpose)
         async with (
             watching(self._client, JOBSETS, namespace) as job_sets,
@@ -158,7 +161,7 @@ class Driver:
             async def create(name: str) -> None:
                 await self._client.create(TRAIN_JOBS, objects.train_job(namespace, name))
 
-            return await self._measure(namespace, self._names(), create, job_sets, train_jobs)
+            return await self._measure(namespace, self._names(), create, job_sets, train_jobs, between=between)
 
     async def latency(self) -> Latency:
         """From the answer to the creation of a TrainJob until a watch shows its JobSet, at a rate below the limit.
@@ -192,11 +195,15 @@ class Driver:
         create: Callable[[str], Awaitable[None]],
         created: Sightings,
         ended: Sightings,
+        *,
+        between: Callable[[], Awaitable[None]] | None = None,
     ) -> Times:
         began = time.monotonic()
         await self._at_once(names, create)
         await created.appearances.wait_for_count(len(names))
         until_created = time.monotonic() - began
+        if between is not None:
+            await between()
         began = time.monotonic()
         await self._finish(namespace, names)
         await ended.ends.wait_for_count(len(names))

@@ -46,6 +46,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ours: Converged
     null: NullController
     usage: Usage
+    parts: dict[str, Usage]
+    """That of the times in which JobSets were created, stayed without status, and ended; empty where they ended at
+    once."""
     bare: Latency
     """Of one request to create a JobSet, to its answer."""
     latency: Latency
@@ -102,6 +105,9 @@ def print_result(console: Console, result: Result) -> None:
         "machine": f"{result.machine.cpus} x {result.machine.cpu}, Python {result.machine.python}, "
         f"load average {result.machine.load_average}",
     }
+    for name, part in result.parts.items():
+        cpu = part.cpu_seconds / result.load.jobs * 1000
+        rows[f"{name}, per job"] = f"{cpu:.2f} ms, {part.reconciles:.2f} reconciles"
     details = Table(show_header=False)
     for name, value in rows.items():
         details.add_row(name, value)

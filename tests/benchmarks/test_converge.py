@@ -11,7 +11,9 @@ from benchmarks.converging.load import Load, job_set, train_job
 from benchmarks.converging.results import Result, print_result
 from trainer.api.trainjob import TrainJob
 
-TINY = Load(jobs=3, concurrency=2, rate=20, rate_seconds=0.1, quiet_seconds=0.1, settled_seconds=0.5)
+TINY = Load(
+    jobs=3, concurrency=2, pending_seconds=0.1, rate=20, rate_seconds=0.1, quiet_seconds=0.1, settled_seconds=0.5
+)
 
 
 def test_converging_is_measured() -> None:
@@ -21,6 +23,8 @@ def test_converging_is_measured() -> None:
     assert result.usage.requests["create configmaps"] == 1
     assert 1 <= result.usage.requests["apply trainjobs/status"] <= 2
     assert result.usage.errors == 0
+    assert sum(part.reconciles for part in result.parts.values()) == pytest.approx(result.usage.reconciles)
+    assert list(result.parts) == ["JobSets are created", "JobSets have no status", "JobSets end"]
     assert result.quiet_requests == {}
     assert 0 < result.latency.p50 <= result.latency.p99
     assert result.restart.requests <= 1, "the event that it leads"
