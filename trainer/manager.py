@@ -17,7 +17,6 @@ from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
-from trainer.controllers.released_finalizer import register_finalizer_removal
 from trainer.controllers.trainjob import TrainJobController
 from trainer.controllers.v1.serving import serve_jobs
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
@@ -48,6 +47,8 @@ from trainer.plugins import BUILT_IN
 from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
+from trainer.v1alpha1.finalizer import register_finalizer_removal
+from trainer.v1alpha1.take_over import TakeOver
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.kubeflow_v1 import JobAdmission
 from trainer.webhooks.live_runtimes import LiveRuntimes
@@ -146,6 +147,7 @@ def build_manager(
         namespace=only_namespace,
         max_concurrent_reconciles=settings.train_job_concurrency,
         keeps_digest=served.is_extended,
+        take_over=TakeOver(manager.client, reader) if served.version == "v1alpha1" else None,
     )
     if authority is not None:
         manager.add(partial(_follow_authority, authority, controller), name="authority of the status server")

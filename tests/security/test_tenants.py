@@ -15,7 +15,8 @@ from tests.security.admission import review
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
-from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST, RUNTIME_DIGEST, digest_of, make_snapshot
+from trainer.framework.plugin_api.component import ADOPTED
+from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.kube.objects import controller_reference, find_condition, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, SECRETS, Resource
 from trainer.plugins.coscheduling import POD_GROUPS
@@ -155,7 +156,7 @@ async def test_labels_by_which_pods_are_found(label: str, place: str) -> None:
 async def test_annotations_that_are_ours(cluster: Cluster) -> None:
     """What a TrainJob says about the deployment of its children does not count."""
     async with cluster.managed():
-        theirs = {LIVES_ON: "false", APPLIED_HASH: "x", RUNTIME_DIGEST: "x", ADOPTED_DIGEST: "x", "theirs": "y"}
+        theirs = {LIVES_ON: "false", APPLIED_HASH: "x", RUNTIME_DIGEST: "x", ADOPTED: "x", "theirs": "y"}
         await cluster.put(train_job_object(annotations=theirs))
         found = cluster.jobset["metadata"]["annotations"]
         assert found.keys() == {APPLIED_HASH, RUNTIME_DIGEST, "theirs"}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.api.v1alpha1.decode import is_larger_than_the_model
 from trainer.controllers.code_owner import own_code
-from trainer.framework.deploying.deployer import FIELD_MANAGER, RETRY_AFTER, ForeignObjectError, workload_of
+from trainer.framework.deploying.deployer import RETRY_AFTER, ForeignObjectError, workload_of
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
@@ -99,10 +99,23 @@ class _Plan:
     """A note for the message of the condition Created."""
 
 
+class TakeOver(Protocol):
+    """Makes the objects of a TrainJob ours that another manager has made."""
+
+    async def __call__(self, train_job: TrainJob, owner: Object, runtimes: Runtimes) -> None:
+        """Record the runtime on what runs the pods of the TrainJob, and keep a snapshot of it.
+
+        Raises:
+            ConflictError: always, once that is done: the cache does not show it yet.
+            BuildError: the runtime is not known.
+        """
+
+
 class Creator:
     """Creates the objects of TrainJobs, and applies changes to them.
 
     `is_busy` says whether other TrainJobs wait. Without `keeps_digest`, what runs the pods alone records the runtime.
+    `take_over` is called for TrainJobs whose pods run on a runtime that is not recorded.
     """
 
     def __init__(
@@ -114,7 +127,9 @@ class Creator:
         is_busy: Callable[[], bool],
         *,
         keeps_digest: bool = True,
+        take_over: TakeOver | None = None,
     ) -> None:
+        self._take_over = take_over
         self._client = client
         self._pipeline = pipeline
         self._runtimes = runtimes
@@ -164,6 +179,8 @@ class Creator:
     async def _plan(self, train_job: TrainJob, obj: Object, built_on: str | None, *, was_created: bool) -> _Plan:
         try:
             _check_bounds(obj)
+            if built_on == "" and self._take_over is not None:
+                await self._take_over(train_job, obj, self._runtimes)
             found = await self._runtimes.find(train_job, built_on=built_on or "", is_built=built_on is not None)
             components = [
                 replace(each, runtime_digest=found.digest) if each.runs_pods else each
@@ -190,7 +207,7 @@ class Creator:
     def _built_on(self, train_job: TrainJob, obj: Object) -> str | None:
         """The digest of the runtime that the TrainJob was built on, by its status or by the objects that run pods.
 
-        Empty if it is not recorded, as where the released manager has built it; None before it is built.
+        Empty if it is not recorded, as where another manager has built it; None before it is built.
         """
         return _recorded(train_job) or self._deployer.built_on(obj, self._pipeline.suspension(train_job))
 
@@ -230,10 +247,6 @@ class Creator:
         """Store the runtime that the TrainJob is built on, before any other object is created."""
         snapshot = make_snapshot(owner, found.resource, found.object)
         key = name_of(snapshot), namespace_of(snapshot)
-        if found.is_released:
-            await self._client.apply(CONFIG_MAPS, snapshot, field_manager=FIELD_MANAGER, force=True)
-            log.info("took over runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
-            return
         if found.outdated_snapshot is not None:
             options = DeleteOptions(uid=uid_of(found.outdated_snapshot))
             with suppress(NotFoundError):
@@ -245,7 +258,7 @@ class Creator:
             if not is_controlled_by(existing, owner):
                 raise ForeignObjectError(CONFIG_MAPS, existing) from error
             if SNAPSHOT_LABEL not in labels_of(existing):
-                # The released manager has taken it, of which nothing was built.
+                # The cache never shows it. Nothing was built of it, else it would have been taken over.
                 await self._client.delete(CONFIG_MAPS, *key, DeleteOptions(uid=uid_of(existing)))
             raise ConflictError(409, f"the cache does not show ConfigMap {key_of(snapshot)} yet") from error
         log.debug("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob_status import NodeScale
+    from trainer.controllers.creation import TakeOver
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.extension_points import Watch
     from trainer.framework.plugin_api.plugin_context import CacheReader
@@ -55,7 +56,8 @@ _FIRST_STATUS = 0.25
 class TrainJobController:
     """Registers a controller with the manager; `runtimes` finds the runtimes of TrainJobs for admission.
 
-    `keeps_digest` says whether the status of TrainJobs has the field `runtimeDigest`.
+    `keeps_digest` says whether the status of TrainJobs has the field `runtimeDigest`. `take_over` is for TrainJobs that
+    another manager has made; by default there are none.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class TrainJobController:
         namespace: str | None = None,
         max_concurrent_reconciles: int = 5,
         keeps_digest: bool = True,
+        take_over: TakeOver | None = None,
     ) -> None:
         selection = Selection(namespace=namespace)
         train_jobs = manager.informer(TRAIN_JOBS, selection)
@@ -84,7 +87,13 @@ class TrainJobController:
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
         self._creator = Creator(
-            manager.client, pipeline, runtimes, self._deployer, controller.is_busy, keeps_digest=keeps_digest
+            manager.client,
+            pipeline,
+            runtimes,
+            self._deployer,
+            controller.is_busy,
+            keeps_digest=keeps_digest,
+            take_over=take_over,
         )
         # Progress is written every few seconds and changes only the status, of which only a stall matters here.
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=any_of(generation_changed, _stall_changed))

@@ -28,7 +28,14 @@ from trainer.framework.building.trainer_step import (
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.deployer import APPLIED_HASH
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.component import Component, Loss, Revision, revise_while_suspended, unique_name
+from trainer.framework.plugin_api.component import (
+    ADOPTED,
+    Component,
+    Loss,
+    Revision,
+    revise_while_suspended,
+    unique_name,
+)
 from trainer.framework.plugin_api.conventions import RENDEZVOUS_PORT, Conventions
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Finding, Review
 from trainer.framework.plugin_api.extension_points import (
@@ -69,6 +76,7 @@ from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 
 __all__ = [
+    "ADOPTED",
     "ANCESTOR_LABEL",
     "APPLIED_HASH",
     "LAUNCHER",

@@ -28,7 +28,7 @@ from trainer.kube.errors import (
     NotFoundError,
     ServiceUnavailableError,
 )
-from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
+from trainer.kube.objects import Object, annotations_of, controller_of, controller_reference, uid_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock
@@ -499,3 +499,17 @@ async def test_what_a_selective_cache_does_not_show(cluster: Cluster) -> None:
     cluster.client.remove(CONFIG_MAPS, "demo", "default")
     assert await cluster.deploy(component(a="1")) == Shortfall()
     assert cluster.stored["data"] == {"a": "1"}
+
+
+@pytest.mark.parametrize(("may_change", "data"), [(False, {"a": "1"}), (True, {"a": "2"})])
+async def test_an_own_object_without_labels(cluster: Cluster, may_change: bool, data: Object) -> None:
+    """One that lost the labels of the watch gets them again; its content changes if its component lets it."""
+    cluster.reader.selected.add(CONFIG_MAPS)
+    hidden = component(a="1").object
+    hidden["metadata"]["ownerReferences"] = [controller_reference(OWNER)]
+    await cluster.client.apply(CONFIG_MAPS, hidden, field_manager="trainer", force=False)
+    wanted = component(a="2")
+    wanted.object["metadata"]["labels"] = {"watched": "yes"}
+    await cluster.deploy(replace(wanted, revise=lambda _: Revision(wanted.object) if may_change else None))
+    assert cluster.stored["data"] == data
+    assert cluster.stored["metadata"]["labels"] == {"watched": "yes"}

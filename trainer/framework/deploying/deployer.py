@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 
 from trainer.framework.deploying.comparison import differences
-from trainer.framework.plugin_api.component import Revision
+from trainer.framework.plugin_api.component import ADOPTED, Revision
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_calls import PluginSeries
-from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST, RUNTIME_DIGEST
+from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, KubeError, NotFoundError
 from trainer.kube.field_errors import forbidden
@@ -59,7 +59,7 @@ RETRY_AFTER = 300.0
 _REMEMBERED = 1024
 """Limit of the rejected changes, and of the lost generated objects, that are remembered."""
 
-_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED_DIGEST})
+_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED})
 
 log = get_logger(__name__)
 
@@ -127,8 +127,7 @@ class Deployer:
         for component in workload:
             existing = self._existing(component)
             if existing is not None and is_controlled_by(existing, owner):
-                annotations = annotations_of(existing)
-                return annotations.get(RUNTIME_DIGEST) or annotations.get(ADOPTED_DIGEST, "")
+                return annotations_of(existing).get(RUNTIME_DIGEST, "")
         return None
 
     def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
@@ -251,16 +250,12 @@ class Deployer:
             raise ForeignObjectError(component.resource, existing)
         return existing
 
-    async def _create(self, owner: Object, component: Component, workload: Sequence[Component]) -> None:
-        """Apply an object that the cache does not show.
-
-        One that the released manager has made lacks our labels. If its pods depend on it as it is, only metadata is
-        applied.
-        """
+    async def _create(self, owner: Object, component: Component) -> None:
+        """Apply an object that the cache does not show, since it does not exist or lacks the labels of the watch."""
         wanted = component.object
         hidden = None if self._reader.holds_all(component.resource) else await self._stored(owner, component)
-        is_released = hidden is not None and APPLIED_HASH not in annotations_of(hidden)
-        if hidden is not None and is_released and component.revise and self.built_on(owner, workload) == "":
+        if hidden is not None and component.revise is not None and component.revise(hidden) is None:
+            # What depends on it as it is needs no more than the labels.
             wanted = hidden | {"metadata": metadata_of(wanted)}
         # Without force: an object that the cache does not show yet may belong to somebody else.
         await self._apply(component, self._owned(wanted, component, owner), force=False)
@@ -269,14 +264,12 @@ class Deployer:
         wanted = component.object
         existing = self._existing(component)
         if existing is None:
-            await self._create(owner, component, workload_of(each for each in components if each.generated is None))
+            await self._create(owner, component)
             return Shortfall()
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
         if is_being_deleted(existing):
             return Shortfall()  # it is created again when it is gone
-        if component.runs_pods and not annotations_of(existing).keys() & {RUNTIME_DIGEST, ADOPTED_DIGEST}:
-            await self._adopt(component, existing)
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
             revision = component.revise(existing)
@@ -288,19 +281,7 @@ class Deployer:
         if revision.starts_pods:
             for each in (each for each in components if each.generated is not None):
                 await self._generate(owner, each)
-        if component.runs_pods and RUNTIME_DIGEST not in annotations_of(existing):
-            # The released manager has built it, so it differs although the TrainJob asks for nothing new.
-            shortfall = await self._revise(owner, replace(component, runtime_digest=""), existing, revision)
-            return replace(shortfall, too_late=())
         return await self._revise(owner, component, existing, revision)
-
-    async def _adopt(self, component: Component, existing: Object) -> None:
-        """Record the runtime on an object that another manager has created, and change nothing else."""
-        if component.runtime_digest:
-            body = {"metadata": {"uid": uid_of(existing), "annotations": {ADOPTED_DIGEST: component.runtime_digest}}}
-            await self._client.patch(
-                component.resource, name_of(existing), body, namespace_of(existing), field_manager=FIELD_MANAGER
-            )
 
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
         applied = self._owned(revision.object, component, owner)

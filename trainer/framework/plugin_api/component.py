@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
+ADOPTED = "trainer.kubeflow.org/adopted"
+"""Annotation of an object that another manager has made: it may differ from ours although nothing new is asked for."""
+
 _DIGITS = 10
 
 

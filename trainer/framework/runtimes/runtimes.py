@@ -113,8 +113,6 @@ class FoundRuntime:
     """Metadata of a snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
     is_former: bool = False
     """Whether `spec.runtimeRef` has been changed to another since the Jobs were created. Defaults to no."""
-    is_released: bool = False
-    """Whether it is from a snapshot of the released manager, of which one of ours is to be made. Defaults to no."""
 
 
 class Runtimes:
@@ -138,8 +136,8 @@ class Runtimes:
         Args:
             train_job: the TrainJob.
             built_on: the recorded digest of what it was built on; default: nothing is recorded.
-            is_built: whether the object that runs its pods exists. If not, a snapshot without a recorded digest, which
-                older managers and the released one left, must agree with the runtime of today.
+            is_built: whether the object that runs its pods exists. If not, a snapshot without a recorded digest
+                must agree with the runtime of today.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
@@ -148,10 +146,6 @@ class Runtimes:
         """
         resource, key = runtime_place(train_job)
         snapshot = self._snapshots.metadata(train_job)
-        if snapshot is None and is_built and not built_on:
-            released = await self._snapshots.open_released(train_job)
-            if released is not None:
-                return _found(released, (resource, key.name), digest_of(released[1]), is_released=True)
         live = self._listers[resource].peek(key)
         digest = "" if live is None else self._digest(live)
         if snapshot is not None and (live is None or digest != built_on) and (built_on or is_built):
@@ -201,13 +195,11 @@ class Runtimes:
         return self._train_jobs.keys_by_index(_INDEX, _index_value(runtime["kind"], runtime.key))
 
 
-def _found(
-    kept: tuple[Resource, Object], referred: tuple[Resource, str], digest: str, *, is_released: bool = False
-) -> FoundRuntime:
+def _found(kept: tuple[Resource, Object], referred: tuple[Resource, str], digest: str) -> FoundRuntime:
     """The runtime in a snapshot; `referred` is the one that `spec.runtimeRef` names now."""
     is_former = (kept[0], name_of(kept[1])) != referred
     runtime = read_runtime(*kept)
-    return FoundRuntime(runtime, *kept, not is_released, digest, is_former=is_former, is_released=is_released)
+    return FoundRuntime(runtime, *kept, is_snapshot=True, digest=digest, is_former=is_former)
 
 
 def _index_values(train_job: CachedObject) -> list[str]:

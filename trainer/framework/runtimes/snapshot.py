@@ -8,8 +8,7 @@ People who may not run pods may write ConfigMaps, field managers and annotations
 proved by its digest, which is recorded where they cannot write: in the status of the TrainJob, and on what runs the
 pods.
 
-The released manager of Kubeflow Trainer keeps snapshots of the same name, as YAML and without label. They count where
-it has made what runs the pods, and become snapshots of ours. In a cluster of v1alpha1 it can read ours as well.
+In a cluster of v1alpha1 Kubeflow Trainer (Go) can read them as well.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.client import decoded
@@ -28,11 +26,12 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.errors import NotFoundError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.json_text import decode_json
-from trainer.kube.objects import ObjectKey, controller_of, controller_reference, metadata_of, name_of, namespace_of
+from trainer.kube.objects import ObjectKey, controller_reference, metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kubernetes_yaml import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.api.trainjob import TrainJob
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.store import Lister
@@ -47,9 +46,6 @@ _RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTE
 
 RUNTIME_DIGEST = "trainer.kubeflow.org/runtime-digest"
 """Annotation of what runs pods: the digest of the runtime that it was built on."""
-
-ADOPTED_DIGEST = "trainer.kubeflow.org/adopted-runtime-digest"
-"""Annotation of what runs pods and another manager has made: the digest of the snapshot that was found with it."""
 
 _DATA_KEY = "runtime"
 _LARGE = 256 * 1024
@@ -91,47 +87,31 @@ def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
     }
 
 
-def open_snapshot(snapshot: Object, digest: str = "") -> tuple[Resource, Object]:
+def _parse_json(text: str) -> Any:
+    return decode_json(_content, text)
+
+
+def open_snapshot(
+    snapshot: Object, digest: str = "", *, parse: Callable[[str], Any] = _parse_json
+) -> tuple[Resource, Object]:
     """The runtime in a snapshot, and its kind.
 
     It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
+
+    Args:
+        snapshot: the ConfigMap.
+        digest: of the runtime that it must hold. Defaults to any.
+        parse: reads the text; a ValueError says that it cannot be read. Defaults to reading JSON.
     """
     try:
-        content = decode_json(_content, _text(snapshot))
-    except (KeyError, TypeError, msgspec.DecodeError) as error:
-        raise _broken(snapshot, "does not hold a runtime") from error
-    resource, runtime = _runtime(snapshot, content)
-    if digest and digest_of(runtime) != digest:
-        raise _broken(snapshot, "does not hold the runtime that the TrainJob was built on")
-    return resource, runtime
-
-
-def open_released_snapshot(snapshot: Object) -> tuple[Resource, Object]:
-    """The runtime in a snapshot of the released manager, and its kind.
-
-    It takes 20 seconds for each MiB, so it is not for the event loop.
-    """
-    try:
-        (content,) = parse(_text(snapshot), aliases=False)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _broken(snapshot, "does not hold a runtime") from error
-    return _runtime(snapshot, content)
-
-
-def _text(snapshot: Object) -> str:
-    text: str = (snapshot.get("data") or {})[_DATA_KEY]
-    return text
-
-
-def _runtime(snapshot: Object, content: Any) -> tuple[Resource, Object]:
-    """The runtime in the shape of the model, and its kind."""
-    try:
-        runtime = decoded(content)
+        runtime = decoded(parse((snapshot.get("data") or {})[_DATA_KEY]))
         resource, name, spec = _RESOURCES[runtime["kind"]], name_of(runtime), runtime["spec"]
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise _broken(snapshot, "does not hold a runtime") from error
     if not isinstance(spec, dict) or not name:
         raise _broken(snapshot, "does not hold a runtime")
+    if digest and digest_of(runtime) != digest:
+        raise _broken(snapshot, "does not hold the runtime that the TrainJob was built on")
     return resource, runtime
 
 
@@ -185,23 +165,6 @@ class KeptSnapshots:
         resource, runtime = open_snapshot(found, digest)
         self._remember(name, resource, runtime)
         return resource, runtime
-
-    async def open_released(self, train_job: TrainJob) -> tuple[Resource, Object] | None:
-        """Kind and content of the runtime in the snapshot that the released manager has taken; None without one."""
-        key = snapshot_key(train_job)
-        try:
-            found = await self._client.get(CONFIG_MAPS, key.name, key.namespace)
-        except NotFoundError:
-            return None
-        owner = controller_of(found)
-        if owner is None or owner.get("uid") != train_job.metadata.uid:
-            return None
-        # Those of one version of a runtime are equal.
-        name = hashlib.sha256(str(found.get("data")).encode()).hexdigest()
-        if name not in self._contents:
-            self._remember(name, *await run_sync(open_released_snapshot, found))
-        resource, content = self._contents[name]
-        return resource, _json.decode(content)
 
     async def holds(self, snapshot: CachedObject, digest: str) -> bool:
         """Whether a snapshot holds the runtime of this digest; each call is a request, for none vouches for another."""

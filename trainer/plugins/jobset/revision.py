@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.trainjob_status import NodeScale
-from trainer.framework import APPLIED_HASH, Revision, differences
+from trainer.framework import ADOPTED, APPLIED_HASH, Revision, differences
 from trainer.kube.objects import annotations_of, name_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def revise_jobset(desired: Object, existing: Object) -> Revision | None:
     if resized is None:
         return revision
     smaller = revision or Revision(_unless_changed(_as_applied(existing), existing))
-    refused = _refused(desired, resized) if revision is not None else ()
+    refused = _refused(desired, existing, resized) if revision is not None else ()
     larger = replace(smaller, object=smaller.object | {"spec": resized}, refused=refused, remedy=ELASTIC_JOBSETS)
     return replace(larger, fallback=replace(smaller, refused=refused))
 
@@ -158,13 +158,15 @@ def _revised(desired: Object, existing: Object, *, guard: bool) -> Revision:
         revised = _unless_changed(revised, existing)
     return Revision(
         revised,
-        refused=_refused(desired, spec),
+        refused=_refused(desired, existing, spec),
         starts_pods=not suspend,
         may_recreate=_has_run_nothing(existing) and _sizes(desired) != _sizes(existing),
     )
 
 
-def _refused(desired: Object, spec: Object) -> tuple[str, ...]:
+def _refused(desired: Object, existing: Object, spec: Object) -> tuple[str, ...]:
+    if ADOPTED in annotations_of(existing):
+        return ()  # it differs from the start
     return tuple(path for path in differences(desired["spec"], spec, "spec") if not _JOB_METADATA.match(path))
 
 
@@ -190,8 +192,8 @@ def resuspend_jobset(existing: Object, *, suspend: bool) -> Revision | None:
 def is_decided(existing: Object, *, suspend: bool) -> bool:
     """Whether the TrainJob has changed its `suspend` since it was applied to the JobSet.
 
-    If it has not, others decide: Kueue, or an administrator. The released manager, whose JobSets have no annotations of
-    ours, undoes what others do: there the JobSet shows what was applied.
+    If it has not, others decide: Kueue, or an administrator. Kubeflow Trainer (Go), whose JobSets have no annotations
+    of ours, undoes what others do: there the JobSet shows what was applied.
     """
     annotations = annotations_of(existing)
     is_ours = SUSPEND in annotations or APPLIED_HASH in annotations

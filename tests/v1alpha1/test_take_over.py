@@ -1,4 +1,4 @@
-"""TrainJobs that the released manager has made are taken over as they are (shared: reference on v1alpha1, 7.5)."""
+"""TrainJobs that Kubeflow Trainer (Go) has made are taken over as they are (shared: reference on v1alpha1, 7.5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.api.v1alpha1.discovery import Served
-from trainer.framework.runtimes.snapshot import ADOPTED_DIGEST
+from trainer.framework.plugin_api.component import ADOPTED
+from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.plugins.coscheduling import POD_GROUPS
@@ -140,7 +141,7 @@ async def test_what_runs(cluster: Cluster, runtime: Object, is_edited: bool) -> 
     async with cluster.managed():
         await cluster.resync()
         assert (specs(cluster), present(cluster)) == (before, children)
-        assert [*cluster.jobset["metadata"]["annotations"]] == [ADOPTED_DIGEST]
+        assert {*cluster.jobset["metadata"]["annotations"]} == {ADOPTED, RUNTIME_DIGEST}
         assert cluster.train_job["status"].get("conditions", []) == []
         assert cluster.status["state"] == "Running"
         assert cluster.status["startTime"] == "2025-12-31T00:00:00Z"
