@@ -11,6 +11,7 @@ from tests.controllers.test_failure_log import CULPRIT
 from tests.framework.samples import train_job, train_job_object
 from tests.framework.status.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
 from trainer.api.trainjob_status import ConditionType
+from trainer.controllers.job import Job
 from trainer.controllers.observer import SECONDS, Debounce, Observer
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Outcome, StatusCondition, StatusReport
@@ -54,13 +55,13 @@ async def observe(
 ) -> Observation:
     """The observation of a TrainJob."""
     observer = Observer(Pipeline(Registry(plugins)), client or FakeClient(), ManualClock())
-    return await observer.observe(job, train_job_object(), CREATED, outcome)
+    return await observer.observe(Job(job, train_job_object()), CREATED, outcome)
 
 
 async def test_reports_are_observed() -> None:
     """What plugins report is observed; a new reason has to last first."""
     seen = await observe(train_job(), Everything())
-    assert (seen.creation, seen.outcome, seen.jobs) == (CREATED, None, jobs(active=1))
+    assert (seen.ensured, seen.outcome, seen.jobs) == (CREATED, None, jobs(active=1))
     assert [each.type for each in seen.pod_problems] == [ConditionType.RESTARTING]
     assert seen.requeue_after == SECONDS
     assert (seen.conditions, seen.plugin_types) == ((VERIFIED,), {VERIFIED.type})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.controllers.conftest import Cluster
-from tests.framework.samples import train_job_object
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework.pipeline import Pipeline
 from trainer.kube.objects import ObjectKey, controller_of, key_of, name_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
@@ -18,6 +20,9 @@ from trainer_kube_testing import settle
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.plugin_api.component import Component
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -104,6 +109,19 @@ async def miss_deadline(cluster: Crowd) -> None:
     await cluster.clock.advance(61)
 
 
+async def change_runtime(cluster: Crowd) -> None:
+    await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+
+
+async def delete_snapshot(cluster: Crowd) -> None:
+    await cluster.client.delete(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+
+
+async def label_jobset(cluster: Crowd) -> None:
+    metadata = cluster.jobset["metadata"]
+    await cluster.put(cluster.jobset | {"metadata": metadata | {"labels": {"team": "a"}}})
+
+
 async def nothing(_: Crowd) -> None:
     pass
 
@@ -166,3 +184,45 @@ async def test_what_happens_while_a_status_waits(
 ) -> None:
     """It ends as where the status was written at once, and another manager finds nothing left to do."""
     assert await played(happening, restarts=restarts, **spec) == await played(happening, is_quiet=True, **spec)
+
+
+@pytest.mark.parametrize(
+    ("happening", "is_built_again"),
+    [
+        pytest.param(nothing, False, id="nothing"),
+        pytest.param(suspend, True, id="suspended"),
+        pytest.param(run, True, id="running"),
+        pytest.param(label_jobset, True, id="jobset-changed"),
+        pytest.param(change_runtime, True, id="runtime-changed"),
+        pytest.param(delete_snapshot, True, id="snapshot-deleted"),
+        pytest.param(complete, False, id="complete"),
+    ],
+)
+async def test_builds(
+    happening: Callable[[Crowd], Awaitable[None]], monkeypatch: pytest.MonkeyPatch, *, is_built_again: bool
+) -> None:
+    """A status that has waited is written from what was built, unless anything has changed meanwhile."""
+    builds: Counter[str] = Counter()
+    build = Pipeline.build
+
+    def count_builds(pipeline: Pipeline, train_job: TrainJob, runtime: Runtime) -> list[Component]:
+        builds[train_job.metadata.name] += 1
+        return build(pipeline, train_job, runtime)
+
+    monkeypatch.setattr(Pipeline, "build", count_builds)
+    cluster = Crowd()
+    async with cluster.managed():
+        hold = cluster.client.faults.hold(verb="apply", resource=JOBSETS)
+        cluster.client.add(train_job_object())
+        for number in range(OTHERS):
+            other = {"name": f"other-{number}", "namespace": "default", "uid": f"uid-{number}"}
+            cluster.client.add(train_job_object() | {"metadata": other})
+        await settle()
+        hold.release(1)
+        await settle()
+        await happening(cluster)
+        hold.release()
+        await settle()
+        await cluster.clock.advance(1)
+    assert (builds["demo"] > 1) is is_built_again
+    assert "status" in cluster.train_job

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import FailureLog
 from trainer.framework.status.conditions import Conditions, reported_lines
-from trainer.framework.status.status import Observation, is_finished
+from trainer.framework.status.status import Observation
 from trainer.kube.objects import namespace_of
 from trainer.kube.recent import Recent
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trainer.api.trainjob import TrainJob
+    from trainer.controllers.job import Job
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import BuildError
     from trainer.framework.plugin_api.extension_points import Outcome, PodProblem
-    from trainer.framework.status.status import Creation
+    from trainer.framework.status.status import Ensured
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
 
 
 class Observer:
@@ -38,27 +38,26 @@ class Observer:
 
     async def observe(
         self,
-        train_job: TrainJob,
-        obj: Object,
-        creation: Creation | None = None,
+        job: Job,
+        ensured: Ensured | None = None,
         outcome: Outcome | None = None,
         errors: Sequence[BuildError] = (),
     ) -> Observation:
         """Observe what the status is derived from."""
-        types = self._pipeline.condition_types
+        train_job, types = job.model, self._pipeline.condition_types
         report, report_errors = self._pipeline.status(train_job)
         errors = (*errors, *report_errors)
-        if is_finished(train_job):
-            return Observation(creation, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=errors)
+        if job.is_finished:
+            return Observation(ensured, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=errors)
         log: tuple[str, ...] = ()
         if outcome is not None and outcome.type is ConditionType.FAILED:
             since = train_job.metadata.creation_timestamp or ""
             outcome = await self._failures.explain(outcome, since=since, earlier=_last_restart(train_job))
-            log = await self._failures.tail(outcome.culprit, namespace_of(obj)) if outcome.culprit else ()
+            log = await self._failures.tail(outcome.culprit, namespace_of(job.stored)) if outcome.culprit else ()
         goes_on = outcome is None and not train_job.spec.suspend
         problems, requeue_after = self._debounce.filter(train_job, tuple(report.problems) if goes_on else ())
         return Observation(
-            creation=creation,
+            ensured=ensured,
             outcome=outcome,
             jobs=report.jobs,
             scale=report.scale,
@@ -67,8 +66,13 @@ class Observer:
             plugin_types=types,
             log=log,
             errors=errors,
-            requeue_after=requeue_after,
+            requeue_after=soonest(requeue_after, None if ensured is None else ensured.retry_after),
         )
+
+
+def soonest(*pauses: float | None) -> float | None:
+    """The shortest of these pauses; None without any."""
+    return min((each for each in pauses if each is not None), default=None)
 
 
 def _last_restart(train_job: TrainJob) -> str:

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
+from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
-from trainer.controllers.creation import Built, Creator, Deferred, Failed, Stale
-from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
+from trainer.controllers.job import Job, expiry_of
+from trainer.controllers.job_objects import JobObjects
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
-from trainer.controllers.observer import Observer
-from trainer.controllers.status_reporter import StatusReporter
+from trainer.controllers.observer import Observer, soonest
+from trainer.controllers.status_writer import StatusWriter
 from trainer.framework.deploying.deployer import FIELD_MANAGER, Deployer
+from trainer.framework.plugin_api.extension_points import Watch
 from trainer.framework.runtimes.runtimes import Runtimes
-from trainer.framework.status.status import has_ended, is_finished, next_status
+from trainer.framework.status.status import has_ended, next_status
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
@@ -27,7 +28,7 @@ from trainer.kube.controller.sources import Availability, Kind
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of
 from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import CONFIG_MAPS
@@ -35,12 +36,15 @@ from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
+    from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import NodeScale
-    from trainer.controllers.creation import TakeOver
+    from trainer.controllers.job_objects import TakeOver
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.extension_points import Watch
+    from trainer.framework.plugin_api.extension_points import Outcome
     from trainer.framework.plugin_api.plugin_context import CacheReader
+    from trainer.framework.status.status import Ensured
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.controller.handlers import MapFunction
@@ -82,30 +86,23 @@ class TrainJobController:
         self._deployer = Deployer(manager.client, reader, manager.clock, metrics=manager.metrics)
         self._observer = Observer(pipeline, manager.client, manager.clock)
         self._metrics = TrainJobMetrics(manager, namespace)
-        self._status = StatusReporter(manager.client, EventRecorder(manager.events, FIELD_MANAGER), self._metrics)
-        controller = Controller(
-            "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
+        self._objects = JobObjects(
+            manager.client, pipeline, runtimes, self._deployer, keeps_digest=keeps_digest, take_over=take_over
         )
-        self._creator = Creator(
-            manager.client,
-            pipeline,
-            runtimes,
-            self._deployer,
-            controller.is_busy,
-            keeps_digest=keeps_digest,
-            take_over=take_over,
+        self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER), self._metrics)
+        self._controller = controller = Controller(
+            "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
         # Progress is written every few seconds and changes only the status, of which only a stall matters here.
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=any_of(generation_changed, _stall_changed))
-        controller.watches(TRAINING_RUNTIMES, runtimes.train_jobs_of, selection=selection)
-        controller.watches(CLUSTER_TRAINING_RUNTIMES, runtimes.train_jobs_of)
-        controller.owns(CONFIG_MAPS, selection=runtimes.snapshots, predicate=_is_gone)
-        self._watch_for_plugins(pipeline.watches(), controller, manager, namespace)
-        self._controller = controller
+        of_runtime = self._map(Watch(TRAINING_RUNTIMES, train_jobs=runtimes.train_jobs_of))
+        controller.watches(TRAINING_RUNTIMES, of_runtime, selection=selection)
+        controller.watches(CLUSTER_TRAINING_RUNTIMES, of_runtime)
+        of_snapshot = self._map(Watch(CONFIG_MAPS))
+        controller.watches(CONFIG_MAPS, of_snapshot, selection=runtimes.snapshots, predicate=_is_gone)
+        self._watch_for_plugins(pipeline.watches(), manager, namespace)
 
-    def _watch_for_plugins(
-        self, watches: Iterable[Watch], controller: Controller, manager: Manager, namespace: str | None
-    ) -> None:
+    def _watch_for_plugins(self, watches: Iterable[Watch], manager: Manager, namespace: str | None) -> None:
         """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on events.
 
         When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled:
@@ -119,19 +116,34 @@ class TrainJobController:
             for name, function in watch.indexes.items():
                 informer.add_index(name, function)
             if watch.triggers:
-                controller.watches_source(Kind(informer, _map_function(watch, controller), watch.predicate))
+                self._controller.watches_source(Kind(informer, self._map(watch), watch.predicate))
             if watch.optional:
                 optional[informer] = None
             self._reader.attach(informer, watch.indexes)
         for informer in optional:
-            controller.watches_source(Availability(informer, self._unfinished))
+            self._controller.watches_source(Availability(informer, self._all_again))
+
+    def _map(self, watch: Watch) -> MapFunction:
+        """The TrainJobs to reconcile after a change; what was not built for one of them has it built again."""
+        train_jobs = watch.train_jobs or owner_key(TRAIN_JOBS)
+
+        def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
+            found = list(train_jobs(obj))
+            for key in found:
+                self._objects.look_again(key, watch.resource, obj.key)
+                if watch.delay:  # the work queue deduplicates keys that are added meanwhile
+                    self._controller.enqueue(key, after=watch.delay)
+            return () if watch.delay else found
+
+        return enqueue
 
     async def requeue_unfinished(self) -> None:
         """Reconcile all TrainJobs that have not ended, after a change that no watch shows."""
-        async for key in in_slices(self._unfinished()):
+        async for key in in_slices(self._all_again()):
             self._controller.enqueue(key)
 
-    def _unfinished(self) -> Iterator[ObjectKey]:
+    def _all_again(self) -> Iterator[ObjectKey]:
+        self._objects.look_again_at_all()
         for key in self._train_jobs.keys():  # noqa: SIM118 - a lister is no mapping
             obj = self._train_jobs.peek(key)
             if obj is not None and not has_ended(obj):
@@ -139,53 +151,57 @@ class TrainJobController:
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Create or update the objects of one TrainJob, and write its status."""
+        job = self._read(key)
+        if job is None:
+            return None
+        now = self._clock.now()
+        if job.is_finished:
+            return await self._finish(job, now)
+        outcome, errors = self._pipeline.outcome(job.model)
+        ensured = await self._ensure(job, outcome, now)
+        if ensured is not None and self._may_wait(job, ensured):
+            self._metrics.jobset_created(job.model)
+            return Result(requeue_after=_FIRST_STATUS, priority=LOW_PRIORITY)
+        seen = await self._observer.observe(job, ensured, outcome or job.deadline_outcome(now), errors)
+        status = next_status(job.model, seen, timestamp(now))
+        await self._status.write(job, status, seen)
+        job = job.with_status(status)
+        if job.is_finished:
+            return await self._clean_up(job) if seen.error is None else Result(error=seen.error)
+        if seen.scale is not None:
+            await self._state_nodes(job.model, seen.scale)
+        return Result(requeue_after=soonest(job.seconds_left(now), seen.requeue_after), error=seen.error)
+
+    def _read(self, key: ObjectKey) -> Job | None:
+        """The cached TrainJob; None if it is gone, is being deleted, or is managed elsewhere."""
         obj = self._train_jobs.get(key)
         if obj is None or is_being_deleted(obj) or not is_managed_here(obj):
             return None
         try:
-            train_job = TrainJob.from_object(obj)
+            job = Job.of(obj)
         except InvalidObjectError as error:
             self._status.refuse(obj, f"Failed to build Jobs: {error}")
             raise TerminalError(f"{error.subject} does not fit its schema: {error}") from error
-        self._metrics.expect(train_job)
-        if is_finished(train_job):
-            return await self._reconcile_finished(train_job, obj)
-        now = self._clock.now()
-        deadline = deadline_of(train_job, now)
-        is_late = deadline is not None and now >= deadline
-        outcome, errors = self._pipeline.outcome(train_job)
-        is_created = is_condition_true(obj, ConditionType.CREATED)
-        creation = None if outcome is None or is_created else self._creator.created(train_job, obj)
-        has_ended = outcome is not None and (is_created or creation is not None)
-        failure: Exception | None = None
-        retry_after: float | None = None
-        # Nothing is created past the deadline, and nothing is changed after the end.
-        if not is_late and not has_ended:
-            match await self._creator.create(train_job, obj):
-                case Stale():
-                    # The change of its status will trigger no reconcile, and its time to live runs.
-                    return Result(requeue=True)
-                case Deferred():
-                    self._metrics.jobset_created(train_job)
-                    return Result(requeue_after=_FIRST_STATUS, priority=LOW_PRIORITY)
-                case Failed(creation, failure):
-                    pass
-                case Built(creation, failure, retry_after):
-                    pass
-        if outcome is None and is_late:
-            outcome = deadline_exceeded(train_job)
-        seen = await self._observer.observe(train_job, obj, creation, outcome, errors)
-        status = next_status(train_job, seen, timestamp(now))
-        await self._status.report(train_job, obj, status, seen)
-        train_job = train_job.model_copy(update={"status": status})
-        if seen.scale is not None and not is_finished(train_job):
-            await self._state_nodes(train_job, seen.scale)
-        failure = failure or next(iter(seen.errors), None)
-        if is_finished(train_job):
-            return await self._clean_up(train_job, obj) if failure is None else Result(error=failure)
-        left = None if deadline is None else (deadline - now).total_seconds()
-        pauses = [each for each in (left, seen.requeue_after, retry_after) if each is not None]
-        return Result(requeue_after=min(pauses, default=None), error=failure)
+        self._metrics.expect(job.model)
+        return job
+
+    async def _finish(self, job: Job, now: datetime) -> Result | None:
+        """Bring the counts of a TrainJob that has ended up to date, and clean up."""
+        seen = await self._observer.observe(job)
+        await self._status.write(job, next_status(job.model, seen, timestamp(now)), seen)
+        return await self._clean_up(job)
+
+    async def _ensure(self, job: Job, outcome: Outcome | None, now: datetime) -> Ensured | None:
+        """Build and apply; nothing is created past the deadline, and nothing is changed after the end."""
+        if outcome is not None:
+            found = None if job.is_created else self._objects.found(job)
+            if found is not None or job.is_created:
+                return found
+        return None if job.deadline_outcome(now) else await self._objects.ensure(job)
+
+    def _may_wait(self, job: Job, ensured: Ensured) -> bool:
+        """Whether its first status waits until the objects of other TrainJobs exist, since pods start earlier then."""
+        return ensured.is_new and self._controller.is_busy() and job.model.spec.active_deadline_seconds is None
 
     async def _state_nodes(self, train_job: TrainJob, scale: NodeScale) -> None:
         """Write the number of nodes of an elastic TrainJob that states none: autoscalers read it there."""
@@ -197,35 +213,32 @@ class TrainJobController:
             TRAIN_JOBS, metadata.name, replicas, metadata.namespace, subresource="scale", field_manager=FIELD_MANAGER
         )
 
-    async def _reconcile_finished(self, train_job: TrainJob, obj: Object) -> Result | None:
-        seen = await self._observer.observe(train_job, obj)
-        await self._status.report(train_job, obj, next_status(train_job, seen, timestamp(self._clock.now())), seen)
-        return await self._clean_up(train_job, obj)
-
-    async def _clean_up(self, train_job: TrainJob, obj: Object) -> Result | None:
-        await self._deployer.end(obj)
-        if ended_at_deadline(train_job):
-            await self._deployer.delete(obj, self._pipeline.suspension(train_job))
-        expiry = expiry_of(train_job)
+    async def _clean_up(self, job: Job) -> Result | None:
+        """Delete the objects that are of no use after the end, and a TrainJob whose time to live is over."""
+        await self._deployer.end(job.stored)
+        if job.ended_at_deadline:
+            await self._deployer.delete(job.stored, self._pipeline.suspension(job.model))
+        expiry = expiry_of(job.model)
         if expiry is None:
             return None
         left = (expiry - self._clock.now()).total_seconds()
         if left > 0:
             return Result(requeue_after=left)
-        await self._expire(obj)
+        await self._expire(job)
         return None
 
-    async def _expire(self, obj: Object) -> None:
+    async def _expire(self, job: Job) -> None:
         """Delete a finished TrainJob, unless its time to live was extended and the cache is outdated."""
+        name, namespace = name_of(job.stored), namespace_of(job.stored)
         try:
-            current = await self._client.get(TRAIN_JOBS, name_of(obj), namespace_of(obj))
-            expiry = expiry_of(TrainJob.from_object(current))
-            if uid_of(current) != uid_of(obj) or expiry is None or expiry > self._clock.now():
+            current = Job.of(await self._client.get(TRAIN_JOBS, name, namespace))
+            expiry = expiry_of(current.model)
+            if current.uid != job.uid or expiry is None or expiry > self._clock.now():
                 return
-            await self._client.delete(TRAIN_JOBS, name_of(obj), namespace_of(obj), DeleteOptions(uid=uid_of(obj)))
+            await self._client.delete(TRAIN_JOBS, name, namespace, DeleteOptions(uid=job.uid))
         except NotFoundError:
             return
-        log.info("deleted finished TrainJob", ttl_seconds=current["spec"].get("ttlSecondsAfterFinished"))
+        log.info("deleted finished TrainJob", ttl_seconds=current.model.spec.ttl_seconds_after_finished)
 
 
 _STALLED = f'"{ConditionType.STALLED}"'.encode()
@@ -240,16 +253,3 @@ def _stall_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:
     """Whether a snapshot was deleted; this controller makes all other changes of snapshots itself."""
     return new is None
-
-
-def _map_function(watch: Watch, controller: Controller) -> MapFunction:
-    train_jobs = watch.train_jobs or owner_key(TRAIN_JOBS)
-    if not watch.delay:
-        return train_jobs
-
-    def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
-        for key in train_jobs(obj):  # the work queue deduplicates keys that are added meanwhile
-            controller.enqueue(key, after=watch.delay)
-        return ()
-
-    return enqueue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_pods import place_of
 from trainer.api.trainjob_status import ConditionType
-from trainer.controllers.lifetime import deadline_of, expiry_of
+from trainer.controllers.job import deadline_of, expiry_of
 from trainer.explain.cause import Cause, Subject, describe, one_line, trainer
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import timestamp

@@ -36,3 +36,7 @@ class Recent(Generic[_K, _V]):
     def pop(self, key: _K) -> _V | None:
         """Forget the value of a key, and return it."""
         return self._values.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self._values.clear()

@@ -39,7 +39,7 @@ log = get_logger(__name__)
 
 
 class TakeOver:
-    """Marks JobSets of the Go manager with the runtime that they were built on; see `controllers.creation.TakeOver`."""
+    """Marks JobSets of the Go manager with their runtime; see `controllers.job_objects.TakeOver`."""
 
     def __init__(self, client: Client, reader: Reader) -> None:
         self._client = client

@@ -12,7 +12,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
-from trainer.framework.status.status import Creation, Observation, next_status
+from trainer.framework.status.status import Ensured, Observation, next_status
 from trainer.kube.errors import ConflictError
 from trainer.kube.manager.manager import Manager
 from trainer_kube_testing import settle
@@ -180,7 +180,7 @@ async def test_a_blocked_trainjob_waits_until_it_is_fixed(cluster: Cluster) -> N
 
 
 async def test_suspension(cluster: Cluster) -> None:
-    """Creation and resumption each wait for the JobSet; the queue lasts until the first run, however that came."""
+    """Ensured and resumption each wait for the JobSet; the queue lasts until the first run, however that came."""
     async with cluster.managed():
         await submit(cluster, train_job_object(suspend=True))
         assert times(cluster, "time_to_jobset") == (1, 0)
@@ -229,7 +229,7 @@ async def test_a_status_that_is_written_later(cluster: Cluster) -> None:
         await cluster.clock.advance(2)
         metrics.jobset_created(train_job)
         await cluster.clock.advance(5)
-        made = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "made")
+        made = Ensured(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "made")
         for count, number in metrics.steps(train_job, next_status(train_job, Observation(made), "")):
             count(number)
         assert times(cluster, "time_to_jobset") == (1, 2)

@@ -12,14 +12,14 @@ from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatu
 from trainer.framework.plugin_api.errors import BuildDefectError
 from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition
 from trainer.framework.plugin_api.failure import FailedContainer
-from trainer.framework.status.status import Creation, Observation, is_finished, next_status, owned_fields
+from trainer.framework.status.status import Ensured, Observation, is_finished, next_status, owned_fields
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-CREATED = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "Succeeded to create Jobs")
-UNBUILT = Creation(False, ConditionReason.JOBS_BUILD_FAILED, "Failed to build Jobs: x")
+CREATED = Ensured(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "Succeeded to create Jobs")
+UNBUILT = Ensured(False, ConditionReason.JOBS_BUILD_FAILED, "Failed to build Jobs: x")
 COMPLETE = Outcome(ConditionType.COMPLETE, "AllJobsCompleted", "jobset completed successfully")
 FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed")
 
@@ -306,10 +306,10 @@ def test_transition_time_changes_only_with_the_status() -> None:
         pytest.param(True, {"startTime": BEFORE}, CREATED, BEFORE, id="suspended-again"),
         pytest.param(False, {"startTime": BEFORE}, CREATED, BEFORE, id="goes-on"),
         pytest.param(True, {}, replace(CREATED, is_resumed=True), NOW, id="resumed-by-others"),
-        pytest.param(False, {}, Creation(False, ConditionReason.JOBS_BUILD_FAILED, "no"), None, id="blocked"),
+        pytest.param(False, {}, Ensured(False, ConditionReason.JOBS_BUILD_FAILED, "no"), None, id="blocked"),
     ],
 )
-def test_start(suspend: bool, previous: Object, creation: Creation, started: str | None) -> None:
+def test_start(suspend: bool, previous: Object, creation: Ensured, started: str | None) -> None:
     """The time when the Jobs were first allowed to run stays."""
     status = next_status(train_job(suspend=suspend, status=previous), Observation(creation), NOW)
     assert owned_fields(status).get("startTime") == started

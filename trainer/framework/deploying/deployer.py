@@ -6,7 +6,7 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from anyio.to_thread import run_sync
 
@@ -29,6 +29,7 @@ from trainer.kube.objects import (
     metadata_of,
     name_of,
     namespace_of,
+    resource_version_of,
     uid_of,
 )
 from trainer.kube.recent import Recent
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
+
+ObjectId: TypeAlias = "tuple[Resource, ObjectKey]"
 
 FIELD_MANAGER = "trainer"
 """Owner of all fields that we set, except the progress of the training (`trainer-progress`)."""
@@ -129,6 +132,11 @@ class Deployer:
             if existing is not None and is_controlled_by(existing, owner):
                 return annotations_of(existing).get(RUNTIME_DIGEST, "")
         return None
+
+    def versions(self, objects: Iterable[ObjectId]) -> dict[ObjectId, str | None]:
+        """The resource version of each object in the cache; None where it has none."""
+        found = {each: self._reader.get(*each) for each in objects}
+        return {each: None if obj is None else resource_version_of(obj) for each, obj in found.items()}
 
     def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
         """Children in its namespace only: people may name an owner of another one."""

@@ -41,10 +41,10 @@ LOG_HEADING = "last lines of its log:"
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
-    """Whether the Jobs could be built and deployed: the condition Created."""
+class Ensured:
+    """Whether the objects of a TrainJob exist as it asks for: the condition Created, and what is left to do."""
 
-    succeeded: bool
+    exist: bool
     reason: ConditionReason
     message: str
     is_whole: bool = True
@@ -54,13 +54,19 @@ class Creation:
     """Digest of the runtime that the objects are built on (`framework.snapshot.digest_of`). Defaults to none."""
     is_resumed: bool = False
     """Whether they run although the TrainJob is suspended, since somebody else has resumed them. Defaults to no."""
+    is_new: bool = False
+    """Whether some were created just now, and nothing is left to do. Defaults to no."""
+    error: Exception | None = None
+    """Why they do not exist, or changes could not be applied, if a retry may help. Defaults to no failure."""
+    retry_after: float | None = None
+    """Seconds until a change that the cluster has rejected is tried again. Defaults to never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What one reconcile has seen."""
 
-    creation: Creation | None = None
+    ensured: Ensured | None = None
     """None when nothing was built, because the TrainJob has finished."""
     outcome: Outcome | None = None
     """None while the training goes on."""
@@ -80,6 +86,12 @@ class Observation:
     """Errors of plugins; the condition Created shows them as well. Defaults to none."""
     requeue_after: float | None = None
     """Seconds after which the TrainJob is reconciled again. Defaults to waiting for a change."""
+
+    @property
+    def error(self) -> Exception | None:
+        """The failure for which the TrainJob is reconciled again; None without one."""
+        error = None if self.ensured is None else self.ensured.error
+        return error or next(iter(self.errors), None)
 
 
 def is_finished(train_job: TrainJob) -> bool:
@@ -119,7 +131,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     if seen.jobs is None and is_finished(train_job) and not seen.errors:
         jobs = _stopped(jobs)
     scale = seen.scale or previous.scale
-    digest = (seen.creation and seen.creation.runtime_digest) or previous.runtime_digest
+    digest = (seen.ensured and seen.ensured.runtime_digest) or previous.runtime_digest
     ours = _ours(previous, seen.plugin_types)
     status = TrainJobStatus(
         conditions=ours,
@@ -133,14 +145,14 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     if is_finished(train_job):
         return status
     conditions = Conditions(ours, now, generation)
-    if seen.creation:
+    if seen.ensured:
         conditions.set(
             ConditionType.CREATED,
-            holds=seen.creation.succeeded,
-            reason=seen.creation.reason,
-            message="; ".join(map(str, (seen.creation.message, *seen.errors))),
+            holds=seen.ensured.exist,
+            reason=seen.ensured.reason,
+            message="; ".join(map(str, (seen.ensured.message, *seen.errors))),
         )
-    is_resumed = seen.creation is not None and seen.creation.is_resumed
+    is_resumed = seen.ensured is not None and seen.ensured.is_resumed
     _set_suspended(conditions, suspend=train_job.spec.suspend, is_resumed=is_resumed)
     for condition in seen.conditions:
         conditions.set(condition.type, holds=condition.holds, reason=condition.reason, message=condition.message)

@@ -98,7 +98,7 @@ def _is_first_creation(old: Condition | None, new: Condition, seen: Observation)
 
 def _is_partly_applied(condition: Condition, seen: Observation) -> bool:
     is_created = condition.type == ConditionType.CREATED and condition.status == "True"
-    return is_created and seen.creation is not None and not seen.creation.is_whole
+    return is_created and seen.ensured is not None and not seen.ensured.is_whole
 
 
 def _tail(log: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import train_job, train_job_object
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.controllers.lifetime import deadline_of, ended_at_deadline, expiry_of
+from trainer.controllers.job import Job, deadline_of, expiry_of
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.errors import ForbiddenError
 from trainer.workloads import JOBSETS
@@ -87,8 +87,9 @@ def test_expiry(spec: Any, conditions: list[Object], expiry: str | None) -> None
 def test_only_its_own_deadline_counts() -> None:
     """A JobSet that failed by itself is not deleted."""
     failed = condition("Failed", "True", NOW, reason="FailedJobs")
-    assert not ended_at_deadline(train_job(status={"conditions": [failed]}))
-    assert ended_at_deadline(train_job(status={"conditions": [failed | {"reason": "DeadlineExceeded"}]}))
+    assert not Job.of(train_job_object() | {"status": {"conditions": [failed]}}).ended_at_deadline
+    failed["reason"] = "DeadlineExceeded"
+    assert Job.of(train_job_object() | {"status": {"conditions": [failed]}}).ended_at_deadline
 
 
 def limited(cluster: Cluster, **spec: Any) -> Object:

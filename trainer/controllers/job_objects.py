@@ -1,20 +1,20 @@
-"""Builds the objects of a TrainJob and applies them (KEP-2170, "Build Phase")."""
+"""Makes sure that the objects of a TrainJob exist: builds and applies them (KEP-2170, "Build Phase")."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.api.trainjob_status import ConditionReason
 from trainer.api.v1alpha1.decode import is_larger_than_the_model
 from trainer.controllers.code_owner import own_code
 from trainer.framework.deploying.deployer import RETRY_AFTER, ForeignObjectError, workload_of
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
-from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
+from trainer.framework.status.status import JOBS_CREATED, Ensured, is_finished
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
     NAMESPACE_ERRORS,
@@ -27,59 +27,29 @@ from trainer.kube.errors import (
     TooManyRequestsError,
 )
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.framework.deploying.deployer import Deployer, Shortfall
+    from trainer.controllers.job import Job
+    from trainer.framework.deploying.deployer import Deployer, ObjectId, Shortfall
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
     from trainer.kube.client import Client
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 _UNREPORTED = (
     *NAMESPACE_ERRORS, ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError
 )  # fmt: skip
 """Errors that say nothing about the object: left to the work queue without being reported in the status."""
 
+_MOST_MADE = 4096
+"""TrainJobs that were created just now and may be looked at again without a build."""
+
 log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Stale:
-    """The cache is outdated: the TrainJob has finished or was deleted, and nothing was created again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """All objects were created just now; the status is written after the objects of other TrainJobs are created."""
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """The objects exist."""
-
-    creation: Creation
-    error: Exception | None = None
-    """Why changes since the last build could not be applied. Defaults to None: they were."""
-    retry_after: float | None = None
-    """Seconds until a change that the cluster has rejected is tried again. Defaults to never."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The objects do not exist."""
-
-    creation: Creation
-    error: Exception | None = None
-    """The failure, if a retry may help. Defaults to None: only a change of the TrainJob or its runtime helps."""
-
-
-Created: TypeAlias = Stale | Deferred | Built | Failed
-"""The outcomes of `Creator.create`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +81,19 @@ class TakeOver(Protocol):
         """
 
 
-class Creator:
-    """Creates the objects of TrainJobs, and applies changes to them.
+class _Made(NamedTuple):
+    """What has been created for a TrainJob that nothing else was found out about since."""
 
-    `is_busy` says whether other TrainJobs wait. Without `keeps_digest`, what runs the pods alone records the runtime.
-    `take_over` is called for TrainJobs whose pods run on a runtime that is not recorded.
+    train_job: tuple[str, int | None]
+    versions: dict[ObjectId, str | None]
+    ensured: Ensured
+
+
+class JobObjects:
+    """Makes sure that the objects of TrainJobs exist as these ask for.
+
+    Without `keeps_digest`, what runs the pods alone records the runtime. `take_over` is called for TrainJobs whose pods
+    run on a runtime that is not recorded.
     """
 
     def __init__(
@@ -124,67 +102,83 @@ class Creator:
         pipeline: Pipeline,
         runtimes: Runtimes,
         deployer: Deployer,
-        is_busy: Callable[[], bool],
         *,
         keeps_digest: bool = True,
         take_over: TakeOver | None = None,
     ) -> None:
-        self._take_over = take_over
         self._client = client
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._deployer = deployer
-        self._is_busy = is_busy
         self._keeps_digest = keeps_digest
+        self._take_over = take_over
+        self._made: Recent[ObjectKey, _Made] = Recent(_MOST_MADE)
 
-    def created(self, train_job: TrainJob, obj: Object) -> Creation | None:
-        """What has been created of a TrainJob whose status does not show it; None if that is not known without a build.
+    async def ensure(self, job: Job) -> Ensured:
+        """Build and apply the objects of a TrainJob that has not finished.
 
-        What runs pods is created last.
-        """
-        digest = self._deployer.built_on(obj, self._pipeline.suspension(train_job))
-        if not digest:
-            return None
-        kept = digest if self._keeps_digest else ""
-        return Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, JOBS_CREATED, runtime_digest=kept)
-
-    async def create(self, train_job: TrainJob, obj: Object) -> Created:
-        """Build and deploy a TrainJob that has not finished.
+        The first call after a creation builds nothing, unless something has changed meanwhile.
 
         Raises:
+            ConflictError: the cache is stale, or the API server said so; the work queue retries.
             ApiError: it says nothing about the TrainJob, as when the API server is overloaded; the worker knows who
                 retries.
         """
-        was_created = is_condition_true(obj, ConditionType.CREATED)
+        made = self._made.pop(key_of(job.stored))
+        if made is not None and self._is_current(made, job):
+            return made.ensured
+        was_created = job.is_created
         try:
-            built_on = self._built_on(train_job, obj)
+            built_on = self._built_on(job)
             # Before the first status of ours: another manager has made it, or this one was stopped.
-            was_created = was_created or (built_on is not None and not _recorded(train_job))
+            was_created = was_created or (built_on is not None and not _recorded(job))
             if built_on is None:
-                await own_code(self._client, obj)
-            plan = await self._plan(train_job, obj, built_on, was_created=was_created)
+                await own_code(self._client, job.stored)
+            plan = await self._plan(job, built_on, was_created=was_created)
         except BuildError as error:
-            if was_created and await self._is_outdated(obj):
-                return Stale()
+            if was_created:
+                await self._check_going(job)
             return _failed(error, is_retried=isinstance(error, BuildDefectError))
-        if was_created and plan.is_missing and await self._is_outdated(obj):
-            return Stale()
-        created = await self._deploy(obj, plan, exists=was_created and plan.has_workload)
-        is_new = plan.is_missing and created.creation.succeeded and created.creation.is_whole
-        # In a burst, pods start earlier if first statuses are written after the objects of all TrainJobs are created.
-        if is_new and self._is_busy() and train_job.spec.active_deadline_seconds is None:
-            return Deferred()
-        return created
+        if was_created and plan.is_missing:
+            await self._check_going(job)
+        ensured = await self._apply(job, plan, exists=was_created and plan.has_workload)
+        if ensured.is_new:
+            read = ((each.resource, key_of(each.object)) for each in plan.components if each.generated is None)
+            is_known = replace(ensured, is_new=False)
+            self._made.put(key_of(job.stored), _Made(_version(job), self._deployer.versions(read), is_known))
+        return ensured
 
-    async def _plan(self, train_job: TrainJob, obj: Object, built_on: str | None, *, was_created: bool) -> _Plan:
+    def found(self, job: Job) -> Ensured | None:
+        """What exists of a TrainJob whose status does not show it; None if that is not known without a build.
+
+        What runs pods is created last.
+        """
+        digest = self._deployer.built_on(job.stored, self._pipeline.suspension(job.model))
+        return self._existing(digest) if digest else None
+
+    def look_again(self, train_job: ObjectKey, resource: Resource, changed: ObjectKey) -> None:
+        """Build at the next call in any case, after a change of an object that is none of the TrainJob's own."""
+        made = self._made.get(train_job)
+        if made is not None and (resource, changed) not in made.versions:
+            self._made.pop(train_job)
+
+    def look_again_at_all(self) -> None:
+        """The same for all TrainJobs."""
+        self._made.clear()
+
+    def _is_current(self, made: _Made, job: Job) -> bool:
+        """Whether TrainJob and objects are as they were."""
+        return made.train_job == _version(job) and made.versions == self._deployer.versions(made.versions)
+
+    async def _plan(self, job: Job, built_on: str | None, *, was_created: bool) -> _Plan:
         try:
-            _check_bounds(obj)
+            _check_bounds(job.stored)
             if built_on == "" and self._take_over is not None:
-                await self._take_over(train_job, obj, self._runtimes)
-            found = await self._runtimes.find(train_job, built_on=built_on or "", is_built=built_on is not None)
+                await self._take_over(job.model, job.stored, self._runtimes)
+            found = await self._runtimes.find(job.model, built_on=built_on or "", is_built=built_on is not None)
             components = [
                 replace(each, runtime_digest=found.digest) if each.runs_pods else each
-                for each in self._pipeline.build(train_job, found.runtime)
+                for each in self._pipeline.build(job.model, found.runtime)
             ]
             missing = self._deployer.missing(components)
             workload = workload_of(components)
@@ -197,51 +191,50 @@ class Creator:
                 note=_former(found) if found.is_former else "",
             )
         except BuildError as error:
-            existing = self._pipeline.suspension(train_job) if was_created else []
+            existing = self._pipeline.suspension(job.model) if was_created else []
             if not existing:
                 raise
             # The training goes on: only suspend is applied to its objects.
             note = f"; later changes, except of suspend, are not applied: {error}"
             return _Plan(existing, is_whole=False, note=note)
 
-    def _built_on(self, train_job: TrainJob, obj: Object) -> str | None:
+    def _built_on(self, job: Job) -> str | None:
         """The digest of the runtime that the TrainJob was built on, by its status or by the objects that run pods.
 
         Empty if it is not recorded, as where another manager has built it; None before it is built.
         """
-        return _recorded(train_job) or self._deployer.built_on(obj, self._pipeline.suspension(train_job))
+        return _recorded(job) or self._deployer.built_on(job.stored, self._pipeline.suspension(job.model))
 
-    async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Built | Failed:
-        failure: Exception | None = None
-        retry_after: float | None = None
-        is_resumed = False
-        note = plan.note
+    async def _apply(self, job: Job, plan: _Plan, *, exists: bool) -> Ensured:
         try:
             if plan.runtime is not None:
-                await self._keep_snapshot(obj, plan.runtime)
-            shortfall = await self._deployer.deploy(obj, plan.components)
+                await self._keep_snapshot(job.stored, plan.runtime)
+            shortfall = await self._deployer.deploy(job.stored, plan.components)
             if plan.is_whole:
-                await self._deployer.prune(obj, plan.components)
+                await self._deployer.prune(job.stored, plan.components)
         except _UNREPORTED:
             raise
         except (ApiError, ForeignObjectError, BuildDefectError) as error:
             if not exists or isinstance(error, ForeignObjectError):
                 return _failed(error, is_retried=True)
-            failure, note = error, f"; later changes are not applied: {error}"
-        else:
-            note += _note(shortfall)
-            is_resumed = shortfall.is_resumed
-            retry_after = RETRY_AFTER if shortfall.rejected else None
-        message = f"{JOBS_CREATED}{note}"
-        creation = Creation(
+            note = f"; later changes are not applied: {error}"
+            return replace(self._existing(plan.runtime_digest, note), error=error)
+        ensured = self._existing(plan.runtime_digest, f"{plan.note}{_note(shortfall)}")
+        return replace(
+            ensured,
+            is_new=plan.is_missing and ensured.is_whole,
+            is_resumed=shortfall.is_resumed,
+            retry_after=RETRY_AFTER if shortfall.rejected else None,
+        )
+
+    def _existing(self, digest: str, note: str = "") -> Ensured:
+        return Ensured(
             True,
             ConditionReason.JOBS_CREATION_SUCCEEDED,
-            message,
+            f"{JOBS_CREATED}{note}",
             is_whole=not note,
-            runtime_digest=plan.runtime_digest if self._keeps_digest else "",
-            is_resumed=is_resumed,
+            runtime_digest=digest if self._keeps_digest else "",
         )
-        return Built(creation, failure, retry_after)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
         """Store the runtime that the TrainJob is built on, before any other object is created."""
@@ -263,20 +256,25 @@ class Creator:
             raise ConflictError(409, f"the cache does not show ConfigMap {key_of(snapshot)} yet") from error
         log.debug("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
 
-    async def _is_outdated(self, obj: Object) -> bool:
-        """Whether the TrainJob has finished or was deleted, which the cache does not show yet.
+    async def _check_going(self, job: Job) -> None:
+        """Refuse a TrainJob that has finished or was deleted, which the cache does not show yet.
 
         Objects of a finished TrainJob may be deleted at any time and must not be created again.
         """
-        try:
-            current = await self._client.get(TRAIN_JOBS, name_of(obj), namespace_of(obj))
-        except NotFoundError:
-            return True
-        return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))
+        key = key_of(job.stored)
+        with suppress(NotFoundError):
+            current = await self._client.get(TRAIN_JOBS, key.name, key.namespace)
+            if uid_of(current) == job.uid and not is_finished(TrainJob.from_object(current)):
+                return
+        raise ConflictError(409, f"the cache does not show the end of TrainJob {key} yet")
 
 
-def _recorded(train_job: TrainJob) -> str | None:
-    return None if train_job.status is None else train_job.status.runtime_digest
+def _version(job: Job) -> tuple[str, int | None]:
+    return job.uid, job.model.metadata.generation
+
+
+def _recorded(job: Job) -> str | None:
+    return None if job.model.status is None else job.model.status.runtime_digest
 
 
 def _former(found: FoundRuntime) -> str:
@@ -300,9 +298,8 @@ def _note(shortfall: Shortfall) -> str:
     return "".join([*notes, f"; the cluster has rejected a change: {rejected}" if rejected else ""])
 
 
-def _failed(error: Exception, *, is_retried: bool) -> Failed:
+def _failed(error: Exception, *, is_retried: bool) -> Ensured:
+    retried = error if is_retried else None
     if isinstance(error, BuildError):
-        creation = Creation(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}")
-    else:
-        creation = Creation(False, ConditionReason.JOBS_CREATION_FAILED, f"Failed to create Jobs: {error}")
-    return Failed(creation, error if is_retried else None)
+        return Ensured(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}", error=retried)
+    return Ensured(False, ConditionReason.JOBS_CREATION_FAILED, f"Failed to create Jobs: {error}", error=retried)

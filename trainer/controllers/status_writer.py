@@ -1,4 +1,4 @@
-"""Reports on TrainJobs: applies each change of a status, then counts it and records events."""
+"""Writes the status of TrainJobs: applies each change, then counts it and records events."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trainer.framework.status.status import owned_fields
 from trainer.framework.status.status_events import changed_conditions, status_events
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import TrainJobStatus
+    from trainer.controllers.job import Job
     from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
     from trainer.framework.status.status import Observation
     from trainer.framework.status.status_events import StatusEvent
@@ -46,7 +46,7 @@ class _Change:
     events: Sequence[StatusEvent]
 
 
-class StatusReporter:
+class StatusWriter:
     """Applies the fields of the status that this controller owns.
 
     A write whose response is lost may have been carried out: it is counted and recorded when the cache shows it.
@@ -58,11 +58,11 @@ class StatusReporter:
         self._metrics = metrics
         self._unconfirmed: Recent[str, _Change] = Recent(_MOST_UNCONFIRMED)
 
-    async def report(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
+    async def write(self, job: Job, status: TrainJobStatus, seen: Observation) -> None:
         """Apply the status if it differs from that of the TrainJob, and record the events of the change."""
-        before, fields = train_job.status, owned_fields(status, seen.plugin_types)
+        obj, before, fields = job.stored, job.model.status, owned_fields(status, seen.plugin_types)
         present = None if before is None else owned_fields(before, seen.plugin_types)
-        unconfirmed = self._unconfirmed.pop(uid_of(obj))
+        unconfirmed = self._unconfirmed.pop(job.uid)
         if unconfirmed is not None and unconfirmed.fields == present:
             self._record(obj, unconfirmed)
         if present == fields:
@@ -71,14 +71,14 @@ class StatusReporter:
             "apiVersion": TRAIN_JOBS.api_version,
             "kind": TRAIN_JOBS.kind,
             # The uid keeps the status of a deleted TrainJob from a new one of the same name.
-            "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
+            "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": job.uid},
             "status": fields,
         }
         change = _Change(
             fields,
             status.state,
             tuple(condition.type for condition in changed_conditions(before, status)),
-            self._metrics.steps(train_job, status),
+            self._metrics.steps(job.model, status),
             tuple(status_events(before, status, seen)),
         )
         try:
@@ -87,7 +87,7 @@ class StatusReporter:
             log.info("dropped status, the TrainJob is gone")
             return
         except KubeError:
-            self._unconfirmed.put(uid_of(obj), change)
+            self._unconfirmed.put(job.uid, change)
             raise
         self._record(obj, change)
 
