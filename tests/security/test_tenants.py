@@ -14,7 +14,7 @@ from tests.framework.samples import pod_metadata, replicated_job, runtime_object
 from tests.security.admission import review
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
+from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.kube.objects import controller_reference, find_condition, name_of, namespace_of

@@ -11,7 +11,8 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason
 from trainer.api.v1alpha1.decode import is_larger_than_the_model
 from trainer.controllers.code_owner import own_code
-from trainer.framework.deploying.deployer import RETRY_AFTER, ForeignObjectError, workload_of
+from trainer.framework.deploying.child import ForeignObjectError
+from trainer.framework.deploying.deployer import RETRY_AFTER, workload_of
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Ensured, is_finished
@@ -33,7 +34,7 @@ from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
     from trainer.controllers.job import Job
-    from trainer.framework.deploying.deployer import Deployer, ObjectId, Shortfall
+    from trainer.framework.deploying.deployer import ApplyResult, Deployer, ObjectId
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
@@ -209,7 +210,7 @@ class JobObjects:
         try:
             if plan.runtime is not None:
                 await self._keep_snapshot(job.stored, plan.runtime)
-            shortfall = await self._deployer.deploy(job.stored, plan.components)
+            result = await self._deployer.deploy(job.stored, plan.components)
             if plan.is_whole:
                 await self._deployer.prune(job.stored, plan.components)
         except _UNREPORTED:
@@ -219,12 +220,12 @@ class JobObjects:
                 return _failed(error, is_retried=True)
             note = f"; later changes are not applied: {error}"
             return replace(self._existing(plan.runtime_digest, note), error=error)
-        ensured = self._existing(plan.runtime_digest, f"{plan.note}{_note(shortfall)}")
+        ensured = self._existing(plan.runtime_digest, f"{plan.note}{_note(result)}")
         return replace(
             ensured,
             is_new=plan.is_missing and ensured.is_whole,
-            is_resumed=shortfall.is_resumed,
-            retry_after=RETRY_AFTER if shortfall.rejected else None,
+            is_resumed=result.is_resumed,
+            retry_after=RETRY_AFTER if result.rejected else None,
         )
 
     def _existing(self, digest: str, note: str = "") -> Ensured:
@@ -292,9 +293,9 @@ def _check_bounds(obj: Object) -> None:
             raise BuildError(*errors) from error
 
 
-def _note(shortfall: Shortfall) -> str:
-    too_late, rejected = ", ".join(shortfall.too_late), "; ".join(shortfall.rejected)
-    notes = [f"; changed too late, delete the TrainJob and submit it again: {too_late}"] if too_late else []
+def _note(result: ApplyResult) -> str:
+    immutable, rejected = ", ".join(result.immutable_fields), "; ".join(result.rejected)
+    notes = [f"; changed too late, delete the TrainJob and submit it again: {immutable}"] if immutable else []
     return "".join([*notes, f"; the cluster has rejected a change: {rejected}" if rejected else ""])
 
 

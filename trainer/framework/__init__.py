@@ -25,8 +25,8 @@ from trainer.framework.building.trainer_step import (
     stated_processes,
     trainer_env,
 )
+from trainer.framework.deploying.child import APPLIED_HASH
 from trainer.framework.deploying.comparison import differences
-from trainer.framework.deploying.deployer import APPLIED_HASH
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import (
     ADOPTED,

@@ -10,12 +10,8 @@ import pytest
 
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
-from trainer.framework.deploying.deployer import (
-    APPLIED_HASH,
-    Deployer,
-    ForeignObjectError,
-    Shortfall,
-)
+from trainer.framework.deploying.child import APPLIED_HASH, ForeignObjectError
+from trainer.framework.deploying.deployer import ApplyResult, Deployer
 from trainer.framework.plugin_api.component import Component, Loss, Revision
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_api.plugin_context import CacheReader
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 OWNER = train_job_object()
-TOO_LATE = Shortfall(too_late=("ConfigMap data.a",))
+IMMUTABLE = ApplyResult(immutable_fields=("ConfigMap data.a",))
 
 
 class Cluster:
@@ -49,7 +45,7 @@ class Cluster:
         self.clock = ManualClock()
         self.deployer = Deployer(self.client, self.reader, self.clock)
 
-    async def deploy(self, *components: Component) -> Shortfall:
+    async def deploy(self, *components: Component) -> ApplyResult:
         """Deploy, then let the cache see it."""
         refused = await self.deployer.deploy(OWNER, components)
         for obj in [*self.client.objects(CONFIG_MAPS), *self.client.objects(JOBSETS)]:
@@ -83,7 +79,7 @@ def cluster() -> Cluster:
 async def test_creates_what_is_missing(cluster: Cluster) -> None:
     """A new object is applied by our field manager and controlled by the TrainJob."""
     assert cluster.deployer.missing([component()])
-    assert await cluster.deploy(component(a="1")) == Shortfall()
+    assert await cluster.deploy(component(a="1")) == ApplyResult()
     assert not cluster.deployer.missing([component()])
     (request,) = cluster.client.requests
     assert (request.verb, request.field_manager) == ("apply", "trainer")
@@ -173,15 +169,15 @@ async def test_revisions(cluster: Cluster) -> None:
         return Revision(existing | {"metadata": component().object["metadata"]}, refused=("data.a",))
 
     await cluster.deploy(component(a="1", revise=revise))
-    assert await cluster.deploy(component(a="2", revise=revise)) == TOO_LATE
+    assert await cluster.deploy(component(a="2", revise=revise)) == IMMUTABLE
     assert cluster.stored["data"] == {"a": "1"}
 
     cluster.client.requests.clear()
-    assert await cluster.deploy(component(a="2", revise=revise)) == TOO_LATE
+    assert await cluster.deploy(component(a="2", revise=revise)) == IMMUTABLE
     assert cluster.client.requests == [], "the change is known, so nothing is sent again"
 
     cluster.reader.add(cluster.stored | {"data": {"a": "frozen"}})
-    assert await cluster.deploy(component(a="3", revise=revise)) == Shortfall()
+    assert await cluster.deploy(component(a="3", revise=revise)) == ApplyResult()
     assert cluster.client.requests == []
 
 
@@ -282,14 +278,14 @@ async def test_what_a_cluster_rejects(cluster: Cluster, error: ApiError) -> None
 
     await cluster.deploy(component(a="1"))
     cluster.client.faults.fail(error, verb="apply")
-    shortfall = await cluster.deploy(component(a="9", revise=revise))
-    assert shortfall == Shortfall(("ConfigMap data.c",), (f"ConfigMap: {error} (turn it on)",))
+    result = await cluster.deploy(component(a="9", revise=revise))
+    assert result == ApplyResult(("ConfigMap data.c",), (f"ConfigMap: {error} (turn it on)",))
     assert cluster.stored["data"] == {"a": "1", "b": "2"}
     cluster.client.requests.clear()
-    assert await cluster.deploy(component(a="9", revise=revise)) == shortfall, "it has just been asked"
+    assert await cluster.deploy(component(a="9", revise=revise)) == result, "it has just been asked"
     assert cluster.client.requests == []
     await cluster.clock.advance(301)
-    assert await cluster.deploy(component(a="9", revise=revise)) == Shortfall(), "the cluster may allow it later"
+    assert await cluster.deploy(component(a="9", revise=revise)) == ApplyResult(), "the cluster may allow it later"
     assert cluster.stored["data"]["a"] == "9"
 
 
@@ -302,7 +298,7 @@ async def test_another_change_is_sent_at_once(cluster: Cluster) -> None:
     await cluster.deploy(component(a="1"))
     cluster.client.faults.fail(InvalidError(422, "is immutable"), verb="apply")
     await cluster.deploy(component(a="1", revise=partial(revise, "8")))
-    assert await cluster.deploy(component(a="1", revise=partial(revise, "9"))) == Shortfall()
+    assert await cluster.deploy(component(a="1", revise=partial(revise, "9"))) == ApplyResult()
     assert cluster.stored["data"]["a"] == "9"
 
 
@@ -497,7 +493,7 @@ async def test_what_a_selective_cache_does_not_show(cluster: Cluster) -> None:
     with pytest.raises(ForeignObjectError, match="ConfigMap default/demo"):
         await cluster.deploy(component(a="1"))
     cluster.client.remove(CONFIG_MAPS, "demo", "default")
-    assert await cluster.deploy(component(a="1")) == Shortfall()
+    assert await cluster.deploy(component(a="1")) == ApplyResult()
     assert cluster.stored["data"] == {"a": "1"}
 
 

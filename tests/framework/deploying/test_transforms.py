@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.framework.deploying.deployer import APPLIED_HASH
+from trainer.framework.deploying.child import APPLIED_HASH
 from trainer.framework.deploying.transforms import POD_LIMIT, TRANSFORMS, bare_job, bounded_metadata, compact_pod
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.resource import PODS

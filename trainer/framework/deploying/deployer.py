@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from anyio.to_thread import run_sync
-
+from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON, ForeignObjectError, hash_of, owned, stored
 from trainer.framework.deploying.comparison import differences
-from trainer.framework.plugin_api.component import ADOPTED, Revision
+from trainer.framework.deploying.generated import GeneratedObjects
+from trainer.framework.plugin_api.component import Revision
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, KubeError, NotFoundError
+from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import (
     annotations_of,
-    controller_reference,
     is_being_deleted,
     is_controlled_by,
     key_of,
@@ -50,43 +47,67 @@ ObjectId: TypeAlias = "tuple[Resource, ObjectKey]"
 FIELD_MANAGER = "trainer"
 """Owner of all fields that we set, except the progress of the training (`trainer-progress`)."""
 
-APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
-"""Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be removed."""
-
-LIVES_ON = "trainer.kubeflow.org/lives-on"
-"""Annotation with the value false on objects that are deleted when the TrainJob has ended."""
-
 RETRY_AFTER = 300.0
 """Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
 
 _REMEMBERED = 1024
-"""Limit of the rejected changes, and of the lost generated objects, that are remembered."""
-
-_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED})
+"""Limit of the rejected changes that are remembered."""
 
 log = get_logger(__name__)
 
 
-class ForeignObjectError(KubeError):
-    """An object that we would create exists and belongs to somebody else; it is left alone. The work queue retries."""
-
-    def __init__(self, resource: Resource, existing: Object) -> None:
-        super().__init__(
-            f"{resource.kind} {key_of(existing)} (uid {uid_of(existing)}) exists and does not belong to this TrainJob; "
-            "delete it or give the TrainJob another name"
-        )
-
-
 @dataclass(frozen=True, slots=True)
-class Shortfall:
-    """The parts of a TrainJob that the cluster has not accepted although all its objects exist."""
+class ApplyResult:
+    """What the cluster has not accepted of a TrainJob although all its objects exist."""
 
-    too_late: tuple[str, ...] = ()
+    immutable_fields: tuple[str, ...] = ()
     """Fields that can no longer change, as `<kind> <field path>`."""
     rejected: tuple[str, ...] = ()
     """The cluster's answers to changes that it rejects and other clusters accept, each with the remedy."""
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
+
+    def __or__(self, other: ApplyResult) -> ApplyResult:
+        """The results of two objects together."""
+        return ApplyResult(
+            self.immutable_fields + other.immutable_fields,
+            self.rejected + other.rejected,
+            self.is_resumed or other.is_resumed,
+        )
+
+
+_DONE = ApplyResult()
+
+
+class _Missing(NamedTuple):
+    """The cache does not show it: it is created, or gets the labels by which the watch of its kind selects it."""
+
+
+class _Foreign(NamedTuple):
+    """It belongs to somebody else: it is refused."""
+
+    existing: Object
+
+
+class _LeftAlone(NamedTuple):
+    """It is being deleted, and is created again when it is gone, or its plugin would change nothing."""
+
+
+class _Unused(NamedTuple):
+    """It has made nothing yet and cannot change as the TrainJob does: it is deleted, and created again."""
+
+    existing: Object
+
+
+class _Present(NamedTuple):
+    """It may change: what differs is applied, and what is generated is created first where pods are about to start."""
+
+    existing: Object
+    revision: Revision
+
+
+_Case: TypeAlias = _Missing | _Foreign | _LeftAlone | _Unused | _Present
+"""What the cache shows of an object that the TrainJob asks for, and what follows from it; the first that fits."""
 
 
 class Deployer:
@@ -98,7 +119,7 @@ class Deployer:
         self._clock = clock
         self._rejected: Recent[tuple[str, str], tuple[str, float]] = Recent(_REMEMBERED)
         self._series = (metrics or Metrics()).series(PluginSeries)
-        self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
+        self._generated = GeneratedObjects(client, self._series)
 
     def missing(self, components: Iterable[Component]) -> list[Component]:
         """The components whose objects are not in the cache: never created, deleted, or too new."""
@@ -144,7 +165,7 @@ class Deployer:
             if APPLIED_HASH in annotations_of(child) and namespace_of(child) == namespace_of(owner):
                 yield resource, child
 
-    async def deploy(self, owner: Object, components: Iterable[Component]) -> Shortfall:
+    async def deploy(self, owner: Object, components: Iterable[Component]) -> ApplyResult:
         """Create what is missing and change what differs.
 
         Raises:
@@ -159,19 +180,14 @@ class Deployer:
         is_new = bool(generated) and self.built_on(owner, workload_of(applied)) is None
         for component in generated:
             if is_new:
-                await self._generate(owner, component)
+                await self._generated.create(owner, component)
             else:
-                await self._make_lost_again(owner, component)
-        too_late: list[str] = []
-        rejected: list[str] = []
-        is_resumed = False
+                await self._generated.create_if_lost(owner, component)
+        result = _DONE
         for component in sorted(applied, key=lambda each: each.runs_pods):
             with self._series.call(component.plugin, "build"):
-                shortfall = await self._deploy(owner, component, components)
-            too_late += shortfall.too_late
-            rejected += shortfall.rejected
-            is_resumed = is_resumed or shortfall.is_resumed
-        return Shortfall(tuple(too_late), tuple(rejected), is_resumed)
+                result |= await self._deploy(owner, component, generated)
+        return result
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
         """Delete what an earlier build has deployed and this one no longer contains."""
@@ -214,85 +230,49 @@ class Deployer:
             if LIVES_ON in annotations_of(child):
                 await self._delete(resource, child)
 
-    async def _make_lost_again(self, owner: Object, component: Component) -> None:
-        """Create a generated object again that pods miss, once for each sign of its loss."""
-        if component.loss is None:
-            return
-        name = name_of(component.object), namespace_of(component.object)
-        with self._series.call(component.plugin, "build"):
-            seen = component.loss.seen()
-            is_new = bool(seen) and self._losses.get(name) != seen
-            may_replace = is_new and component.loss.may_replace()
-        if may_replace:
-            await self._generate(owner, component)
-        if is_new:
-            self._losses.put(name, seen)
-
-    async def _generate(self, owner: Object, component: Component) -> None:
-        """Create an object that is never read; an existing object of its name is from an earlier attempt."""
-        assert component.generated is not None
-        with self._series.call(component.plugin, "build"):
-            # In a thread, since making keys takes time, and loading what makes them.
-            obj = await run_sync(component.generated) | component.object
-            json.dumps(obj)  # what cannot be sent raises here, with the name of the plugin
-        try:
-            await self._client.create(component.resource, self._owned(obj, component, owner))
-        except AlreadyExistsError:
-            if component.asks_owner:
-                await self._stored(owner, component)
-            return
-        log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
-
-    async def _stored(self, owner: Object, component: Component) -> Object | None:
-        """An object of the TrainJob that the cache does not show.
-
-        Raises:
-            ForeignObjectError: it belongs to somebody else.
-        """
-        name, namespace = name_of(component.object), namespace_of(component.object)
-        try:
-            existing = await self._client.get(component.resource, name, namespace)
-        except NotFoundError:
-            return None
-        if not is_controlled_by(existing, owner):
-            raise ForeignObjectError(component.resource, existing)
-        return existing
-
     async def _create(self, owner: Object, component: Component) -> None:
         """Apply an object that the cache does not show, since it does not exist or lacks the labels of the watch."""
         wanted = component.object
-        hidden = None if self._reader.holds_all(component.resource) else await self._stored(owner, component)
+        hidden = None if self._reader.holds_all(component.resource) else await stored(self._client, owner, component)
         if hidden is not None and component.revise is not None and component.revise(hidden) is None:
             # What depends on it as it is needs no more than the labels.
             wanted = hidden | {"metadata": metadata_of(wanted)}
         # Without force: an object that the cache does not show yet may belong to somebody else.
-        await self._apply(component, self._owned(wanted, component, owner), force=False)
+        await self._apply(component, owned(wanted, component, owner), force=False)
 
-    async def _deploy(self, owner: Object, component: Component, components: Sequence[Component]) -> Shortfall:
-        wanted = component.object
-        existing = self._existing(component)
+    async def _deploy(self, owner: Object, component: Component, generated: Sequence[Component]) -> ApplyResult:
+        match self._case_of(owner, component):
+            case _Missing():
+                await self._create(owner, component)
+            case _Foreign(existing):
+                raise ForeignObjectError(component.resource, existing)
+            case _LeftAlone():
+                pass
+            case _Unused(existing):
+                await self._recreate(component.resource, existing)
+            case _Present(existing, revision):
+                for each in generated if revision.starts_pods else ():
+                    await self._generated.create(owner, each)
+                return await self._revise(owner, component, existing, revision)
+        return _DONE
+
+    def _case_of(self, owner: Object, component: Component) -> _Case:
+        wanted, existing = component.object, self._existing(component)
         if existing is None:
-            await self._create(owner, component)
-            return Shortfall()
+            return _Missing()
         if not is_controlled_by(existing, owner):
-            raise ForeignObjectError(component.resource, existing)
-        if is_being_deleted(existing):
-            return Shortfall()  # it is created again when it is gone
-        revision: Revision | None = Revision(wanted)
-        if component.revise is not None:
-            revision = component.revise(existing)
+            return _Foreign(existing)
+        revision = None
+        if not is_being_deleted(existing):
+            revision = Revision(wanted) if component.revise is None else component.revise(existing)
         if revision is None:
-            return Shortfall()
-        if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != _hash(wanted):
-            await self._recreate(component.resource, existing)
-            return Shortfall()
-        if revision.starts_pods:
-            for each in (each for each in components if each.generated is not None):
-                await self._generate(owner, each)
-        return await self._revise(owner, component, existing, revision)
+            return _LeftAlone()
+        if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != hash_of(wanted):
+            return _Unused(existing)
+        return _Present(existing, revision)
 
-    async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
-        applied = self._owned(revision.object, component, owner)
+    async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> ApplyResult:
+        applied = owned(revision.object, component, owner)
         kind = component.resource.kind
         seen = {"metadata": applied["metadata"]} if component.metadata_only else applied
         if next(differences(seen, existing), None) is not None:
@@ -301,11 +281,11 @@ class Deployer:
                 rest = await self._revise(owner, component, existing, revision.fallback)
                 rejected = (*rest.rejected, f"{kind}: {answer} ({revision.remedy})")
                 return replace(rest, rejected=rejected)
-        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused), is_resumed=revision.is_resumed)
+        return ApplyResult(tuple(f"{kind} {path}" for path in revision.refused), is_resumed=revision.is_resumed)
 
     async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
         """Apply the change; if there is a fallback, return the answer if it is, or was lately, rejected."""
-        change = uid_of(existing), _hash(applied | {"metadata": _without_version(applied)})
+        change = uid_of(existing), hash_of(applied | {"metadata": _without_version(applied)})
         now = self._clock.monotonic()
         answer, until = self._rejected.get(change) or ("", now)
         if revision.fallback is not None and now < until:
@@ -323,18 +303,6 @@ class Deployer:
 
     def _existing(self, component: Component) -> Object | None:
         return self._reader.get(component.resource, key_of(component.object))
-
-    def _owned(self, obj: Object, component: Component, owner: Object) -> Object:
-        """The object as a child of the owner, with the hash of what the TrainJob asks for."""
-        # Users choose annotations, too: what they say about the life and the origin of an object does not count.
-        annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
-        annotations[APPLIED_HASH] = _hash(component.object)  # what is no JSON raises
-        if component.runtime_digest:
-            annotations[RUNTIME_DIGEST] = component.runtime_digest
-        if not component.lives_on:
-            annotations[LIVES_ON] = "false"
-        metadata = obj["metadata"] | {"annotations": annotations, "ownerReferences": [controller_reference(owner)]}
-        return obj | {"metadata": metadata}
 
     async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
         try:
@@ -356,10 +324,6 @@ def workload_of(components: Iterable[Component]) -> list[Component]:
 def _unserved(resource: Resource) -> FieldError:
     kind = resource.qualified_name
     return forbidden(kind, f"the API server does not serve them; install the CRD {kind}")
-
-
-def _hash(wanted: Object) -> str:
-    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _without_version(obj: Object) -> Object:

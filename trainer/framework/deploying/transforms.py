@@ -19,7 +19,7 @@ from trainer.api.jobset_labels import (
     RESTART_ATTEMPT,
 )
 from trainer.api.progress import CONTAINER, PRIMARY_POD
-from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
+from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.transform import Transform
