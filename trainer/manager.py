@@ -19,6 +19,7 @@ from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
 from trainer.controllers.trainjob import TrainJobController
 from trainer.controllers.v1.serving import serve_jobs
+from trainer.framework.building.profile import Profile
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
@@ -47,21 +48,24 @@ from trainer.plugins import BUILT_IN
 from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
+from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.finalizer import register_finalizer_removal
+from trainer.v1alpha1.plugins import PLUGINS
+from trainer.v1alpha1.policies import priority_classes_of
+from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 from trainer.v1alpha1.take_over import TakeOver
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.kubeflow_v1 import JobAdmission
 from trainer.webhooks.live_runtimes import LiveRuntimes
-from trainer.webhooks.released_policies import priority_classes_of
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from prometheus_client import CollectorRegistry
 
-    from trainer.api.v1alpha1.discovery import Served
+    from trainer.api.v1alpha1.discovery import Served, Version
     from trainer.configuration.configuration import Configuration
+    from trainer.framework import PluginFactory
     from trainer.framework.plugin_api.extension_points import Plugin
     from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
     from trainer.framework.startup.registry import Registry
@@ -94,14 +98,23 @@ class BuildInfoSeries:
         self._info.labels(__version__, platform.python_version(), api_version).set(1)
 
 
-def built_in_plugins(reader: Reader) -> Registry:
+def profile_of(version: Version) -> Profile:
+    """The profile of an API version."""
+    return V1ALPHA1_PROFILE if version == "v1alpha1" else Profile()
+
+
+def built_in_plugins(reader: Reader, version: Version = "v2alpha1") -> Registry:
     """The plugins that come with this package."""
-    return make_registry(load_plugins(bundled_plugins(BUILT_IN), PluginsConfiguration()), reader)
+    return make_registry(load_plugins(bundled_plugins(_built_in(version)), PluginsConfiguration()), reader)
 
 
-def enabled_plugins(configuration: PluginsConfiguration) -> list[EnabledPlugin]:
+def enabled_plugins(configuration: PluginsConfiguration, version: Version = "v2alpha1") -> list[EnabledPlugin]:
     """The enabled plugins of this package and of all installed ones; reads files."""
-    return load_plugins(available_plugins(BUILT_IN), configuration)
+    return load_plugins(available_plugins(_built_in(version)), configuration)
+
+
+def _built_in(version: Version) -> Mapping[str, PluginFactory]:
+    return PLUGINS if version == "v1alpha1" else BUILT_IN
 
 
 def build_manager(
@@ -123,7 +136,7 @@ def build_manager(
     manager.metrics.series(BuildInfoSeries).show(served.version)
     reader = CacheReader()
     if plugins is None:
-        plugins = load_plugins(bundled_plugins(BUILT_IN), configuration.plugins)
+        plugins = load_plugins(bundled_plugins(_built_in(served.version)), configuration.plugins)
     settings = configuration.controller
     only_namespace = settings.namespace or None
     certificates = certificates_of(manager, configuration, namespace)
@@ -136,6 +149,7 @@ def build_manager(
         plugins = [*plugins, _status_server_access(configuration, namespace, authority)]
     pipeline = Pipeline(
         make_registry(plugins, reader),
+        profile=profile_of(served.version),
         cluster_domain=settings.cluster_domain or None,
         devices=configuration.device_table(reader),
         metrics=manager.metrics,
@@ -195,7 +209,7 @@ async def run_manager(
     limit_tls_buffers()
     own_pod = ObjectKey(namespace, os.environ.get("POD_NAME", ""))
     with_image = await with_own_image(client, configuration.plugins, own_pod, SystemClock())
-    plugins = await run_sync(enabled_plugins, with_image)
+    plugins = await run_sync(enabled_plugins, with_image, served.version)
     if configuration.webhook.enabled:
         await run_sync(AdmissionHandlers.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job_object
-from tests.webhooks.test_v1alpha1 import job as v1alpha1_job
-from tests.webhooks.test_v1alpha1 import runtime
+from tests.v1alpha1.test_admission import job as v1alpha1_job
+from tests.v1alpha1.test_admission import runtime
 from trainer.api.trainjob import CODE_VOLUME
 from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError

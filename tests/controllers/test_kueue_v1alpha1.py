@@ -23,7 +23,7 @@ from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.objects import find_condition
 from trainer.manager import build_manager
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
@@ -81,7 +81,7 @@ class Cluster:
         self.clock = ManualClock()
         self.client = FakeClient(RUNTIME, resources=(*SERVED.values(), JOBSETS), clock=self.clock)
         self._served = Served("v1alpha1", is_extended=is_extended)
-        self._admission = V1Alpha1Admission(pipeline(), StaticRuntimes([decoded(RUNTIME)]), self.clock)
+        self._admission = V1Alpha1Admission(pipeline("v1alpha1"), StaticRuntimes([decoded(RUNTIME)]), self.clock)
 
     @asynccontextmanager
     async def managed(self) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ from trainer.api.kubeflow_v1.reading import kind_of
 from trainer.cli.manifests import runtimes
 from trainer.conversion import Conversion, convert, jax, mpi, paddle, pytorch, tensorflow, xgboost
 from trainer.conversion.convert import RENDEZVOUS_PORTS
-from trainer.framework.plugin_api.conventions import V1ALPHA1, V2ALPHA1
+from trainer.framework import RuntimeInfo
 from trainer.plugins import paddle as paddle_plugin
 from trainer.plugins import tensorflow as tensorflow_plugin
 from trainer.plugins import xgboost as xgboost_plugin
@@ -21,6 +21,7 @@ from trainer.plugins.jax import plugin as jax_plugin
 from trainer.plugins.mpi.hostfile import IMPLEMENTATIONS
 from trainer.plugins.torch import elastic as elastic_plugin
 from trainer.plugins.torch import plugin as torch_plugin_module
+from trainer.v1alpha1.profile import V1Alpha1Info
 
 if TYPE_CHECKING:
     from trainer.api.v1alpha1.discovery import Version
@@ -498,4 +499,4 @@ def test_what_plugins_set() -> None:
     assert xgboost.RESERVED == xgboost_plugin.RESERVED
     assert paddle.RESERVED == paddle_plugin.RESERVED
     assert {name: frozenset(each.reserved) for name, each in IMPLEMENTATIONS.items()} == mpi.RESERVED
-    assert {"v2alpha1": V2ALPHA1.rendezvous_port, "v1alpha1": V1ALPHA1.rendezvous_port} == RENDEZVOUS_PORTS
+    assert {"v2alpha1": RuntimeInfo.rendezvous_port, "v1alpha1": V1Alpha1Info.rendezvous_port} == RENDEZVOUS_PORTS

@@ -37,7 +37,9 @@ TRAINERS = [
 def made_by_us(train_job: Object, runtime: Object) -> Object:
     """The JobSet of a TrainJob."""
     found = read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(runtime))
-    made = [component.object for component in pipeline().build(TrainJob.from_object(decoded(train_job)), found)]
+    made = [
+        component.object for component in pipeline("v1alpha1").build(TrainJob.from_object(decoded(train_job)), found)
+    ]
     return next(obj for obj in made if obj["kind"] == "JobSet")
 
 

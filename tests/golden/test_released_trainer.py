@@ -59,7 +59,9 @@ def made_by_us(given: list[Object]) -> list[Object]:
     runtime = next(own, None) or runtimes()[train_job["spec"]["runtimeRef"]["name"]]
     resource = CLUSTER_TRAINING_RUNTIMES if runtime["kind"] == CLUSTER_TRAINING_RUNTIMES.kind else TRAINING_RUNTIMES
     found = read_runtime(resource, decoded(runtime))
-    return [complete(component) for component in pipeline().build(TrainJob.from_object(decoded(train_job)), found)]
+    return [
+        complete(component) for component in pipeline("v1alpha1").build(TrainJob.from_object(decoded(train_job)), found)
+    ]
 
 
 def complete(component: Component) -> Object:

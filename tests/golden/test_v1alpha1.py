@@ -36,6 +36,7 @@ from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import name_of
 from trainer.plugins.status_server import StatusServerAccess
+from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 
 if TYPE_CHECKING:
     from trainer.framework import Component
@@ -85,14 +86,15 @@ def train_job_of(case: Object) -> Object:
 def built(case: Object) -> list[Component]:
     """What the TrainJob becomes."""
     found = read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(runtime_of(case)))
-    built_by = with_posts() if case.get("posts") else pipeline()
+    built_by = with_posts() if case.get("posts") else pipeline("v1alpha1")
     return built_by.build(TrainJob.from_object(decoded(train_job_of(case))), found)
 
 
 def with_posts() -> Pipeline:
     """The plugins of a manager behind the gate TrainJobStatus."""
     url = "https://kubeflow-trainer-controller-manager.kubeflow-system.svc:10443"
-    return Pipeline(Registry([*pipeline().plugins, StatusServerAccess(StaticReader(), url, lambda: b"PEM")]))
+    access = StatusServerAccess(StaticReader(), url, lambda: b"PEM")
+    return Pipeline(Registry([*pipeline("v1alpha1").plugins, access]), profile=V1ALPHA1_PROFILE)
 
 
 def view(template: Object) -> dict[str, Object]:

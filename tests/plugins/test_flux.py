@@ -20,6 +20,7 @@ from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
@@ -84,7 +85,8 @@ def test_objects_of_the_released_trainer() -> None:
         },
     }
     train_job = TrainJob.from_object(decoded(obj))
-    built = PIPELINE.build(train_job, read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(blueprint)))
+    pipeline = Pipeline(PIPELINE.plugins, profile=V1ALPHA1_PROFILE)
+    built = pipeline.build(train_job, read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(blueprint)))
     objects = {each.resource.kind: each.object for each in built}
 
     (node,) = objects["JobSet"]["spec"]["replicatedJobs"]

@@ -10,9 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
+from trainer.framework import RuntimeInfo
 from trainer.framework.plugin_api.component import unique_name
 from trainer.plugins.flux.curve import certificate_mount, certificate_secret, certificate_volume, z85
 
+INFO = RuntimeInfo("demo", "")
 NAME = unique_name(train_job(), "flux-curve")
 CERTIFICATE = re.compile(
     r"(#[^\n]*\n)+\nmetadata\n    name = \"demo\"\n"
@@ -22,7 +24,7 @@ CERTIFICATE = re.compile(
 
 def generated() -> str:
     """A certificate as it is stored."""
-    component = certificate_secret(train_job(), StaticReader())
+    component = certificate_secret(INFO, train_job(), StaticReader())
     assert component.generated is not None
     assert component.object["metadata"]["name"] == NAME
     data = component.generated()["data"]
@@ -60,6 +62,6 @@ def test_every_pair_is_another() -> None:
 
 def test_files() -> None:
     """The certificate is mounted where the entrypoint looks for it, for its owner only."""
-    volume = certificate_volume(train_job())
+    volume = certificate_volume(INFO, train_job())
     assert volume == {"name": "flux-curve", "secret": {"secretName": NAME, "defaultMode": 0o400}}
     assert certificate_mount() == {"name": "flux-curve", "mountPath": "/curve", "readOnly": True}

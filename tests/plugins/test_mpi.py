@@ -10,7 +10,7 @@ from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, findings, mpi_runtime
 from trainer.framework.building.extraction import extract
-from trainer.plugins.mpi.plugin import MPI, slots_per_node
+from trainer.plugins.mpi.plugin import MPI
 
 SSH = (
     "-o BatchMode=yes -o ConnectionAttempts=10 -o LogLevel=ERROR -o StrictHostKeyChecking=no "
@@ -271,7 +271,7 @@ def blueprint(policy: Any, resources: Any) -> Any:
 def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
     """The TrainJob's number wins over the runtime's; without both there is a process for each GPU, or one."""
     job = train_job(trainer=trainer)
-    assert slots_per_node(extract(job, blueprint(policy, resources)), job) == slots
+    assert MPI(StaticReader()).slots_per_node(extract(job, blueprint(policy, resources)), job) == slots
 
 
 @pytest.mark.parametrize(

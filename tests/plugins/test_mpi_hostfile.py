@@ -99,7 +99,9 @@ def hostfile(nodes: int = 2, *objects: Object, **spec: Any) -> Component:
     """The component of a TrainJob, in a cluster with these objects."""
     job, blueprint = train_job(**spec), mpi_runtime(nodes=nodes)
     info, implementation = enforced(blueprint, **spec), IMPLEMENTATIONS["OpenMPI"]
-    return hostfile_config_map(info, job, implementation, 1, StaticReader(*objects))
+    return hostfile_config_map(
+        info, job, MPI(StaticReader()).hosts(info), implementation, slots=1, reader=StaticReader(*objects)
+    )
 
 
 def jobset(*, suspend: bool) -> Object:

@@ -10,13 +10,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
+from trainer.framework import RuntimeInfo
 from trainer.framework.plugin_api.component import unique_name
 from trainer.plugins.mpi.ssh_keys import VOLUME, KeyStyle, key_secret, key_volume, mount, ssh_options
+
+INFO = RuntimeInfo("demo", "")
 
 
 def generated() -> dict[str, bytes]:
     """A key pair as it is stored."""
-    component = key_secret(train_job(), StaticReader(), KeyStyle())
+    component = key_secret(INFO, train_job(), StaticReader(), KeyStyle())
     assert component.generated is not None
     return {name: base64.b64decode(value) for name, value in component.generated()["data"].items()}
 
@@ -26,7 +29,7 @@ NAME = unique_name(train_job(), "mpi-ssh-auth")
 
 def test_secret() -> None:
     """The Secret is immutable and of the type for SSH keys; what it holds is generated when it is created."""
-    assert key_secret(train_job(), StaticReader(), KeyStyle()).object == {
+    assert key_secret(INFO, train_job(), StaticReader(), KeyStyle()).object == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": NAME, "namespace": "default"},
@@ -50,8 +53,8 @@ def test_every_train_job_has_a_secret_of_its_own() -> None:
     first, second = train_job(), train_job()
     second.metadata.uid = "another"
     assert (
-        key_secret(first, StaticReader(), KeyStyle()).object["metadata"]["name"]
-        != key_secret(second, StaticReader(), KeyStyle()).object["metadata"]["name"]
+        key_secret(INFO, first, StaticReader(), KeyStyle()).object["metadata"]["name"]
+        != key_secret(INFO, second, StaticReader(), KeyStyle()).object["metadata"]["name"]
     )
 
 
@@ -62,7 +65,7 @@ def test_every_pair_is_another() -> None:
 
 def test_files() -> None:
     """Only its owner can read the private key; the public key is the only one that may log in."""
-    volume = key_volume(train_job(), KeyStyle(), 0o600)
+    volume = key_volume(INFO, train_job(), KeyStyle(), 0o600)
     assert volume["secret"]["secretName"] == NAME
     files = {item["path"]: (item["key"], oct(item["mode"])) for item in volume["secret"]["items"]}
     assert files == {

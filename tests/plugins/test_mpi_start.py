@@ -12,9 +12,12 @@ from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.extraction import extract
+from trainer.framework.building.profile import V2ALPHA1_PROFILE
 from trainer.plugins.mpi import hostfile
 from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.mpi.start import SCRIPT
+from trainer.v1alpha1.plugins import V1Alpha1MPI
+from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,9 +51,9 @@ def enforced(
         replicated_job("data"), node, launcher, policy=policy, podGroupPolicy=group or {}, jobset=jobset
     )
     job = train_job(trainer={"numNodes": nodes, **({"command": list(command)} if command else {})})
-    job = job.model_copy(update={"api_version": f"trainer.kubeflow.org/{version}"})
-    info = extract(job, blueprint)
-    MPI(StaticReader()).enforce_ml_policy(info, job)
+    profile, plugin = (V1ALPHA1_PROFILE, V1Alpha1MPI) if version == "v1alpha1" else (V2ALPHA1_PROFILE, MPI)
+    info = extract(job, blueprint, profile=profile)
+    plugin(StaticReader()).enforce_ml_policy(info, job)
     return info
 
 

@@ -11,6 +11,7 @@ from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import findings, mpi_runtime
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.manager import profile_of
 from trainer.plugins.mpi.plugin import MPI
 
 JOBS = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"
@@ -54,12 +55,12 @@ def test_launcher(jobs: Any, errors: list[str]) -> None:
         pytest.param("v1alpha1", {"limits": {"nvidia.com/gpu": 4}}, True, False, id="as-many-with-v1alpha1"),
     ],
 )
-def test_devices_of_a_launcher(version: str, own: Any, is_node: bool, is_warned: bool) -> None:
+def test_devices_of_a_launcher(version: Any, own: Any, is_node: bool, is_warned: bool) -> None:
     """A launcher that trains gets as many processes as a node, and its author learns that it has fewer GPUs."""
     node = replicated_job("node", {"name": "node", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 4}}})
     launcher = replicated_job("launcher", {"name": "node", "image": "i", "resources": own})
-    job = train_job().model_copy(update={"api_version": f"trainer.kubeflow.org/{version}"})
-    info = extract(job, mpi_runtime(node, launcher, runLauncherAsNode=is_node))
+    job = train_job()
+    info = extract(job, mpi_runtime(node, launcher, runLauncherAsNode=is_node), profile=profile_of(version))
     found = [each.field for each in MPI(StaticReader()).validate(info, None, job)]
     field = f"{JOBS}[launcher].template.spec.template.spec.containers[node].resources"
     assert found == ([field] if is_warned else [])

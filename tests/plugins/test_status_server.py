@@ -16,6 +16,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.status_server import AUTHORITY_LABEL, StatusServerAccess
+from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -157,9 +158,9 @@ def test_built(version: str) -> None:
 
 
 def test_nobody_trains() -> None:
-    """By the conventions of v1alpha1 a runtime need not have a trainer; then nothing is added."""
+    """With v1alpha1 a runtime need not have a trainer; then nothing is added."""
     job = TrainJob.from_object(train_job().to_object() | {"apiVersion": "trainer.kubeflow.org/v1alpha1"})
     access = StatusServerAccess(StaticReader(), "https://trainer:10443", lambda: b"PEM")
-    together = Pipeline(Registry([*pipeline().plugins, access]))
+    together = Pipeline(Registry([*pipeline("v1alpha1").plugins, access]), profile=V1ALPHA1_PROFILE)
     built = together.build(job, runtime(replicated_job("node", TRAINER)))
     assert [each.resource for each in built] == [JOBSETS]

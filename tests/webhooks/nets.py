@@ -15,11 +15,12 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import read_runtime
-from trainer.manager import built_in_plugins
+from trainer.manager import built_in_plugins, profile_of
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -27,9 +28,9 @@ RESOURCES = {resource.kind: resource for resource in (TRAIN_JOBS, TRAINING_RUNTI
 
 
 @functools.cache
-def pipeline() -> Pipeline:
-    """The built-in plugins."""
-    return Pipeline(built_in_plugins(StaticReader()))
+def pipeline(version: Version = "v2alpha1") -> Pipeline:
+    """The built-in plugins of a cluster that serves this version."""
+    return Pipeline(built_in_plugins(StaticReader(), version), profile=profile_of(version))
 
 
 def resource_of(obj: Object) -> Resource:

@@ -20,7 +20,6 @@ from trainer.framework.building.trainer_step import (
     check_processes,
     check_reserved_env,
     nodes_field,
-    sizing_container,
     stated_ancestor,
     stated_processes,
     trainer_env,
@@ -36,7 +35,6 @@ from trainer.framework.plugin_api.component import (
     revise_while_suspended,
     unique_name,
 )
-from trainer.framework.plugin_api.conventions import RENDEZVOUS_PORT, Conventions
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Finding, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
@@ -62,6 +60,7 @@ from trainer.framework.plugin_api.pod_secret import PodConfigMap, PodSecret
 from trainer.framework.plugin_api.runtime_info import (
     LAUNCHER,
     NODE_RANK,
+    RENDEZVOUS_PORT,
     Ancestor,
     Container,
     NodeRange,
@@ -89,7 +88,6 @@ __all__ = [
     "Component",
     "ComponentBuilder",
     "Container",
-    "Conventions",
     "CustomValidation",
     "EnforceMLPolicy",
     "EnforcePodGroupPolicy",
@@ -142,7 +140,6 @@ __all__ = [
     "required",
     "revise_while_suspended",
     "scheduler_warnings",
-    "sizing_container",
     "split_command",
     "stated_ancestor",
     "stated_processes",

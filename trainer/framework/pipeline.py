@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.building.extraction import extract, rules_of, subject_of, unobserved
+from trainer.framework.building.extraction import extract, subject_of, unobserved
+from trainer.framework.building.profile import V2ALPHA1_PROFILE
 from trainer.framework.plugin_api.component import is_unique_name
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES, USUAL_DEVICES
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildDefectError, BuildError, Review
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
     from trainer.framework.building.extraction import Step
+    from trainer.framework.building.profile import Profile
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.plugin_api.devices import DeviceTable
     from trainer.framework.plugin_api.errors import AdmissionWarning
@@ -69,18 +71,21 @@ class Pipeline:
 
     The name of a plugin that raises is part of the BuildDefectError. With a `cluster_domain`, such as `cluster.local`,
     the DNS names of pods are fully qualified. `devices` says which resources are devices, the usual ones by default.
+    `profile` is that of the API version which the cluster serves, v2alpha1 by default.
     """
 
     def __init__(
         self,
         registry: Registry,
         *,
+        profile: Profile = V2ALPHA1_PROFILE,
         cluster_domain: str | None = None,
         devices: DeviceTable = USUAL_DEVICES,
         metrics: Metrics | None = None,
     ) -> None:
         self.plugins = registry
         self.devices = devices
+        self._profile = profile
         self._cluster_domain = cluster_domain
         series = (metrics or Metrics()).series(PluginSeries)
         series.prepare(registry)
@@ -96,7 +101,7 @@ class Pipeline:
         pod_networks = hooks("identify_pod_network", (each for each in registry if isinstance(each, PodNetwork)))
         self._changes: list[_Change] = [
             *((f"plugin {each.name}", call, each.enforce_ml_policy) for each, call in ml_policies),
-            ("TrainJob spec.trainer.env", _BUILD, _apply_env),
+            ("TrainJob spec.trainer.env", _BUILD, profile.apply_env),
             *((f"plugin {each.name}", call, each.enforce_pod_group_policy) for each, call in pod_group_policies),
             *((f"plugin {each.name}", call, each.identify_pod_network) for each, call in pod_networks),
         ]
@@ -209,7 +214,7 @@ class Pipeline:
         step = None if observe is None else observed
         with _BUILD:
             info = self._extract(train_job, runtime, step or unobserved)
-            validated = info.conventions.validates_builds
+            validated = self._profile.validates_builds
             findings = self._findings(info, None, train_job) if validated else self._unserved(info)
             errors = Review.of([*train_job.semantic_errors(), *findings]).errors
             if errors:
@@ -270,7 +275,7 @@ class Pipeline:
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False
     ) -> RuntimeInfo:
-        info = extract(train_job, runtime, step, is_checked=is_checked, devices=self.devices)
+        info = extract(train_job, runtime, step, profile=self._profile, is_checked=is_checked, devices=self.devices)
         if self._cluster_domain is not None:
             info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
         return info
@@ -311,10 +316,6 @@ class Pipeline:
                 rule = "no plugin of this controller manager serves it; install one, or use another runtime"
                 unserved = forbidden(f"{info.runtime} spec.{policy}.{source}", rule, code=CLUSTER_LACKS)
                 yield replace(unserved, origin=info.runtime)
-
-
-def _apply_env(info: RuntimeInfo, train_job: TrainJob) -> None:
-    rules_of(info).apply_env(info, train_job)
 
 
 def _with_origin(findings: Iterable[FieldError | AdmissionWarning], origin: str) -> list[FieldError | AdmissionWarning]:

@@ -65,7 +65,7 @@ class Paddle:
         variables: list[Object] = [
             {"name": NODES, "value": str(info.trainer.count)},
             {"name": RANK, "valueFrom": NODE_RANK},
-            {"name": MASTER, "value": f"{info.head_address()}:{info.conventions.rendezvous_port}"},
+            {"name": MASTER, "value": f"{info.head_address()}:{info.rendezvous_port}"},
             {"name": HOST, "value": f"{endpoints.prefix}-0-$({RANK}).{endpoints.domain}"},
             {"name": JOB, "value": info.job_name},
         ]
@@ -77,7 +77,7 @@ class Paddle:
         if all(variable["name"] != LOGS for variable in container.env):
             # Else it writes beside the script, where a ConfigMap may be mounted, and fails.
             container.set_env([{"name": LOGS, "value": f"/tmp/paddle/$({JOB})-$({RANK})"}])  # noqa: S108
-        container.expose(info.conventions.rendezvous_port)
+        container.expose(info.rendezvous_port)
 
 
 def _check_processes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:

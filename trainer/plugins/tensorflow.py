@@ -71,12 +71,12 @@ class TensorFlow:
         info.head_address()  # refuses pods without DNS names
         cluster = json.dumps({role: [*names] for role, names in _tasks(info)}, separators=(",", ":"))
         _set_config(info.trainer, _config(cluster, "worker", f"$({TASK_INDEX})"))
-        info.main_container.expose(info.conventions.rendezvous_port)
+        info.main_container.expose(info.rendezvous_port)
         for peer in info.peers:
             container = peer.main_container
             _set_config(peer, _config(cluster, peer.name, f"$({TASK_INDEX})"))
             if peer.name != EVALUATOR:
-                container.expose(info.conventions.rendezvous_port)
+                container.expose(info.rendezvous_port)
             if not container.command and not container.args:
                 container.command, container.args = list(info.main_container.command), list(info.main_container.args)
         _end_and_report(info)
@@ -111,7 +111,7 @@ def _tasks(info: RuntimeInfo) -> Iterator[tuple[str, Iterator[str]]]:
 
 def _endpoints(info: RuntimeInfo, pod_set: PodSet) -> Iterator[str]:
     endpoints = info.endpoints_of(pod_set)
-    return (f"{endpoints.of(0, index)}:{info.conventions.rendezvous_port}" for index in range(pod_set.count))
+    return (f"{endpoints.of(0, index)}:{info.rendezvous_port}" for index in range(pod_set.count))
 
 
 def _config(cluster: str, role: str, index: str) -> str:

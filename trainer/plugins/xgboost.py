@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework import Finding, RuntimeInfo
+    from trainer.kube.objects import Object
 
 TRACKER_HOST = "DMLC_TRACKER_URI"
 """Where the tracker listens: DNS name of the first node."""
@@ -54,51 +55,49 @@ class XGBoost:
         if info.ml_policy.xgboost is None:
             return
         yield from check_reserved_env(info, new, RESERVED, self.name)
-        yield from _check_workers(info, new)
+        yield from self._check_workers(info, new)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `DMLC_*` variables of the training container."""
         if info.ml_policy.xgboost is None or not info.gets_variables(train_job):
             return
-        container, workers = info.main_container, _workers_per_node(info, train_job)
-        container.set_env(
-            [
-                {"name": TRACKER_HOST, "value": info.head_address()},
-                {"name": TRACKER_PORT, "value": str(info.conventions.rendezvous_port)},
-                {"name": TASK_ID, "valueFrom": NODE_RANK},
-                {"name": WORKERS, "value": str(info.trainer.count * workers)},
-            ]
-        )
-        if info.conventions.has_extras:
-            container.set_env([{"name": WORKERS_PER_NODE, "value": str(workers)}])
-        container.expose(info.conventions.rendezvous_port)
+        info.main_container.set_env(self.variables(info, self.workers_per_node(info, train_job)))
+        info.main_container.expose(info.rendezvous_port)
 
+    def variables(self, info: RuntimeInfo, workers: int) -> list[Object]:
+        """The variables of a node with that many workers."""
+        return [
+            {"name": TRACKER_HOST, "value": info.head_address()},
+            {"name": TRACKER_PORT, "value": str(info.rendezvous_port)},
+            {"name": TASK_ID, "valueFrom": NODE_RANK},
+            {"name": WORKERS, "value": str(info.trainer.count * workers)},
+            {"name": WORKERS_PER_NODE, "value": str(workers)},
+        ]
 
-def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
-    """The number in the TrainJob; else one for each GPU, or one."""
-    stated = _stated(info, train_job)
-    return stated if isinstance(stated, int) else max(info.devices_of(info.main_container).count, 1)
+    def stated_workers(self, train_job: TrainJob) -> int | str | None:
+        """The workers of a node that the TrainJob asks for; see `stated_processes`."""
+        return stated_processes(train_job)
 
+    def workers_per_node(self, info: RuntimeInfo, train_job: TrainJob) -> int:
+        """The number in the TrainJob; else one for each GPU, or one."""
+        stated = self.stated_workers(train_job)
+        return stated if isinstance(stated, int) else max(info.devices_of(info.main_container).count, 1)
 
-def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
-    stated, gpus = _stated(info, train_job), info.devices_of(info.main_container).count
-    workers = _workers_per_node(info, train_job)
-    wrong = list(check_processes(stated, gpus, "one XGBoost worker uses all CPUs of a node"))
-    if wrong:
-        yield from wrong
-    elif gpus and workers > gpus:
-        rule = f"must be at most {gpus}, the GPUs of a node: two XGBoost workers cannot use one"
-        yield invalid(PROCESSES, workers, rule)
-    elif workers < gpus:
-        text = f"is {workers} on a node with {gpus} GPUs, of which a worker uses one; auto means one for each GPU"
-        yield AdmissionWarning(PROCESSES, text)
-    elif stated in {None, "auto"} and workers > 1:
-        text = (
-            f"is one for each GPU: XGBoost waits until the training has started {workers} workers on every node, "
-            f"as {WORKERS_PER_NODE} says; for a training that is one worker set it to 1"
-        )
-        yield AdmissionWarning(PROCESSES, text)
-
-
-def _stated(info: RuntimeInfo, train_job: TrainJob) -> int | str | None:
-    return stated_processes(train_job) if info.conventions.has_extras else None
+    def _check_workers(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
+        stated, gpus = self.stated_workers(train_job), info.devices_of(info.main_container).count
+        workers = self.workers_per_node(info, train_job)
+        wrong = list(check_processes(stated, gpus, "one XGBoost worker uses all CPUs of a node"))
+        if wrong:
+            yield from wrong
+        elif gpus and workers > gpus:
+            rule = f"must be at most {gpus}, the GPUs of a node: two XGBoost workers cannot use one"
+            yield invalid(PROCESSES, workers, rule)
+        elif workers < gpus:
+            text = f"is {workers} on a node with {gpus} GPUs, of which a worker uses one; auto means one for each GPU"
+            yield AdmissionWarning(PROCESSES, text)
+        elif stated in {None, "auto"} and workers > 1:
+            text = (
+                f"is one for each GPU: XGBoost waits until the training has started {workers} workers on every node, "
+                f"as {WORKERS_PER_NODE} says; for a training that is one worker set it to 1"
+            )
+            yield AdmissionWarning(PROCESSES, text)

@@ -112,9 +112,9 @@ def test_sources() -> None:
         pytest.param({"cpu": 3}, 0, id="none"),
     ],
 )
-def test_as_released(amounts: dict[str, object], count: int) -> None:
-    """By the conventions of v1alpha1, what the released Trainer takes for a GPU counts as well."""
-    assert USUAL_DEVICES.devices_of({"limits": amounts}, {}, "", as_released=True) == Devices(count)
+def test_by_name(amounts: dict[str, object], count: int) -> None:
+    """By name, what Kubeflow Trainer (Go) takes for a GPU counts as well."""
+    assert USUAL_DEVICES.devices_of({"limits": amounts}, {}, "", by_name=True) == Devices(count)
 
 
 def template(name: str, *requests: Any) -> dict[str, Any]:
@@ -169,11 +169,11 @@ def test_claims(requests: Any, claim: Any, expected: Devices) -> None:
 
 @pytest.mark.parametrize("pod_claim", [{"resourceClaimTemplateName": "later"}, {"resourceClaimName": "shared"}])
 def test_unknown_claims(pod_claim: Any) -> None:
-    """A claim that cannot be read is one GPU, and nothing by the conventions of v1alpha1, nor beside a known device."""
+    """A claim that cannot be read is one GPU, and nothing by name, nor beside a known device."""
     pod, claims = {"resourceClaims": [{"name": "c"} | pod_claim]}, [{"name": "c"}]
     for table in (USUAL_DEVICES, DeviceTable(reader=StaticReader())):
         assert table.devices_of({"claims": claims}, pod, "default") == GPU
-        assert table.devices_of({"claims": claims}, pod, "default", as_released=True) == NONE
+        assert table.devices_of({"claims": claims}, pod, "default", by_name=True) == NONE
         assert table.devices_of({"claims": claims, "limits": {"google.com/tpu": 4}}, pod, "default").count == 4
 
 

@@ -12,18 +12,20 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.framework.plugin_api.component import unique_name
 from trainer.framework.plugin_api.pod_secret import PodSecret
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.component import Loss
     from trainer.kube.objects import Object
 
+INFO = RuntimeInfo("demo", "")
 SECRETS_OF_MINE = PodSecret("mine-keys", "example.com/keys")
 NAME = unique_name(train_job(), "mine-keys")
 
 
 def test_secret() -> None:
     """It is immutable, and what it holds is generated when it is created."""
-    component = SECRETS_OF_MINE.component(train_job(), StaticReader(), lambda: {"key": b"content"})
+    component = SECRETS_OF_MINE.component(INFO, train_job(), StaticReader(), lambda: {"key": b"content"})
     assert component.object == {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -58,7 +60,7 @@ def pod(name: str, *, volume: str = SECRETS_OF_MINE.volume, labels: Object | Non
 def loss_of(*objects: Object) -> Loss:
     """What the plugin makes of events and pods."""
     (index, *_) = (watch.indexes for watch in SECRETS_OF_MINE.watches() if watch.indexes)
-    loss = SECRETS_OF_MINE.component(train_job(), StaticReader(*objects, indexes=index), dict).loss
+    loss = SECRETS_OF_MINE.component(INFO, train_job(), StaticReader(*objects, indexes=index), dict).loss
     assert loss is not None
     return loss
 

@@ -26,8 +26,8 @@ from trainer.framework.runtimes.runtimes import (
 )
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
-from trainer.manager import enabled_plugins
-from trainer.webhooks import v1alpha1
+from trainer.manager import enabled_plugins, profile_of
+from trainer.v1alpha1 import admission as v1alpha1
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.kubeflow_v1 import review_job
 from trainer.webhooks.runtime import review_runtime
@@ -71,9 +71,10 @@ class Workspace:
         shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes(self._version)]
         self._shipped = StaticReader(*(decoded(document.obj) for document in shipped))
         configuration = load_configuration(config)
-        registry = make_registry(enabled_plugins(configuration.plugins), self.reader)
+        registry = make_registry(enabled_plugins(configuration.plugins, self._version), self.reader)
         self.pipeline = Pipeline(
             registry,
+            profile=profile_of(self._version),
             cluster_domain=configuration.controller.cluster_domain or None,
             devices=configuration.device_table(self.reader),
         )

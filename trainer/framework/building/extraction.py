@@ -10,29 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from trainer.api.metadata import ObjectMetadata
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.building import released_step
-from trainer.framework.building.order import MODEL_EXPORTER, put_in_order
+from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
+from trainer.framework.building.order import MODEL_EXPORTER
 from trainer.framework.building.overrides import apply_override
+from trainer.framework.building.profile import V2ALPHA1_PROFILE
 from trainer.framework.building.template import normalised, normalised_once, pod_spec_of
-from trainer.framework.building.trainer_step import (
-    TrainerRules,
-    apply_trainer,
-    apply_trainer_env,
-    mark_trainer,
-    stated_ancestor,
-)
-from trainer.framework.plugin_api.conventions import Conventions
+from trainer.framework.building.trainer_step import stated_ancestor
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import (
-    Ancestor,
-    Container,
-    PodSet,
-    RuntimeInfo,
-    by_source,
-    upsert,
-)
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSet, by_source, upsert
 from trainer.kube.field_errors import FieldError, forbidden
 
 if TYPE_CHECKING:
@@ -41,8 +29,10 @@ if TYPE_CHECKING:
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import StorageSettings, TrainJob
+    from trainer.api.trainjob import StorageSettings
+    from trainer.framework.building.profile import Profile
     from trainer.framework.plugin_api.devices import DeviceTable
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
     Step: TypeAlias = Callable[[str, RuntimeInfo], None]
@@ -71,21 +61,21 @@ def extract(
     runtime: Runtime,
     step: Step = unobserved,
     *,
+    profile: Profile = V2ALPHA1_PROFILE,
     is_checked: bool = False,
     devices: DeviceTable = USUAL_DEVICES,
 ) -> RuntimeInfo:
     """Make the RuntimeInfo of a runtime, with the settings of the TrainJob that every kind of training has."""
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
-    info = _info(train_job, runtime, is_checked=is_checked)
+    info = _info(train_job, runtime, profile, is_checked=is_checked)
     info.device_table = devices
-    rules = rules_of(info)
-    rules.mark(info)
+    profile.mark(info)
     step(info.runtime, info)
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         path = f"spec.podSpecOverrides[{index}]"
-        apply_override(info, override, path)
+        apply_override(info, override, path, profile.merge)
         step(f"TrainJob {path}", info)
-    rules.apply(info, train_job)
+    profile.apply_trainer(info, train_job)
     step("TrainJob spec.trainer", info)
     for path, settings in train_job.spec.storage_settings():
         _apply_storage(info, path, settings)
@@ -101,30 +91,28 @@ def extract(
     return info
 
 
-def rules_of(info: RuntimeInfo) -> TrainerRules:
-    """The rules by which `spec.trainer` is read."""
-    return released_step.RULES if info.conventions.trains_by_label else _RULES
+def nodes_at_start(runtime: Runtime) -> int:
+    """The number of nodes of a TrainJob that states none.
 
-
-def _mark(info: RuntimeInfo) -> None:
-    mark_trainer(info)
-    put_in_order(info)
+    Raises:
+        BuildError: nothing can be built on the runtime, or nothing trains there.
+    """
+    ref = RuntimeRef(name=runtime.metadata.name or "", kind=runtime.kind)
+    return extract(TrainJob(metadata=ObjectMetadata(), spec=TrainJobSpec(runtime_ref=ref)), runtime).trainer.count
 
 
 _NO_POLICY: Final = MLPolicy()
 _NO_GROUPS: Final = PodGroupPolicy()
-_RULES: Final = TrainerRules(_mark, apply_trainer, apply_trainer_env)
 
 
-def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> RuntimeInfo:
+def _info(train_job: TrainJob, runtime: Runtime, profile: Profile, *, is_checked: bool) -> RuntimeInfo:
     subject = subject_of(runtime)
     spec = runtime.spec.template.spec
     template = normalised(spec, subject, is_checked=True) if is_checked else normalised_once(spec, subject)
     metadata = runtime.spec.template.metadata
-    return RuntimeInfo(
+    return profile.info(
         job_name=train_job.metadata.name,
         runtime=subject,
-        conventions=Conventions.of(train_job),
         namespace=train_job.metadata.namespace or "",
         template=template,
         labels=dict((metadata and metadata.labels) or {}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.metadata import TemplateMetadata
-from trainer.framework.building.strategic_merge import strategic_merge
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_source, by_taint, upsert
@@ -24,13 +23,12 @@ if TYPE_CHECKING:
     """Merges the second list into the first."""
 
 
-def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> None:
-    """Change the pods that the override names; what lists have in common is replaced in its place."""
+def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str, merge: Merge) -> None:
+    """Change the pods that the override names; `merge` says what becomes of lists that have items in common."""
     errors = [*_unknown(info, override, path)]
     if errors:
         raise BuildError(*errors)
     for pod_set in _targets(info, override):
-        merge = strategic_merge if info.conventions.merges_strategically else upsert
         _override_pod_set(pod_set, override, path, merge)
         job = info.job_of(pod_set)
         _override_pod_spec(pod_spec_of(job), override, merge)

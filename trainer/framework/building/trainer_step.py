@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.node_count import node_count
@@ -14,7 +14,7 @@ from trainer.framework.plugin_api.runtime_info import Ancestor, Container
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
     from trainer.api.jobset import ReplicatedJob
@@ -28,17 +28,6 @@ TRAINER_CONTAINERS = ("trainer", "node")
 """Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
 PROCESSES = "spec.trainer.numProcPerNode"
 """The field of `stated_processes`, for errors."""
-
-
-class TrainerRules(NamedTuple):
-    """How an API version interprets `spec.trainer`."""
-
-    mark: Callable[[RuntimeInfo], None]
-    """Marks the pod sets that train, and sets the number of nodes."""
-    apply: Callable[[RuntimeInfo, TrainJob], None]
-    """Puts the settings of the TrainJob into those pod sets."""
-    apply_env: Callable[[RuntimeInfo, TrainJob], None]
-    """Merges the environment of the TrainJob into those pod sets, after the plugins."""
 
 
 def stated_ancestor(job: ReplicatedJob) -> str | None:
@@ -155,17 +144,6 @@ def check_processes(stated: int | str | None, gpus: int, reason: str = "") -> It
         yield invalid(PROCESSES, stated, f"must be a number, gpu or auto: {reason}")
     if stated == "gpu" and not gpus:
         yield invalid(PROCESSES, stated, "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode")
-
-
-def sizing_container(info: RuntimeInfo, train_job: TrainJob) -> Container:
-    """What the CPUs of a node are counted of: the main container, or what the TrainJob alone says of it.
-
-    The latter is a convention of v1alpha1.
-    """
-    trainer = train_job.spec.trainer
-    if info.conventions.has_extras or trainer is None or trainer.resources_per_node is None:
-        return info.main_container
-    return Container(info.main_container.name, resources=trainer.resources_per_node.to_object())
 
 
 def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:

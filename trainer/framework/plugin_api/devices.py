@@ -160,22 +160,22 @@ class DeviceTable:
         row = self._row_of_resource(resource) if "/" in resource else None
         return row is not None and self._kinds[row].unit is Unit.DEVICE
 
-    def devices_of(self, resources: Object, pod: Object, namespace: str, *, as_released: bool = False) -> Devices:
+    def devices_of(self, resources: Object, pod: Object, namespace: str, *, by_name: bool = False) -> Devices:
         """The devices of a container; requests count before limits.
 
         Args:
             resources: of the container.
             pod: spec of its pod, for the claims.
             namespace: of the pod.
-            as_released: a resource also counts that only has `gpu` in its name, as in the released Trainer, and a claim
+            by_name: a resource also counts that only has `gpu` in its name, as in Kubeflow Trainer (Go), and a claim
                 that cannot be read counts nothing. Defaults to false: such a claim is one GPU.
         """
         claimed = list(self._claimed(objects_in(resources.get("claims")), pod, namespace))
         for amounts in (mapping_at(resources, "requests"), mapping_at(resources, "limits")):
-            found = self._found(amounts, claimed) or (_with_gpu_in_name(amounts) if as_released else None)
+            found = self._found(amounts, claimed) or (_with_gpu_in_name(amounts) if by_name else None)
             if found:
                 return found
-        return Devices(1) if not as_released and any(not each.device_class for each in claimed) else Devices()
+        return Devices(1) if not by_name and any(not each.device_class for each in claimed) else Devices()
 
     def _found(self, amounts: Object, claimed: Iterable[Claimed]) -> Devices | None:
         counts: dict[int, list[int]] = {}
@@ -238,7 +238,7 @@ def _number(request: Object) -> int:
 
 
 def _with_gpu_in_name(amounts: Object) -> Devices | None:
-    """The devices of the first resource, by name, that the released Trainer takes for a GPU."""
+    """The devices of the first resource, by name, that Kubeflow Trainer (Go) takes for a GPU."""
     named = (whole_units(amounts[name]) for name in sorted(amounts) if "gpu" in name.lower())
     count = next((each for each in named if each > 0), 0)
     return Devices(count) if count else None

@@ -13,8 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.framework.plugin_api.component import Component, Loss, revise_while_suspended, unique_name
-from trainer.framework.plugin_api.conventions import Conventions
+from trainer.framework.plugin_api.component import Component, Loss, is_unique_name, revise_while_suspended
 from trainer.framework.plugin_api.extension_points import Watch
 from trainer.kube.objects import is_being_deleted, is_condition_true
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, PODS, SECRETS
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.plugin_api.plugin_context import Reader
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
@@ -71,21 +71,16 @@ class PodConfigMap:
 
 @dataclass(frozen=True, slots=True)
 class PodSecret:
-    """The Secrets `<TrainJob>-<volume>-<hash>` of a plugin, one for each TrainJob, which are not cached.
-
-    By the conventions of v1alpha1 their names have no hash, so an existing one is fetched to see whose it is.
-    """
+    """The Secrets of a plugin, one for each TrainJob, which are not cached; see `RuntimeInfo.secret_name`."""
 
     volume: str
     """Name of the volume with which pods mount it; begins with the name of the plugin."""
     type: str = "Opaque"
     """Type of the Secrets. Defaults to that of arbitrary content."""
 
-    def name(self, train_job: TrainJob) -> str:
+    def name(self, info: RuntimeInfo, train_job: TrainJob) -> str:
         """The name of the Secret of this TrainJob."""
-        if Conventions.of(train_job).has_unique_names:
-            return unique_name(train_job, self.volume)
-        return f"{train_job.metadata.name}-{self.volume}"
+        return info.secret_name(train_job, self.volume)
 
     def watches(self) -> Iterator[Watch]:
         """Events of pods that miss a Secret, and the pods that may still use it."""
@@ -97,23 +92,28 @@ class PodSecret:
         )
         yield Watch(PODS, Selection(label_selector=JOBSET_NAME), triggers=False)
 
-    def component(self, train_job: TrainJob, reader: Reader, content: Callable[[], Mapping[str, bytes]]) -> Component:
+    def component(
+        self, info: RuntimeInfo, train_job: TrainJob, reader: Reader, content: Callable[[], Mapping[str, bytes]]
+    ) -> Component:
         """The Secret of this TrainJob.
 
         Args:
+            info: what the TrainJob becomes.
             train_job: whose pods mount it.
             reader: for the watches of this Secret.
             content: generates the files; it is called whenever pods are about to be created.
         """
+        name = self.name(info, train_job)
         secret: Object = {
             "apiVersion": SECRETS.api_version,
             "kind": SECRETS.kind,
-            "metadata": {"name": self.name(train_job), "namespace": train_job.metadata.namespace},
+            "metadata": {"name": name, "namespace": train_job.metadata.namespace},
             "type": self.type,
             "immutable": True,
         }
-        loss = Loss(partial(self._signs_of_loss, train_job, reader), partial(self._may_replace, train_job, reader))
-        asks_owner = not Conventions.of(train_job).has_unique_names
+        signs = partial(self._signs_of_loss, f"{train_job.metadata.namespace}/{name}", reader)
+        loss = Loss(signs, partial(self._may_replace, train_job, reader))
+        asks_owner = not is_unique_name(name, train_job)
         return Component(SECRETS, secret, generated=lambda: _data(content()), loss=loss, asks_owner=asks_owner)
 
     @property
@@ -121,9 +121,9 @@ class PodSecret:
         """Name of the index of events by namespace and name of the Secret that a pod cannot mount."""
         return f"{self.volume}-missing"
 
-    def _signs_of_loss(self, train_job: TrainJob, reader: Reader) -> str:
+    def _signs_of_loss(self, secret: str, reader: Reader) -> str:
         """The events about pods that cannot mount the Secret."""
-        events = reader.keys(EVENTS, self._missing, f"{train_job.metadata.namespace}/{self.name(train_job)}")
+        events = reader.keys(EVENTS, self._missing, secret)
         return str(hash(frozenset(events))) if events else ""
 
     def _may_replace(self, train_job: TrainJob, reader: Reader) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, overload
 
 from trainer.api.jobset import JobSetSpec, SuccessPolicy
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import PRIMARY_POD
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.plugin_api.conventions import V2ALPHA1, Conventions
+from trainer.framework.plugin_api.component import unique_name
 from trainer.framework.plugin_api.devices import USUAL_DEVICES, Devices, DeviceTable
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
     Key = Callable[[Object], Hashable]
+
+RENDEZVOUS_PORT = 29400
+"""Port of the first node, where the others meet it, in every framework; torchrun's default (KEP-2170 examples)."""
 
 LAUNCHER = "launcher"
 """Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
@@ -149,7 +152,17 @@ class PodSet:
 
 @dataclass(slots=True)
 class RuntimeInfo:
-    """The abstract form of the objects that a TrainJob becomes."""
+    """The abstract form of the objects that a TrainJob becomes.
+
+    An API version whose objects differ has a class of its own (`Profile.info`); this one is that of v2alpha1.
+    """
+
+    rendezvous_port: ClassVar[int] = RENDEZVOUS_PORT
+    """Port of the first node, where the others meet it."""
+    queues_train_job: ClassVar[bool] = False
+    """Whether Kueue queues the TrainJob, and not its JobSet."""
+    counts_gpus_by_name: ClassVar[bool] = False
+    """See `DeviceTable.devices_of`."""
 
     job_name: str
     """Name of the TrainJob and of its JobSet."""
@@ -158,8 +171,6 @@ class RuntimeInfo:
     pod_domain: str = ""
     """The end of the pods' DNS names, behind the subdomain, such as `.team-a.svc.cluster.local`. Defaults to nothing:
     short names resolve within their namespace, whatever the domain of the cluster."""
-    conventions: Conventions = V2ALPHA1
-    """The conventions of the API version that the cluster serves. Defaults to those of v2alpha1."""
     namespace: str = ""
     """The namespace of the TrainJob."""
     device_table: DeviceTable = USUAL_DEVICES
@@ -195,10 +206,6 @@ class RuntimeInfo:
         raise BuildError(invalid(f"{self.runtime} spec.template.spec.replicatedJobs", names, rule))
 
     @property
-    def _trainers(self) -> list[PodSet]:
-        return [pod_set for pod_set in self.pod_sets if pod_set.ancestor == Ancestor.TRAINER]
-
-    @property
     def launcher(self) -> PodSet | None:
         """The pod that starts an MPI training on its nodes; None where every node starts by itself."""
         if self.ml_policy.mpi is None:
@@ -217,35 +224,27 @@ class RuntimeInfo:
 
         Initializers and exporters run before and after them, and a launcher that does not train waits until they are
         ready: as members they would keep the nodes waiting forever. A launcher that trains is a member, and does not
-        wait. By the conventions of v1alpha1 all are members where no Job waits for another.
+        wait.
         """
-        jobs = self.template.replicated_jobs or []
-        waits = self._is_in_order or any(job.depends_on for job in jobs)
-        if self.conventions.gang_is_everybody and not (waits and self._trainers):
-            return self.pod_sets
         launcher = self.launcher if self.launcher_trains else None
-        if launcher in (None, self.trainer) or (self.conventions.gang_is_everybody and self._waits(launcher)):
-            return [self.trainer, *self.peers]
-        return [launcher, self.trainer, *self.peers]
-
-    @property
-    def _is_in_order(self) -> bool:
-        policy = self.template.startup_policy
-        return policy is not None and policy.startup_policy_order == "InOrder"
-
-    def _waits(self, pod_set: PodSet) -> bool:
-        """Whether a pod set starts after the nodes."""
-        dependencies = self.job_of(pod_set).depends_on or []
-        return self._is_in_order or any(each.name == self.trainer.name for each in dependencies)
+        return [*([] if launcher in (None, self.trainer) else [launcher]), self.trainer, *self.peers]
 
     @property
     def trains(self) -> bool:
-        """Whether a container trains; by the conventions of v1alpha1 a runtime need not have one."""
-        return not self.conventions.trains_by_label or any(pod_set.main for pod_set in self._trainers[:1])
+        """Whether the runtime has a container that trains."""
+        return True
 
-    def gets_variables(self, train_job: TrainJob) -> bool:
+    def gets_variables(self, train_job: TrainJob) -> bool:  # noqa: ARG002 - other versions decide by it
         """Whether the container that trains gets the variables of its framework."""
-        return self.trains and (train_job.spec.trainer is not None or not self.conventions.needs_trainer)
+        return self.trains
+
+    def sizing_container(self, train_job: TrainJob) -> Container:  # noqa: ARG002 - other versions decide by it
+        """What the CPUs of a node are counted of."""
+        return self.main_container
+
+    def secret_name(self, train_job: TrainJob, suffix: str) -> str:
+        """The name of a Secret that is generated for the TrainJob."""
+        return unique_name(train_job, suffix)
 
     @property
     def peers(self) -> list[PodSet]:
@@ -274,8 +273,9 @@ class RuntimeInfo:
         """The devices of a container, by its resources and claims."""
         holder = next((each for each in self.pod_sets if any(one is container for one in each.containers)), None)
         pod = self.job_of(holder).template.spec.template.get("spec") if holder else None
-        as_released = not self.conventions.has_extras
-        return self.device_table.devices_of(container.resources, pod or {}, self.namespace, as_released=as_released)
+        return self.device_table.devices_of(
+            container.resources, pod or {}, self.namespace, by_name=self.counts_gpus_by_name
+        )
 
     def job_of(self, pod_set: PodSet) -> ReplicatedJob:
         """The replicated Job of a pod set, for what RuntimeInfo has no field for."""

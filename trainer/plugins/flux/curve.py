@@ -14,7 +14,7 @@ from trainer.framework import PodSecret
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader
+    from trainer.framework import Component, Reader, RuntimeInfo
     from trainer.kube.objects import Object
 
 CERTIFICATES = PodSecret("flux-curve")
@@ -26,16 +26,16 @@ _MODE = 0o400
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
 
-def certificate_secret(train_job: TrainJob, reader: Reader) -> Component:
+def certificate_secret(info: RuntimeInfo, train_job: TrainJob, reader: Reader) -> Component:
     """The Secret of this TrainJob; its key pair is generated at creation and kept nowhere else."""
-    return CERTIFICATES.component(train_job, reader, partial(_files, train_job.metadata.name))
+    return CERTIFICATES.component(info, train_job, reader, partial(_files, train_job.metadata.name))
 
 
-def certificate_volume(train_job: TrainJob) -> Object:
+def certificate_volume(info: RuntimeInfo, train_job: TrainJob) -> Object:
     """The volume with the certificate."""
     return {
         "name": CERTIFICATES.volume,
-        "secret": {"secretName": CERTIFICATES.name(train_job), "defaultMode": _MODE},
+        "secret": {"secretName": CERTIFICATES.name(info, train_job), "defaultMode": _MODE},
     }
 
 

@@ -110,7 +110,7 @@ class Flux:
             {"name": _INSTALLATION["name"], "emptyDir": {}},
             scripts_volume(info),
             memory,
-            certificate_volume(train_job),
+            certificate_volume(info, train_job),
         ]
         upsert(nodes.volumes, volumes, by_name)
         installer = Container(
@@ -129,7 +129,7 @@ class Flux:
         if info.ml_policy.flux is None:
             return
         settings = _settings(info, train_job)
-        yield certificate_secret(train_job, self._reader)
+        yield certificate_secret(info, train_job, self._reader)
         yield scripts_config_map(
             info,
             train_job,

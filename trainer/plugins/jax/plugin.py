@@ -45,16 +45,6 @@ SCRIPT = resources.files(__package__).joinpath("launcher.sh").read_text("utf-8")
 """The program that starts several processes on a node, for any shell; images without one cannot."""
 
 
-def defaults_of(info: RuntimeInfo) -> dict[str, str]:
-    """Variables that runtimes and TrainJobs may set, and their values where these do not, which are those of JAX.
-
-    Processes wait five minutes for each other, at all addresses of the pod, IPv4 and IPv6.
-    """
-    if not info.conventions.has_extras:
-        return {}
-    return {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{info.conventions.rendezvous_port}"}
-
-
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):(?P<port>[0-9]+)")
 _TPU = "google.com/tpu"
 
@@ -77,9 +67,9 @@ class Jax:
         """Refuse reserved variables, values that JAX cannot use, and nodes whose devices cannot be split."""
         if info.ml_policy.jax is None:
             return
-        wrong = list(check_split(info, new))
+        wrong = list(check_split(info, self.stated_processes(new)))
         yield from wrong
-        is_split = not wrong and split_of(info, new).processes > 1
+        is_split = not wrong and split_of(info, self.stated_processes(new)).processes > 1
         yield from check_reserved_env(info, new, RESERVED | ({LOCAL_DEVICE_IDS} if is_split else set()), self.name)
         yield from check_values(info, new)
 
@@ -87,21 +77,32 @@ class Jax:
         """Set the `JAX_*` variables of the training container, and start several processes where requested."""
         if info.ml_policy.jax is None or not info.gets_variables(train_job):
             return
-        container, split = info.main_container, split_of(info, train_job)
+        container, split = info.main_container, split_of(info, self.stated_processes(train_job))
         container.set_env(
             [
                 {"name": NUM_PROCESSES, "value": str(info.trainer.count * split.processes)},
                 {"name": PROCESS_ID, "valueFrom": NODE_RANK},  # which a launcher makes the process's
-                {"name": COORDINATOR_ADDRESS, "value": f"{info.head_address()}:{info.conventions.rendezvous_port}"},
+                {"name": COORDINATOR_ADDRESS, "value": f"{info.head_address()}:{info.rendezvous_port}"},
             ]
         )
         present = {variable["name"] for variable in container.env}
         container.set_env(
-            {"name": name, "value": value} for name, value in defaults_of(info).items() if name not in present
+            {"name": name, "value": value} for name, value in self.defaults(info).items() if name not in present
         )
-        container.expose(info.conventions.rendezvous_port)
+        container.expose(info.rendezvous_port)
         if split.processes > 1:
             container.command = launched(container.command, split.processes, split.devices)
+
+    def defaults(self, info: RuntimeInfo) -> dict[str, str]:
+        """Variables that runtimes and TrainJobs may set, and their values where these do not, which are those of JAX.
+
+        Processes wait five minutes for each other, at all addresses of the pod, IPv4 and IPv6.
+        """
+        return {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{info.rendezvous_port}"}
+
+    def stated_processes(self, train_job: TrainJob) -> int | str | None:
+        """The processes of a node that the TrainJob asks for; see `stated_processes`."""
+        return stated_processes(train_job)
 
 
 def launched(command: list[str], processes: int, devices: int) -> list[str]:
@@ -127,7 +128,7 @@ def _rule(name: str, value: str, info: RuntimeInfo) -> str:
         return "must be a whole number of seconds, at least 1"
     if name == COORDINATOR_BIND_ADDRESS:
         address = _ADDRESS.fullmatch(value)
-        port = info.conventions.rendezvous_port
+        port = info.rendezvous_port
         if address is None or int(address["port"]) != port:
             return f"must be host:{port}, the port at which the other processes expect the coordinator"
     gpus = info.devices_of(info.main_container).count
@@ -166,28 +167,22 @@ class Split(NamedTuple):
     """GPUs of each process, when there are several processes; 0 when these are to run on the CPU."""
 
 
-def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
-    """The processes of `numProcPerNode`, for a TrainJob without errors of `check_split`.
+def split_of(info: RuntimeInfo, stated: int | str | None) -> Split:
+    """The processes of `numProcPerNode`, which `check_split` has found no error in.
 
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
     gpus = info.devices_of(info.main_container).count
-    stated = _stated_processes(info, train_job)
     processes = stated if isinstance(stated, int) else gpus if stated == "gpu" else 1
     return Split(processes, gpus // processes)
 
 
-def _stated_processes(info: RuntimeInfo, train_job: TrainJob) -> int | str | None:
-    return stated_processes(train_job) if info.conventions.has_extras else None
-
-
-def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+def check_split(info: RuntimeInfo, stated: int | str | None) -> Iterator[FieldError]:
     """Refuse processes that cannot share the devices of a node, and several processes of an unknown command."""
     container, gpus = info.main_container, info.devices_of(info.main_container).count
-    reason = "one JAX process uses all CPUs of a node"
-    wrong = list(check_processes(_stated_processes(info, train_job), gpus, reason))
+    wrong = list(check_processes(stated, gpus, "one JAX process uses all CPUs of a node"))
     yield from wrong
-    if not wrong and (processes := split_of(info, train_job).processes) > 1:
+    if not wrong and (processes := split_of(info, stated).processes) > 1:
         yield from _check_several(processes, gpus, container)
 
 

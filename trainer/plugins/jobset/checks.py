@@ -39,7 +39,7 @@ def check_references(info: RuntimeInfo) -> Iterator[FieldError]:
 def warn_of_queue(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
     """A queue of Kueue where Kueue does not look for it: with v2alpha1 it queues the JobSet."""
     is_queued = QUEUE_LABEL in (train_job.spec.labels or {})
-    if info.conventions.has_extras and QUEUE_LABEL in (train_job.metadata.labels or {}) and not is_queued:
+    if not info.queues_train_job and QUEUE_LABEL in (train_job.metadata.labels or {}) and not is_queued:
         rule = "has no effect, for Kueue queues the JobSet of a TrainJob of v2alpha1: write it into spec.labels"
         yield AdmissionWarning(f"metadata.labels[{QUEUE_LABEL}]", rule)
 

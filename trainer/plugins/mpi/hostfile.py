@@ -9,10 +9,10 @@ from trainer.framework import BuildError, PodConfigMap, nodes_field
 from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo
+    from trainer.framework import Component, PodSet, Reader, RuntimeInfo
     from trainer.kube.objects import Object
 
 
@@ -80,28 +80,8 @@ _MPICH = Implementation(
     knows_itself_by_dns=False,
 )
 
-_RELEASED_OPEN_MPI = Implementation(
-    line=_OPEN_MPI.line,
-    reserved={
-        "OMPI_MCA_orte_default_hostfile": "{hostfile}",
-        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-        "OMPI_MCA_orte_set_default_slots": "{slots}",
-        "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10",
-    },
-)
 IMPLEMENTATIONS: Mapping[str, Implementation] = {"OpenMPI": _OPEN_MPI, "Intel": _INTEL, "MPICH": _MPICH}
-"""The implementations of v2alpha1 by the value of `spec.mlPolicy.mpi.mpiImplementation`."""
-
-
-def implementation_of(info: RuntimeInfo, ssh_port: int | None) -> Implementation:
-    """That of a runtime; v1alpha1 has Open MPI alone.
-
-    By its conventions the image has the configuration of ssh, unless the nodes name the port of their sshd.
-    """
-    assert info.ml_policy.mpi is not None
-    if info.conventions.has_extras or ssh_port is not None:
-        return IMPLEMENTATIONS[info.ml_policy.mpi.mpi_implementation]
-    return _RELEASED_OPEN_MPI
+"""The implementations by the value of `spec.mlPolicy.mpi.mpiImplementation`."""
 
 
 HOSTFILE_LABEL = "trainer.kubeflow.org/mpi-hostfile"
@@ -125,16 +105,30 @@ _LIMIT = 1024 * 1024
 
 
 def hostfile_config_map(
-    info: RuntimeInfo, train_job: TrainJob, implementation: Implementation, slots: int, reader: Reader
+    info: RuntimeInfo,
+    train_job: TrainJob,
+    hosts: Iterable[PodSet],
+    implementation: Implementation,
+    *,
+    slots: int,
+    reader: Reader,
 ) -> Component:
     """The ConfigMap `<job>-mpi-hostfile`; once the JobSet runs, it stays as it is.
+
+    Args:
+        info: the training.
+        train_job: its TrainJob.
+        hosts: the pods that train, in the order of their ranks.
+        implementation: of MPI.
+        slots: processes of each host.
+        reader: says whether the JobSet runs.
 
     Raises:
         BuildError: there are more nodes than a ConfigMap has room for.
     """
     lines: list[str] = []
     length = 0
-    for host in _hosts(info, implementation):
+    for host in _names(info, hosts, implementation):
         line = f"{implementation.hostfile_line(host, slots)}\n"
         length += len(line)
         if length > _LIMIT:
@@ -151,15 +145,7 @@ def hostfile_volume(info: RuntimeInfo) -> Object:
     return {"name": VOLUME, "configMap": {"name": HOSTFILES.name(info.job_name), "items": items}}
 
 
-def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
-    """The hosts that train; a launcher that trains comes first, as the host of rank 0.
-
-    By the conventions of v1alpha1 it stands where its Job is in the runtime.
-    """
-    nodes, launcher = info.trainer, info.launcher if info.launcher_trains else None
-    training = [nodes] if launcher in (None, nodes) else [launcher, nodes]
-    if not info.conventions.has_extras:
-        training.sort(key=info.pod_sets.index)
-    for pod_set in training:
-        is_known = pod_set is nodes or implementation.knows_itself_by_dns
+def _names(info: RuntimeInfo, hosts: Iterable[PodSet], implementation: Implementation) -> Iterator[str]:
+    for pod_set in hosts:
+        is_known = pod_set is info.trainer or implementation.knows_itself_by_dns
         yield from (name if is_known else name.partition(".")[0] for name in info.endpoints_of(pod_set))

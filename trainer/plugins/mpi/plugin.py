@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework import (
-    Ancestor,
     by_name,
     check_processes,
     check_reserved_env,
     pod_spec_of,
-    stated_ancestor,
     stated_processes,
     upsert,
 )
 from trainer.plugins.mpi import hostfile, ssh_keys
-from trainer.plugins.mpi.hostfile import HOSTFILES, hostfile_config_map, hostfile_volume, implementation_of
+from trainer.plugins.mpi.hostfile import HOSTFILES, IMPLEMENTATIONS, hostfile_config_map, hostfile_volume
 from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
 from trainer.plugins.mpi.start import check_start, start
 from trainer.plugins.mpi.validation import (
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework import Component, Finding, PodSet, Reader, RuntimeInfo, Watch
+    from trainer.plugins.mpi.hostfile import Implementation
 
 SSH_PORT = "ssh"
 """Name of the container port of the nodes' sshd; without it the images' ssh configuration must have the port."""
@@ -46,6 +45,7 @@ class MPI:
 
     name = "mpi"
     ml_policy_sources = frozenset({"mpi"})
+    keys = KeyStyle()
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -63,7 +63,7 @@ class MPI:
         yield from check_launcher(info)
         gpus = info.devices_of(info.trainer.main_container).count
         yield from check_processes(stated_processes(new), gpus, "an MPI runtime does not count CPUs")
-        yield from check_reserved_env(info, new, implementation_of(info, _ssh_port(info)).reserved.keys(), self.name)
+        yield from check_reserved_env(info, new, self.implementation(info).reserved.keys(), self.name)
         if info.launcher is not None:
             yield from check_order(info, info.launcher)
             yield from check_start(info, info.launcher)
@@ -77,23 +77,17 @@ class MPI:
         if policy is None or launcher is None or launcher.main is None or not info.trains:
             return
         info.head_address()  # refuses pods without DNS names, which the hostfile consists of
-        if info.conventions.has_extras:
-            if info.launcher_trains:
-                count_as_node(info)
-            info.succeed_without([info.trainer])  # whose sshd never ends
-            info.report_from(launcher)  # whose log has the nodes' output
-        else:
-            keep_one_node(info, train_job, launcher)
-        start(info, launcher, policy.ssh_auth_mount_path, _ssh_port(info))
-        style = KeyStyle.of(info.conventions)
+        self.assign_roles(info, train_job, launcher)
+        self.start(info, launcher)
+        port = ssh_port(info)
         for pod_set in (launcher, info.trainer):
-            mode = style.private_mode_in(pod_spec_of(info.job_of(pod_set)), names_port=_ssh_port(info) is not None)
-            upsert(pod_set.volumes, [key_volume(train_job, style, mode)], by_name)
-            pod_set.main_container.mount([mount(ssh_keys.VOLUME, policy.ssh_auth_mount_path, style)])
+            mode = self.keys.private_mode_in(pod_spec_of(info.job_of(pod_set)), names_port=port is not None)
+            upsert(pod_set.volumes, [key_volume(info, train_job, self.keys, mode)], by_name)
+            pod_set.main_container.mount([mount(ssh_keys.VOLUME, policy.ssh_auth_mount_path, self.keys)])
         upsert(launcher.volumes, [hostfile_volume(info)], by_name)
         container = launcher.main_container
-        container.mount([mount(hostfile.VOLUME, hostfile.DIRECTORY, style)])
-        implementation = implementation_of(info, _ssh_port(info))
+        container.mount([mount(hostfile.VOLUME, hostfile.DIRECTORY, self.keys)])
+        implementation = self.implementation(info)
         present = {variable["name"] for variable in container.env}
         container.set_env(
             {"name": name, "value": value} for name, value in implementation.defaults.items() if name not in present
@@ -101,8 +95,8 @@ class MPI:
         container.set_env(
             implementation.environment(
                 hostfile=hostfile.PATH,
-                slots=slots_per_node(info, train_job),
-                ssh_options=ssh_options(policy.ssh_auth_mount_path, _ssh_port(info)),
+                slots=self.slots_per_node(info, train_job),
+                ssh_options=ssh_options(policy.ssh_auth_mount_path, port),
             )
         )
 
@@ -110,12 +104,51 @@ class MPI:
         """The Secret with the keys, and the ConfigMap with the hostfile."""
         if info.ml_policy.mpi is None or not info.trains:
             return
-        yield ssh_keys.key_secret(train_job, self._reader, KeyStyle.of(info.conventions))
-        slots = slots_per_node(info, train_job)
-        yield hostfile_config_map(info, train_job, implementation_of(info, _ssh_port(info)), slots, self._reader)
+        yield ssh_keys.key_secret(info, train_job, self._reader, self.keys)
+        hosts, slots = self.hosts(info), self.slots_per_node(info, train_job)
+        yield hostfile_config_map(info, train_job, hosts, self.implementation(info), slots=slots, reader=self._reader)
+
+    def assign_roles(self, info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> None:
+        """Count a launcher that trains as a node, and let the training end and report as the launcher does."""
+        if info.launcher_trains:
+            count_as_node(info)
+        info.succeed_without([info.trainer])  # whose sshd never ends
+        info.report_from(launcher)  # whose log has the nodes' output
+
+    def start(self, info: RuntimeInfo, launcher: PodSet) -> None:
+        """Order launcher and nodes; sizes are final."""
+        assert info.ml_policy.mpi is not None
+        start(info, launcher, info.ml_policy.mpi.ssh_auth_mount_path, ssh_port(info))
+
+    def implementation(self, info: RuntimeInfo) -> Implementation:
+        """The implementation of MPI in the images of a runtime."""
+        assert info.ml_policy.mpi is not None
+        return IMPLEMENTATIONS[info.ml_policy.mpi.mpi_implementation]
+
+    def hosts(self, info: RuntimeInfo) -> list[PodSet]:
+        """The pods that train, in the order of their ranks; a launcher that trains comes first."""
+        launcher = info.launcher if info.launcher_trains else None
+        return [info.trainer] if launcher in (None, info.trainer) else [launcher, info.trainer]
+
+    def slots_per_node(self, info: RuntimeInfo, train_job: TrainJob) -> int:
+        """The TrainJob's number, else the runtime's, else one for each GPU of a node, else 1.
+
+        `auto` and `gpu` of the TrainJob stand for the GPUs, whatever the runtime says.
+        """
+        stated, policy = stated_processes(train_job), info.ml_policy.mpi
+        if isinstance(stated, int):
+            return stated
+        if stated is None and policy is not None and policy.num_proc_per_node is not None:
+            return policy.num_proc_per_node
+        return self.gpus_per_node(info) or 1
+
+    def gpus_per_node(self, info: RuntimeInfo) -> int:
+        """The GPUs of a node."""
+        return info.devices_of(info.trainer.main_container).count
 
 
-def _ssh_port(info: RuntimeInfo) -> int | None:
+def ssh_port(info: RuntimeInfo) -> int | None:
+    """The port of the sshd of the nodes; None where the configuration of the image says it."""
     ports = info.trainer.main_container.ports
     return next((port["containerPort"] for port in ports if port.get("name") == SSH_PORT), None)
 
@@ -127,33 +160,3 @@ def count_as_node(info: RuntimeInfo) -> None:
         nodes.replicas = 0
     else:
         nodes.count -= 1
-
-
-def keep_one_node(info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> None:
-    """Set the number of nodes by the conventions of v1alpha1, where one stays beside a launcher that trains.
-
-    Where the TrainJob states none, `mlPolicy.numNodes` counts if it is more than the 1 of the shipped runtimes and is
-    not stated for the nodes themselves.
-    """
-    nodes, policy = info.trainer, info.ml_policy
-    stated = train_job.spec.trainer.num_nodes if train_job.spec.trainer else None
-    if stated is None and stated_ancestor(info.job_of(launcher)) == Ancestor.TRAINER and (policy.num_nodes or 0) > 1:
-        stated = policy.num_nodes
-    if stated is not None and nodes is not launcher:
-        nodes.count = max(stated - 1, 1) if info.launcher_trains else stated
-
-
-def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
-    """The TrainJob's number, else the runtime's, else one for each GPU of a node, else 1.
-
-    `auto` and `gpu` of the TrainJob stand for the GPUs, whatever the runtime says.
-    """
-    stated, policy = stated_processes(train_job), info.ml_policy.mpi
-    if isinstance(stated, int):
-        return stated
-    if stated is None and policy is not None and policy.num_proc_per_node is not None:
-        return policy.num_proc_per_node
-    gpus = info.devices_of(info.trainer.main_container).count
-    if not info.conventions.has_extras:
-        gpus = gpus or info.devices_of(info.main_container).count  # resourcesPerNode may be the launcher's alone
-    return gpus or 1

@@ -10,9 +10,6 @@ Who may read the key decides whether SSH works:
 The key is called id_rsa although it is an Ed25519 key: ssh looks for this name in ~/.ssh and takes keys of any type
 there, and the sshd of the images of the MPI Operator takes it for its host key.
 
-By the conventions of v1alpha1 the key is an ECDSA key with the modes of the released Trainer, but where these would
-break SSH, see `KeyStyle`.
-
 Launchers do not check host keys, which are as young as the pods, so that these have no way to learn them. Only who has
 the key of this very TrainJob can log in, and a node that pretends to be another would need to take its DNS name.
 """
@@ -27,7 +24,7 @@ from trainer.framework import PodSecret
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Conventions, Reader
+    from trainer.framework import Component, Reader, RuntimeInfo
     from trainer.kube.objects import Object
 
 VOLUME = "mpi-ssh-auth"
@@ -43,7 +40,7 @@ _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
 @dataclass(frozen=True, slots=True)
 class KeyStyle:
-    """The differences between the API versions in keys and their volumes; all defaults are those of v2alpha1."""
+    """How keys are made and mounted; all defaults are those of v2alpha1."""
 
     is_ecdsa: bool = False
     """Whether the key is one of ECDSA in OpenSSL's format, and not of Ed25519 in that of OpenSSH."""
@@ -54,11 +51,6 @@ class KeyStyle:
     read_only: bool = True
     """Whether mounts are read-only."""
 
-    @classmethod
-    def of(cls, conventions: Conventions) -> KeyStyle:
-        """The key style of the API version that the cluster serves."""
-        return _OWN if conventions.has_extras else _RELEASED
-
     def private_mode_in(self, pod: Object, *, names_port: bool) -> int:
         """Mode of the private key in pods: 0600, but for those that have a fsGroup and do not name sshd's port.
 
@@ -68,26 +60,17 @@ class KeyStyle:
         return self.group_mode if has_group and not names_port else _PRIVATE_MODE
 
 
-_OWN = KeyStyle()
-_RELEASED = KeyStyle(
-    is_ecdsa=True,
-    default_mode=0o400,
-    group_mode=0o640,
-    read_only=False,
-)
-
-
-def key_secret(train_job: TrainJob, reader: Reader, style: KeyStyle) -> Component:
+def key_secret(info: RuntimeInfo, train_job: TrainJob, reader: Reader, style: KeyStyle) -> Component:
     """The Secret of this TrainJob; its key pair is generated at creation and kept nowhere else."""
-    return KEYS.component(train_job, reader, partial(_key_pair, style))
+    return KEYS.component(info, train_job, reader, partial(_key_pair, style))
 
 
-def key_volume(train_job: TrainJob, style: KeyStyle, private_mode: int) -> Object:
+def key_volume(info: RuntimeInfo, train_job: TrainJob, style: KeyStyle, private_mode: int) -> Object:
     """The volume with both keys, and with the public key as the only authorized one."""
     return {
         "name": VOLUME,
         "secret": {
-            "secretName": KEYS.name(train_job),
+            "secretName": KEYS.name(info, train_job),
             "defaultMode": style.default_mode,
             "items": [
                 {"key": _PRIVATE_KEY, "path": _FILE, "mode": private_mode},

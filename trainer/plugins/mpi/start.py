@@ -51,8 +51,6 @@ def check_start(info: RuntimeInfo, launcher: PodSet) -> Iterator[FieldError]:
 def start(info: RuntimeInfo, launcher: PodSet, directory: str, port: int | None) -> None:
     """Order launcher and nodes; sizes are final.
 
-    By the conventions of v1alpha1 a launcher waits for its nodes only if the runtime says so.
-
     Args:
         info: the training.
         launcher: its launcher.
@@ -60,8 +58,6 @@ def start(info: RuntimeInfo, launcher: PodSet, directory: str, port: int | None)
         port: of the sshd of the nodes; None where the configuration of the image says it.
     """
     has_nodes, nodes = info.trainer.replicas > 0, info.trainer
-    if not info.conventions.has_extras and not _waits(info, launcher):
-        return
     if not (_is_member(info) and has_nodes and launcher.main_container.command):
         start_after_nodes(info, launcher)
         return
@@ -81,7 +77,7 @@ def start(info: RuntimeInfo, launcher: PodSet, directory: str, port: int | None)
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
     """Start the launcher, which JobSet wants behind them for that, after its nodes and the runtime's dependencies."""
-    if _waits(info, launcher):
+    if waits_for_nodes(info, launcher):
         return
     job = info.job_of(launcher)
     job.depends_on = [*(job.depends_on or []), DependsOn(name=info.trainer.name, status="Ready")]
@@ -92,7 +88,8 @@ def _is_member(info: RuntimeInfo) -> bool:
     return info.launcher_trains and info.launcher is not info.trainer and info.pod_group_policy.source is not None
 
 
-def _waits(info: RuntimeInfo, launcher: PodSet) -> bool:
+def waits_for_nodes(info: RuntimeInfo, launcher: PodSet) -> bool:
+    """Whether the runtime says that the launcher starts after its nodes."""
     return any(dependency.name == info.trainer.name for dependency in info.job_of(launcher).depends_on or [])
 
 

@@ -101,7 +101,7 @@ def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolic
     variables = {
         "PET_RDZV_BACKEND": "c10d",
         "PET_RDZV_ID": train_job.metadata.uid or train_job.metadata.name,
-        "PET_RDZV_ENDPOINT": f"{head}:{info.conventions.rendezvous_port}",
+        "PET_RDZV_ENDPOINT": f"{head}:{info.rendezvous_port}",
         "PET_RDZV_CONF": RENDEZVOUS_CONFIGURATION if is_at_head else RENDEZVOUS_CONFIGURATION.removeprefix(_IS_HOST),
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }

@@ -30,7 +30,7 @@ def variables(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
         return []
     found: list[Object] = [
         {"name": "MASTER_ADDR", "value": info.head_address()},
-        {"name": "MASTER_PORT", "value": str(info.conventions.rendezvous_port)},
+        {"name": "MASTER_PORT", "value": str(info.rendezvous_port)},
     ]
     if str(chosen_processes(info, train_job)) in {"auto", "1"}:
         found.append({"name": "WORLD_SIZE", "value": str(info.trainer.count)})

@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.framework import NODE_RANK, check_reserved_env, trainer_env
-from trainer.plugins.torch import elastic, env_injection, plain_script, released_torchtune, torchtune
+from trainer.plugins.torch import elastic, env_injection, plain_script, torchtune
 from trainer.plugins.torch.processes import check_gpus, idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Torch:
             return
         bounds = info.trainer.elastic
         if policy.elastic_policy is None or bounds is None:
-            nodes, rendezvous = str(info.trainer.count), _rendezvous(info, train_job)
+            nodes, rendezvous = str(info.trainer.count), self.rendezvous(info, train_job)
         else:
             elastic.endure(info, policy.elastic_policy)
             nodes = f"{bounds.least}:{bounds.most}"
@@ -73,15 +73,25 @@ class Torch:
         ]
         for container in env_injection.targets(info):
             env_injection.inject(container, variables)
-        if not info.gets_variables(train_job):
-            return
-        if info.conventions.has_extras:
-            torchtune.complete(info, train_job)
-            variables += plain_script.variables(info, train_job)
-        else:
-            variables = released_torchtune.complete(info, train_job, variables)
-        env_injection.inject(info.main_container, variables)
-        info.main_container.expose(info.conventions.rendezvous_port)
+        if info.gets_variables(train_job):
+            env_injection.inject(info.main_container, self.complete(info, train_job, variables))
+            info.main_container.expose(info.rendezvous_port)
+
+    def rendezvous(self, info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
+        """The variables of the rendezvous of a fixed number of nodes."""
+        variables: list[Object] = [
+            {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
+            {"name": "PET_MASTER_ADDR", "value": info.head_address()},
+            {"name": "PET_MASTER_PORT", "value": str(info.rendezvous_port)},
+        ]
+        if info.trainer.count == 1 and not _names_meeting_point(info, train_job):
+            variables.append({"name": "PET_STANDALONE", "value": "1"})
+        return variables
+
+    def complete(self, info: RuntimeInfo, train_job: TrainJob, variables: list[Object]) -> list[Object]:
+        """Complete a command of torchtune; returns the variables of the training container, given those of torchrun."""
+        torchtune.complete(info, train_job)
+        return [*variables, *plain_script.variables(info, train_job)]
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The HorizontalPodAutoscaler of an elastic training that has metrics."""
@@ -91,18 +101,6 @@ class Torch:
 _MEETING_POINT_VARIABLES = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"})
 _MEETING_POINT_OPTION = re.compile(r"--(rdzv|master)[-_]")
 """The beginning of `--rdzv-endpoint`, `--master_addr` and so on, also within a line for a shell."""
-
-
-def _rendezvous(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
-    """The variables of the rendezvous of a fixed number of nodes."""
-    variables: list[Object] = [
-        {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
-        {"name": "PET_MASTER_ADDR", "value": info.head_address()},
-        {"name": "PET_MASTER_PORT", "value": str(info.conventions.rendezvous_port)},
-    ]
-    if info.conventions.has_extras and info.trainer.count == 1 and not _names_meeting_point(info, train_job):
-        variables.append({"name": "PET_STANDALONE", "value": "1"})
-    return variables
 
 
 def _names_meeting_point(info: RuntimeInfo, train_job: TrainJob) -> bool:

@@ -9,7 +9,6 @@ from trainer.framework import (
     AdmissionWarning,
     check_processes,
     cpus_of,
-    sizing_container,
     stated_processes,
 )
 from trainer.kube.field_errors import required
@@ -31,12 +30,12 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     """
     stated = chosen_processes(info, train_job)
     if stated == "cpu":
-        return str(cpus_of(sizing_container(info, train_job)) or stated)
+        return str(cpus_of(info.sizing_container(train_job)) or stated)
     if stated not in {"auto", "gpu"}:
         return str(stated)
     devices = info.devices_of(info.main_container)
     if stated == "auto" and not devices.count:
-        return str(cpus_of(sizing_container(info, train_job)) or 1)
+        return str(cpus_of(info.sizing_container(train_job)) or 1)
     return str(stated if devices.seen_by_torchrun else devices.count)
 
 

@@ -118,7 +118,7 @@ def _stays(key: str, present: set[str]) -> bool:
 def _options(info: RuntimeInfo, given: TuneRun, choice: Choice) -> Iterator[str]:
     if choice.recipe in SINGLE_DEVICE_RECIPES:
         return
-    yield f"--rdzv_endpoint={info.head_address()}:{info.conventions.rendezvous_port}"
+    yield f"--rdzv_endpoint={info.head_address()}:{info.rendezvous_port}"
     for option in given.options:
         if option_of(option[0]) not in OWN_OPTIONS:
             yield from option

@@ -1,4 +1,4 @@
-"""torchtune by the conventions of v1alpha1: only a command `tune run` of the TrainJob is completed.
+"""torchtune: only a command `tune run` of the TrainJob is completed.
 
     tune run [--rdzv_endpoint=<head>] <recipe> --config <configuration> <paths of the runtime>
 
@@ -34,7 +34,7 @@ def complete(info: RuntimeInfo, train_job: TrainJob, variables: list[Object]) ->
     is_one_device = processes == "1" or gpus == 1
     recipe = recipe_of(method_of(trainer.args or []), nodes=nodes, is_one_device=is_one_device)
     has_peers = nodes > 1 or (gpus > 1 if processes == "auto" else int(processes) > 1)
-    endpoint = f"--rdzv_endpoint={info.head_address()}:{info.conventions.rendezvous_port}"
+    endpoint = f"--rdzv_endpoint={info.head_address()}:{info.rendezvous_port}"
     info.main_container.command = [
         *COMMAND,
         *([endpoint] if has_peers else []),

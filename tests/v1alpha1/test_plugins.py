@@ -35,7 +35,9 @@ def container(policy: str, **spec: Any) -> Object:
         "spec": {"runtimeRef": {"name": "r"}, **spec},
     }
     found = read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(runtime))
-    (job_set,) = (component.object for component in pipeline().build(TrainJob.from_object(decoded(train_job)), found))
+    (job_set,) = (
+        component.object for component in pipeline("v1alpha1").build(TrainJob.from_object(decoded(train_job)), found)
+    )
     pods = job_set["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     built: Object = pods["containers"][0]
     return built

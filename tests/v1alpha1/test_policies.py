@@ -6,15 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from trainer.webhooks.released_policies import ignored, policy_errors, priority_classes_of, priority_errors
 
-from tests.webhooks.test_v1alpha1 import MPI, NODE, env, job, replicated_job, runtime
+from tests.v1alpha1.test_admission import MPI, NODE, env, job, replicated_job, runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.v1alpha1.client import decoded
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.resource import PRIORITY_CLASSES
-from trainer.webhooks.released_policies import ignored, policy_errors, priority_classes_of, priority_errors
+from trainer.v1alpha1.policies import ignored, policy_errors, priority_classes_of, priority_errors
 from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_torchtune_accepts(train_job: Object) -> None:
     assert texts(train_job) == []
 
 
-DEVICES_OF = partial(USUAL_DEVICES.devices_of, namespace="default", as_released=True)
+DEVICES_OF = partial(USUAL_DEVICES.devices_of, namespace="default", by_name=True)
 ONE_DEVICE = "torchtune runs QLoRA of llama3_2/1B on a single device"
 MANAGED = 'must not set immutable config "{}" in trainer args; it is managed by the runtime'
 

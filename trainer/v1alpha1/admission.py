@@ -30,10 +30,10 @@ from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, namespace_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
+from trainer.v1alpha1.policies import NODE, ignored, policy_errors, priority_errors
+from trainer.v1alpha1.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 from trainer.webhooks.handlers import AdmissionHandlers, changed, placed
-from trainer.webhooks.released_policies import NODE, ignored, policy_errors, priority_errors
 from trainer.webhooks.runtime import review_runtime as review_model
-from trainer.webhooks.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
+    from trainer.v1alpha1.policies import HasPriorityClass
     from trainer.webhooks.released_policies import HasPriorityClass
 
 _GROUP: Final = TRAIN_JOBS.group
@@ -196,7 +197,7 @@ def _fit_errors(obj: Object, runtime: Runtime, pipeline: Pipeline) -> Iterator[F
     """The errors of a TrainJob that does not fit the runtime."""
     spec = mapping_at(obj, "spec")
     jobs = {job.name: job for job in runtime.spec.template.spec.replicated_jobs or []}
-    devices_of = partial(pipeline.devices.devices_of, namespace=namespace_of(obj), as_released=True)
+    devices_of = partial(pipeline.devices.devices_of, namespace=namespace_of(obj), by_name=True)
     yield from policy_errors(spec, runtime, devices_of)
     for member, step in _INITIALIZERS.items():
         if mapping_at(spec, "initializer").get(member) is not None:

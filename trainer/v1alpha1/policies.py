@@ -15,7 +15,7 @@ from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import mapping_at, objects_in
 from trainer.kube.resource import PRIORITY_CLASSES
-from trainer.webhooks.runtime_patches import containers_of
+from trainer.v1alpha1.runtime_patches import containers_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

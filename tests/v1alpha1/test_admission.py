@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
+from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.api.v1alpha1.client import SERVED, decoded
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ RUNTIMES = [
 @pytest.fixture
 def admission() -> V1Alpha1Admission:
     """The webhooks, with the runtimes of the tables."""
-    return V1Alpha1Admission(pipeline(), StaticRuntimes([decoded(each) for each in RUNTIMES]), ManualClock())
+    return V1Alpha1Admission(pipeline("v1alpha1"), StaticRuntimes([decoded(each) for each in RUNTIMES]), ManualClock())
 
 
 def job(name: str = "torch", **spec: Any) -> Object:

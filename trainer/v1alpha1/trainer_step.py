@@ -1,4 +1,4 @@
-"""What `spec.trainer` changes by the conventions of v1alpha1, which are those of the released Trainer.
+"""What `spec.trainer` changes with v1alpha1.
 
 The label on the template of a Job says that it trains, and several may have it. `trainer` is for the container `node`.
 MPI knows its Jobs by name, `launcher` and `node`: the label of the launcher makes `trainer` mean the launcher, and
@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import MLPolicy
+from trainer.framework import LAUNCHER, Ancestor, split_command, trainer_env
 from trainer.framework.building.resources import merged
-from trainer.framework.building.template import split_command
-from trainer.framework.building.trainer_step import TrainerRules, trainer_env
-from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.framework import Container, PodSet, RuntimeInfo
 
 NODE = "node"
 """Name of the container that trains, and of the nodes of an MPI training."""
@@ -72,9 +70,6 @@ def apply_env(info: RuntimeInfo, train_job: TrainJob) -> None:
     variables = trainer_env(train_job)
     for container in _containers(_with_nodes(info)):
         container.set_env(variables)
-
-
-RULES = TrainerRules(mark, apply, apply_env)
 
 
 def _has_policy(info: RuntimeInfo) -> bool:

@@ -6,21 +6,22 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 from tests.definitions import schema_of
+from tests.v1alpha1.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSES, RULES, injecting, stored
+from tests.v1alpha1.test_admission import job, patched, request
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
-from tests.webhooks.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSES, RULES, injecting, stored
-from tests.webhooks.test_v1alpha1 import job, patched, request
 from trainer.api.crds import crds
 from trainer.api.v1alpha1.client import decoded
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.webhooks.released_rules import Case
+    from tests.v1alpha1.released_rules import Case
     from trainer.kube.objects import Object
 
 
@@ -34,7 +35,7 @@ async def has_priority_class(name: str) -> bool:
 async def answer(obj: Object, old: Object | None = None) -> tuple[int, str]:
     """Status and message of an API server, or its warnings where it accepts."""
     runtimes = StaticRuntimes([decoded(each) for each in ALL_RUNTIMES])
-    admission = V1Alpha1Admission(pipeline(), runtimes, ManualClock(), has_priority_class=has_priority_class)
+    admission = V1Alpha1Admission(pipeline("v1alpha1"), runtimes, ManualClock(), has_priority_class=has_priority_class)
     is_train_job, schema = obj["kind"] == "TrainJob", SCHEMAS[obj["kind"]]
     sent, stored = copy.deepcopy(obj), copy.deepcopy(old)
     assert schema.prune(sent) == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.webhooks.test_v1alpha1 import LAUNCHER, MPI, NODE, RUNTIMES, env, job, patched, replicated_job, runtime
+from tests.v1alpha1.test_admission import LAUNCHER, MPI, NODE, RUNTIMES, env, job, patched, replicated_job, runtime
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
