@@ -112,8 +112,11 @@ class CacheReader:
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""
-        found = (lister.get(key) for lister in self._of(resource))
-        return next((obj for obj in found if obj is not None), None)
+        for lister in self._of(resource):
+            obj = lister.get(key)
+            if obj is not None:
+                return obj
+        return None
 
     def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
         """See `Reader.list`."""

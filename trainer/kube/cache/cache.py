@@ -160,8 +160,11 @@ class Cache:
 
     def known_uid(self, resource: Resource, key: ObjectKey) -> str:
         """Uid of the object that readers see under the key; "" when they see none."""
-        known = (informer.lister.peek(key) for informer in self._by_resource[resource])
-        return next((obj.uid for obj in known if obj is not None), "")
+        for informer in self._by_resource[resource]:
+            obj = informer.lister.peek(key)
+            if obj is not None:
+                return obj.uid
+        return ""
 
     def deleted(self, resource: Resource, key: ObjectKey, uid: str, answer: Object | None) -> None:
         """Let readers see that an object was deleted; the server's answer is what remains of it."""

@@ -43,11 +43,11 @@ class _Index:
     def __init__(self, name: str, function: IndexFunction) -> None:
         self._name = name
         self._function = function
-        self._keys: dict[str, ObjectKey | dict[ObjectKey, None]] = {}
-        """Many values have one key, for which a dict would be large."""
+        self.entries: dict[str, ObjectKey | dict[ObjectKey, None]] = {}
+        """Keys by value; many values have one key, for which a dict would be large."""
 
     def keys(self, value: str) -> Collection[ObjectKey]:
-        keys = self._keys.get(value, ())
+        keys = self.entries.get(value, ())
         return (keys,) if isinstance(keys, ObjectKey) else keys
 
     def values(self, obj: CachedObject) -> tuple[str, ...]:
@@ -69,18 +69,18 @@ class _Index:
             self._add(value, key)
 
     def _add(self, value: str, key: ObjectKey) -> None:
-        keys = self._keys.setdefault(value, key)
+        keys = self.entries.setdefault(value, key)
         if isinstance(keys, dict):
             keys[key] = None
         elif keys != key:
-            self._keys[value] = {keys: None, key: None}
+            self.entries[value] = {keys: None, key: None}
 
     def _remove(self, value: str, key: ObjectKey) -> None:
-        keys = self._keys.get(value)
+        keys = self.entries.get(value)
         if isinstance(keys, dict):
             keys.pop(key, None)
         if keys in (key, {}):
-            del self._keys[value]
+            del self.entries[value]
 
 
 def _namespace(obj: CachedObject) -> tuple[str, ...]:
@@ -207,7 +207,8 @@ class Store:
         Raises:
             KeyError: there is no such index.
         """
-        return self._contents.indexes[index].keys(value)
+        keys = self._contents.indexes[index].entries.get(value, ())
+        return (keys,) if isinstance(keys, ObjectKey) else keys
 
     def index_values(self, index: str, obj: CachedObject) -> Sequence[str]:
         """Under what an index finds an object, whether it is stored or not.
