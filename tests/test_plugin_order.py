@@ -19,7 +19,8 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.extension_points import Outcome, Watch
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.reports import Outcome
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import key_of

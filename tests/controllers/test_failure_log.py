@@ -12,8 +12,8 @@ from tests.controllers.test_launcher_reports import TORCHRUN, TRACEBACK
 from tests.framework.plugin_api.test_failure import end, job, pod
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import LINES, SIZE_LIMIT, TIME_LIMIT, FailureLog, last_lines
-from trainer.framework.plugin_api.extension_points import Outcome
 from trainer.framework.plugin_api.failure import FailedContainer
+from trainer.framework.plugin_api.reports import Outcome
 from trainer.kube.errors import ForbiddenError, InternalError, KubeError, NotFoundError, TransportError
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection

@@ -14,7 +14,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.job import Job
 from trainer.controllers.observer import SECONDS, Debounce, Observer
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.extension_points import Outcome, StatusCondition, StatusReport
+from trainer.framework.plugin_api.reports import Outcome, StatusCondition, StatusReport
 from trainer.framework.startup.registry import Registry
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.controllers.test_plugin_defects import plugins
 from tests.framework.samples import train_job_object
 from trainer.api.trainjob import TrainJob
-from trainer.framework.plugin_api.extension_points import StatusReport
+from trainer.framework.plugin_api.reports import StatusReport
 
 if TYPE_CHECKING:
     import pytest

@@ -12,7 +12,8 @@ from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition, StatusReport, Watch
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition, StatusReport
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS

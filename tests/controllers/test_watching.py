@@ -12,7 +12,8 @@ from tests.configurations import bare
 from tests.framework.samples import train_job_object
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import StatusReport, Watch
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.reports import StatusReport
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.field_errors import forbidden

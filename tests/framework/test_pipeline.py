@@ -13,14 +13,8 @@ from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import (
-    Outcome,
-    Plugin,
-    PodProblem,
-    StatusCondition,
-    StatusReport,
-    Watch,
-)
+from trainer.framework.plugin_api.extension_points import Plugin, Watch
+from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition, StatusReport
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS

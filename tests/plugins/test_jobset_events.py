@@ -15,7 +15,8 @@ from trainer.kube.resource import EVENTS, JOBS, PODS
 from trainer.plugins.jobset import JobSetPlugin
 
 if TYPE_CHECKING:
-    from trainer.framework.plugin_api.extension_points import PodProblem, Watch
+    from trainer.framework.plugin_api.extension_points import Watch
+    from trainer.framework.plugin_api.reports import PodProblem
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 

@@ -24,7 +24,8 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.runtimes.runtimes import alternatives, read_runtime
+from trainer.framework.runtimes.alternatives import alternatives
+from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.kube.events.correlator import cut_message
 from trainer.kube.logs.redaction import redact

@@ -11,12 +11,11 @@ from tests.webhooks.blueprints import blueprint, job
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.runtimes.alternatives import Alternatives, alternatives
 from trainer.framework.runtimes.runtimes import (
-    Alternatives,
     FoundRuntime,
     RuntimeNotFoundError,
     Runtimes,
-    alternatives,
     read_runtime,
     runtime_place,
 )

@@ -26,8 +26,8 @@ from trainer.kube.resource import JOBS, PODS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.plugin_api.extension_points import Outcome
     from trainer.framework.plugin_api.failure import FailedContainer
+    from trainer.framework.plugin_api.reports import Outcome
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object

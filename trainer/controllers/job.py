@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.plugin_api.extension_points import Outcome
+from trainer.framework.plugin_api.reports import Outcome
 from trainer.framework.status.conditions import Conditions
 from trainer.framework.status.status import is_finished
 from trainer.kube.clock import parse_timestamp

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainer.controllers.job import Job
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import BuildError
-    from trainer.framework.plugin_api.extension_points import Outcome, PodProblem
+    from trainer.framework.plugin_api.reports import Outcome, PodProblem
     from trainer.framework.status.status import Ensured
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from trainer.api.trainjob_status import NodeScale
     from trainer.controllers.job_objects import TakeOver
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.extension_points import Outcome
     from trainer.framework.plugin_api.plugin_context import CacheReader
+    from trainer.framework.plugin_api.reports import Outcome
     from trainer.framework.status.status import Ensured
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer

@@ -41,13 +41,8 @@ from trainer.framework.plugin_api.extension_points import (
     CustomValidation,
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
-    Evidence,
-    Outcome,
     Plugin,
     PodNetwork,
-    PodProblem,
-    StatusCondition,
-    StatusReport,
     Suspension,
     TerminalCondition,
     TrainJobStatus,
@@ -57,6 +52,7 @@ from trainer.framework.plugin_api.extension_points import (
 from trainer.framework.plugin_api.failure import FailedContainer, first_failure, last_crash
 from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
 from trainer.framework.plugin_api.pod_secret import PodConfigMap, PodSecret
+from trainer.framework.plugin_api.reports import Evidence, Outcome, PodProblem, StatusCondition, StatusReport
 from trainer.framework.plugin_api.runtime_info import (
     LAUNCHER,
     NODE_RANK,

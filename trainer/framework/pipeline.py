@@ -19,13 +19,13 @@ from trainer.framework.plugin_api.extension_points import (
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
     PodNetwork,
-    StatusReport,
     Suspension,
     TerminalCondition,
     TrainJobStatus,
     Watch,
     WatchExtension,
 )
+from trainer.framework.plugin_api.reports import StatusReport
 from trainer.framework.plugin_calls import PluginCall, PluginSeries
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import forbidden
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.plugin_api.devices import DeviceTable
     from trainer.framework.plugin_api.errors import AdmissionWarning
-    from trainer.framework.plugin_api.extension_points import Outcome, Plugin, PodProblem, StatusCondition
+    from trainer.framework.plugin_api.extension_points import Plugin
+    from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.framework.startup.registry import Registry
     from trainer.kube.field_errors import FieldError

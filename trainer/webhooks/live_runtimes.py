@@ -15,7 +15,8 @@ from trainer.kube.resource import CONFIG_MAPS
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtimes.runtimes import Alternatives, Runtimes
+    from trainer.framework.runtimes.alternatives import Alternatives
+    from trainer.framework.runtimes.runtimes import Runtimes
     from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource

@@ -10,8 +10,8 @@ import pytest
 from tests.framework.samples import train_job
 from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, TrainJobStatus
 from trainer.framework.plugin_api.errors import BuildDefectError
-from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition
 from trainer.framework.plugin_api.failure import FailedContainer
+from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
 from trainer.framework.status.status import Ensured, Observation, is_finished, next_status, owned_fields
 
 if TYPE_CHECKING:

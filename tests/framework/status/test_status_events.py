@@ -19,8 +19,8 @@ from tests.framework.status.test_status import (
     pending,
     restarting,
 )
-from trainer.framework.plugin_api.extension_points import StatusCondition
 from trainer.framework.plugin_api.failure import FailedContainer
+from trainer.framework.plugin_api.reports import StatusCondition
 from trainer.framework.status.status import Observation, next_status
 from trainer.framework.status.status_events import status_events
 

@@ -17,13 +17,8 @@ from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError, Review
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.runtimes.runtimes import (
-    RuntimeNotFoundError,
-    alternatives,
-    other_place,
-    read_runtime,
-    runtime_place,
-)
+from trainer.framework.runtimes.alternatives import alternatives
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, other_place, read_runtime, runtime_place
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
 from trainer.manager import enabled_plugins, profile_of

@@ -20,7 +20,7 @@ from trainer.cli.jobs.find import list_served
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
-from trainer.framework.runtimes.runtimes import alternatives
+from trainer.framework.runtimes.alternatives import alternatives
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
 

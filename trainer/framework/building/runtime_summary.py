@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Self
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import FRAMEWORK_LABEL, SUPPORT_LABEL, MLPolicy
-from trainer.framework.building.node_count import node_count
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
+from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS, node_count
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.objects import labels_of, mapping_at, name_of, namespace_of, objects_in

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.labels import ANCESTOR_LABEL
-from trainer.framework.building.node_count import node_count
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.resources import completed, merged, without_devices
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import Ancestor, Container
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container, NodeRange
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from trainer.api.jobset import ReplicatedJob
+    from trainer.api.trainingruntime import MLPolicy
     from trainer.api.trainjob import TrainJob
     from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
     from trainer.kube.objects import Object
@@ -28,6 +28,35 @@ TRAINER_CONTAINERS = ("trainer", "node")
 """Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
 PROCESSES = "spec.trainer.numProcPerNode"
 """The field of `stated_processes`, for errors."""
+
+
+class NodeCount(NamedTuple):
+    """The nodes of a training."""
+
+    nodes: int
+    """The number at the start."""
+    elastic: NodeRange | None
+    """The bounds of an elastic training; None for a fixed number."""
+
+
+def node_count(policy: MLPolicy, of_template: int, stated: int | None = None) -> NodeCount:
+    """Webhooks, build and commands all ask this; nothing that a webhook defaults is needed.
+
+    Each bound of an elastic policy defaults to the other, and both to the number at the start.
+
+    Args:
+        policy: of the runtime.
+        of_template: pods of the Job that trains, as its template has them.
+        stated: `numNodes` of the TrainJob. Defaults to the least of an elastic training, else `numNodes` of the policy,
+            else the number of the template.
+    """
+    count = of_template if policy.num_nodes is None else policy.num_nodes
+    elastic = policy.torch.elastic_policy if policy.torch is not None else None
+    if elastic is None:
+        return NodeCount(count if stated is None else stated, None)
+    if stated is None:
+        stated = count if elastic.bounds is None else elastic.bounds[0]
+    return NodeCount(stated, NodeRange(*(elastic.bounds or (stated, stated))))
 
 
 def stated_ancestor(job: ReplicatedJob) -> str | None:

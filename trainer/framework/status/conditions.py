@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trainer.api.trainjob_status import TrainJobStatus
-    from trainer.framework.plugin_api.extension_points import PodProblem
+    from trainer.framework.plugin_api.reports import PodProblem
 
 MESSAGE_LIMIT = 32768
 """Characters of a condition's message (Kubernetes `metav1.Condition`)."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus, NodeScale
-    from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition
+    from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
     from trainer.kube.objects import Object
 
 CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.framework.runtimes import runtimes as module
-from trainer.framework.runtimes.runtimes import Alternatives, alternatives
+from trainer.framework.runtimes import alternatives as module
+from trainer.framework.runtimes.alternatives import Alternatives, alternatives
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
