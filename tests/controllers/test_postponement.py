@@ -187,19 +187,24 @@ async def test_what_happens_while_a_status_waits(
 
 
 @pytest.mark.parametrize(
-    ("happening", "is_built_again"),
+    ("early", "happening", "is_built_again"),
     [
-        pytest.param(nothing, False, id="nothing"),
-        pytest.param(suspend, True, id="suspended"),
-        pytest.param(run, True, id="running"),
-        pytest.param(label_jobset, True, id="jobset-changed"),
-        pytest.param(change_runtime, True, id="runtime-changed"),
-        pytest.param(delete_snapshot, True, id="snapshot-deleted"),
-        pytest.param(complete, False, id="complete"),
+        pytest.param(nothing, nothing, False, id="nothing"),
+        pytest.param(nothing, suspend, True, id="suspended"),
+        pytest.param(nothing, run, True, id="running"),
+        pytest.param(nothing, label_jobset, True, id="jobset-changed"),
+        pytest.param(nothing, change_runtime, True, id="runtime-changed"),
+        pytest.param(nothing, delete_snapshot, True, id="snapshot-deleted"),
+        pytest.param(nothing, complete, False, id="complete"),
+        pytest.param(change_runtime, nothing, True, id="runtime-changed-while-applied"),
     ],
 )
 async def test_builds(
-    happening: Callable[[Crowd], Awaitable[None]], monkeypatch: pytest.MonkeyPatch, *, is_built_again: bool
+    early: Callable[[Crowd], Awaitable[None]],
+    happening: Callable[[Crowd], Awaitable[None]],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_built_again: bool,
 ) -> None:
     """A status that has waited is written from what was built, unless anything has changed meanwhile."""
     builds: Counter[str] = Counter()
@@ -218,6 +223,7 @@ async def test_builds(
             other = {"name": f"other-{number}", "namespace": "default", "uid": f"uid-{number}"}
             cluster.client.add(train_job_object() | {"metadata": other})
         await settle()
+        await early(cluster)
         hold.release(1)
         await settle()
         await happening(cluster)

@@ -28,18 +28,20 @@ from trainer.kube.errors import (
     TooManyRequestsError,
 )
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import ObjectKey, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.controllers.job import Job
     from trainer.framework.deploying.deployer import ApplyResult, Deployer, ObjectId
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
     from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
 _UNREPORTED = (
@@ -48,7 +50,9 @@ _UNREPORTED = (
 """Errors that say nothing about the object: left to the work queue without being reported in the status."""
 
 _MOST_MADE = 4096
-"""TrainJobs that were created just now and may be looked at again without a build."""
+"""TrainJobs whose status waits and may be written without a build."""
+
+_ANYTHING = TRAIN_JOBS, ObjectKey("", "")
 
 log = get_logger(__name__)
 
@@ -83,7 +87,7 @@ class TakeOver(Protocol):
 
 
 class _Made(NamedTuple):
-    """What has been created for a TrainJob that nothing else was found out about since."""
+    """What was created for a TrainJob whose status waits."""
 
     train_job: tuple[str, int | None]
     versions: dict[ObjectId, str | None]
@@ -93,8 +97,8 @@ class _Made(NamedTuple):
 class JobObjects:
     """Makes sure that the objects of TrainJobs exist as these ask for.
 
-    Without `keeps_digest`, what runs the pods alone records the runtime. `take_over` is called for TrainJobs whose pods
-    run on a runtime that is not recorded.
+    `is_busy` says whether other TrainJobs wait. Without `keeps_digest`, what runs the pods alone records the runtime.
+    `take_over` is called for TrainJobs whose pods run on a runtime that is not recorded.
     """
 
     def __init__(
@@ -103,6 +107,7 @@ class JobObjects:
         pipeline: Pipeline,
         runtimes: Runtimes,
         deployer: Deployer,
+        is_busy: Callable[[], bool],
         *,
         keeps_digest: bool = True,
         take_over: TakeOver | None = None,
@@ -111,23 +116,41 @@ class JobObjects:
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._deployer = deployer
+        self._is_busy = is_busy
         self._keeps_digest = keeps_digest
         self._take_over = take_over
         self._made: Recent[ObjectKey, _Made] = Recent(_MOST_MADE)
+        self._changed: dict[ObjectKey, set[ObjectId]] = {}
+        """What has changed while the objects of a TrainJob are built and applied."""
 
     async def ensure(self, job: Job) -> Ensured:
         """Build and apply the objects of a TrainJob that has not finished.
 
-        The first call after a creation builds nothing, unless something has changed meanwhile.
+        The call after one that says that its status may wait builds nothing, unless something has changed meanwhile.
 
         Raises:
             ConflictError: the cache is stale, or the API server said so; the work queue retries.
             ApiError: it says nothing about the TrainJob, as when the API server is overloaded; the worker knows who
                 retries.
         """
-        made = self._made.pop(key_of(job.stored))
+        key = key_of(job.stored)
+        made = self._made.pop(key)
         if made is not None and self._is_current(made, job):
             return made.ensured
+        changed = self._changed[key] = set()
+        try:
+            ensured, created = await self._build_and_apply(job)
+        finally:
+            del self._changed[key]
+        # In a burst, pods start earlier if first statuses are written after the objects of all TrainJobs are created.
+        if not created or job.model.spec.active_deadline_seconds is not None or not self._is_busy():
+            return ensured
+        if changed <= created:
+            self._made.put(key, _Made(_version(job), self._deployer.versions(created), ensured))
+        return replace(ensured, may_wait=True)
+
+    async def _build_and_apply(self, job: Job) -> tuple[Ensured, set[ObjectId]]:
+        """Also returns the objects if some of them were created just now, and nothing is left to do."""
         was_created = job.is_created
         try:
             built_on = self._built_on(job)
@@ -139,15 +162,13 @@ class JobObjects:
         except BuildError as error:
             if was_created:
                 await self._check_going(job)
-            return _failed(error, is_retried=isinstance(error, BuildDefectError))
+            return _failed(error, is_retried=isinstance(error, BuildDefectError)), set()
         if was_created and plan.is_missing:
             await self._check_going(job)
         ensured = await self._apply(job, plan, exists=was_created and plan.has_workload)
-        if ensured.is_new:
-            read = ((each.resource, key_of(each.object)) for each in plan.components if each.generated is None)
-            is_known = replace(ensured, is_new=False)
-            self._made.put(key_of(job.stored), _Made(_version(job), self._deployer.versions(read), is_known))
-        return ensured
+        is_new = plan.is_missing and ensured.exist and ensured.is_whole
+        read = (each for each in plan.components if is_new and each.generated is None)
+        return ensured, {(each.resource, key_of(each.object)) for each in read}
 
     def found(self, job: Job) -> Ensured | None:
         """What exists of a TrainJob whose status does not show it; None if that is not known without a build.
@@ -159,6 +180,8 @@ class JobObjects:
 
     def look_again(self, train_job: ObjectKey, resource: Resource, changed: ObjectKey) -> None:
         """Build at the next call in any case, after a change of an object that is none of the TrainJob's own."""
+        if train_job in self._changed:
+            self._changed[train_job].add((resource, changed))
         made = self._made.get(train_job)
         if made is not None and (resource, changed) not in made.versions:
             self._made.pop(train_job)
@@ -166,6 +189,8 @@ class JobObjects:
     def look_again_at_all(self) -> None:
         """The same for all TrainJobs."""
         self._made.clear()
+        for changed in self._changed.values():
+            changed.add(_ANYTHING)
 
     def _is_current(self, made: _Made, job: Job) -> bool:
         """Whether TrainJob and objects are as they were."""
@@ -223,7 +248,6 @@ class JobObjects:
         ensured = self._existing(plan.runtime_digest, f"{plan.note}{_note(result)}")
         return replace(
             ensured,
-            is_new=plan.is_missing and ensured.is_whole,
             is_resumed=result.is_resumed,
             retry_after=RETRY_AFTER if result.rejected else None,
         )

@@ -86,12 +86,18 @@ class TrainJobController:
         self._deployer = Deployer(manager.client, reader, manager.clock, metrics=manager.metrics)
         self._observer = Observer(pipeline, manager.client, manager.clock)
         self._metrics = TrainJobMetrics(manager, namespace)
-        self._objects = JobObjects(
-            manager.client, pipeline, runtimes, self._deployer, keeps_digest=keeps_digest, take_over=take_over
-        )
         self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER), self._metrics)
         self._controller = controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
+        )
+        self._objects = JobObjects(
+            manager.client,
+            pipeline,
+            runtimes,
+            self._deployer,
+            controller.is_busy,
+            keeps_digest=keeps_digest,
+            take_over=take_over,
         )
         # Progress is written every few seconds and changes only the status, of which only a stall matters here.
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=any_of(generation_changed, _stall_changed))
@@ -159,7 +165,7 @@ class TrainJobController:
             return await self._finish(job, now)
         outcome, errors = self._pipeline.outcome(job.model)
         ensured = await self._ensure(job, outcome, now)
-        if ensured is not None and self._may_wait(job, ensured):
+        if ensured is not None and ensured.may_wait:
             self._metrics.jobset_created(job.model)
             return Result(requeue_after=_FIRST_STATUS, priority=LOW_PRIORITY)
         seen = await self._observer.observe(job, ensured, outcome or job.deadline_outcome(now), errors)
@@ -198,10 +204,6 @@ class TrainJobController:
             if found is not None or job.is_created:
                 return found
         return None if job.deadline_outcome(now) else await self._objects.ensure(job)
-
-    def _may_wait(self, job: Job, ensured: Ensured) -> bool:
-        """Whether its first status waits until the objects of other TrainJobs exist, since pods start earlier then."""
-        return ensured.is_new and self._controller.is_busy() and job.model.spec.active_deadline_seconds is None
 
     async def _state_nodes(self, train_job: TrainJob, scale: NodeScale) -> None:
         """Write the number of nodes of an elastic TrainJob that states none: autoscalers read it there."""

@@ -54,8 +54,8 @@ class Ensured:
     """Digest of the runtime that the objects are built on (`framework.snapshot.digest_of`). Defaults to none."""
     is_resumed: bool = False
     """Whether they run although the TrainJob is suspended, since somebody else has resumed them. Defaults to no."""
-    is_new: bool = False
-    """Whether some were created just now, and nothing is left to do. Defaults to no."""
+    may_wait: bool = False
+    """Whether the status may wait, so that the objects of other TrainJobs are created first. Defaults to no."""
     error: Exception | None = None
     """Why they do not exist, or changes could not be applied, if a retry may help. Defaults to no failure."""
     retry_after: float | None = None
