@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
-from trainer.framework.deploying.deployer import APPLIED_HASH
+from trainer.framework.deploying.child import APPLIED_HASH
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.plugins.torch.elastic import LABEL as AUTOSCALER_LABEL
 
