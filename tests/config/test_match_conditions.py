@@ -15,8 +15,8 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.client import SERVED
 from trainer.kube.clock import SystemClock
 from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.webhooks.handlers import AdmissionHandlers
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition, all_hold
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline

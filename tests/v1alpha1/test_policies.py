@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trainer.webhooks.released_policies import ignored, policy_errors, priority_classes_of, priority_errors
 
 from tests.v1alpha1.test_admission import MPI, NODE, env, job, replicated_job, runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES

@@ -6,7 +6,6 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 from tests.definitions import schema_of
 from tests.v1alpha1.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSES, RULES, injecting, stored

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
     from trainer.v1alpha1.policies import HasPriorityClass
-    from trainer.webhooks.released_policies import HasPriorityClass
 
 _GROUP: Final = TRAIN_JOBS.group
 _INITIALIZERS: Final = {"dataset": "dataset-initializer", "model": "model-initializer"}
