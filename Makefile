@@ -2,11 +2,14 @@
 # make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
 # make demo EXAMPLE=fine-tune-tiny   fetch data and model, fine-tune with LoRA, export
 # make dashboard                 a dev cluster with three trainings, and the page that shows them; Ctrl-C ends all of it
-# make test                      all tests          make e2e     real processes, real kubectl, real training
-# make e2e KUBECONFIG=FILE       the same on the cluster of this file: see e2e/README.md
+# make test                      unit tests         make e2e     real processes, real kubectl, real training
+# make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, v1_jobs
+# make lanes                     those of these lanes that changes since the last `make nightly` can have broken
+# make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 75 minutes
+# make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
-# make dashboard-bundle          the web page of `trainer dashboard`, into the package        make e2e-dashboard   in a browser
+# make dashboard-bundle          the web page of `trainer dashboard`, into the package
 # make audit                     known vulnerabilities of what we install        make image   the image of the manager
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
@@ -25,13 +28,14 @@ PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(shell echo "$(EXAMPLE)" | sed "s,-[^-]*$$,,")
 FRAMEWORKS := fine-tune jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
+LANES := dashboard devcluster initializers v1_jobs
 comma := ,
 space := $() $()
 
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo dashboard example-exists test e2e image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -52,26 +56,64 @@ dashboard: $(foreach example,$(SHOWN),$(VENV)/.demo-$(word 1,$(subst -, ,$(examp
 	$(BIN)/trainer dashboard
 
 # Three workers keep two cores busy: many tests wait for processes that they have started.
-test: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite
-	$(BIN)/pytest -n 3
+PYTEST := $(BIN)/pytest -n 3
+SELECT = $(BIN)/python -m hack.lanes
 
-e2e: $(VENV)/.dev $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.sdk $(VENV)/.tf-keras $(VENV)/.training-sdk
+test: $(VENV)/.dev
+	$(PYTEST) $$($(SELECT) unit core)
+
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
 	$(E2E)
 
-# Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts. Tests wait for
-# pods most of the time, so three workers get along with two cores.
+# Each file has the cluster of its worker, and test_rbac.py looks back at all.
 define E2E
 @set -e; E2E_RUN=$$(mktemp -d); export E2E_RUN; trap 'rm -r "$$E2E_RUN"' EXIT; set -x; \
-$(BIN)/pytest e2e -n 3 --dist loadfile --no-loadscope-reorder --ignore e2e/dashboard --ignore e2e/failures --ignore e2e/test_rbac.py; \
-$(BIN)/pytest e2e/failures e2e/test_rbac.py
+$(E2E_PYTEST) $$($(SELECT) e2e core) --ignore e2e/test_rbac.py; \
+$(BIN)/pytest e2e/test_rbac.py
 endef
+E2E_PYTEST := $(PYTEST) --dist loadfile --no-loadscope-reorder
 
 # Only when it is given here: a variable of the environment is no wish to test on the cluster that it names.
 ifeq ($(origin KUBECONFIG),command line)
 e2e: export E2E_KUBECONFIG := $(abspath $(KUBECONFIG))
+e2e: $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.tf-keras $(VENV)/.training-sdk
 E2E = $(BIN)/pytest e2e --ignore e2e/dashboard
 CONVERGE_ON = --kubeconfig $(abspath $(KUBECONFIG))
 endif
+
+lanes: $(VENV)/.dev
+	@set -e; lanes=$$($(SELECT)); for lane in $$lanes; do $(MAKE) lane-$$lane; done
+
+lane-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests packages/dashboard/web/node_modules/.package-lock.json
+lane-devcluster: $(VENV)/.dev
+lane-initializers: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite $(VENV)/.demo-fine-tune
+lane-v1_jobs: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
+
+# Browsers have the machine for themselves.
+$(LANES:%=lane-%): lane-%:
+	$(PYTEST) $$($(SELECT) unit $*)
+	$(E2E_PYTEST) $(if $(filter dashboard,$*),-n 0) $$($(SELECT) e2e $*)
+
+# Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
+nightly: check dashboard-check $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-server $(VENV)/.azurite $(VENV)/.sdk $(VENV)/.tf-keras $(VENV)/.training-sdk $(VENV)/.dashboard-tests
+	SOAK_SEEDS=20 $(PYTEST)
+	@set -e; E2E_RUN=$$(mktemp -d); export E2E_RUN; trap 'rm -r "$$E2E_RUN"' EXIT; set -x; \
+	$(E2E_PYTEST) e2e --ignore e2e/dashboard --ignore e2e/failures --ignore e2e/test_rbac.py; \
+	$(BIN)/pytest e2e/failures e2e/test_rbac.py
+	$(BIN)/pytest e2e/dashboard
+	$(MAKE) bench-smoke
+	@if git diff --quiet HEAD; then git rev-parse HEAD >.ci/verified; else echo "note: .ci/verified stays: there are changes that are not committed" >&2; fi
+
+# That they run, with sizes that say nothing.
+bench-smoke: $(VENV)/.dev
+	@set -e; output=$$(mktemp -d); trap 'rm -r "$$output"' EXIT; set -x; \
+	$(BIN)/python -m benchmarks.admission --reviews 20 --output "$$output/admission.json"; \
+	$(BIN)/python -m benchmarks.build --jobs 5 --output "$$output/build.json"; \
+	$(BIN)/python -m benchmarks.converge --jobs 20 --output "$$output/converge.json"; \
+	$(BIN)/python -m benchmarks.devcluster_scale --jobs 10; \
+	$(BIN)/python -m benchmarks.growth --jobs 10 --more 5 --output "$$output/growth.json"; \
+	$(BIN)/python -m benchmarks.history --rows 1000 --jobs 10 --ticks 2; \
+	$(BIN)/python -m benchmarks.progress --jobs 10 --seconds 2 --output "$$output/progress.json"
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCH)
@@ -202,8 +244,8 @@ $(VENV)/.dashboard-tests: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
-	cd $(WEB) && npm ci --silent
-	@touch $@
+	@if command -v npm >/dev/null; then set -x; (cd $(WEB) && npm ci --silent) && touch $@; \
+	else echo "note: npm is not installed; the tests of accessibility are skipped" >&2; fi
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
 $(VENV)/.demo-%: pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt | $(BIN)/python

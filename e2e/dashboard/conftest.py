@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "packages/dashboard/web/node_modules/axe-core/axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="npm has not installed axe-core")
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--no-sandbox",  # tests run as root

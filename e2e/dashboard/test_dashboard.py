@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.dashboard.conftest import AXE, Dashboard, picture, start
+from e2e.dashboard.conftest import AXE, Dashboard, needs_axe, picture, start
 from e2e.identity import write_credentials
 from e2e.kubectl import BIN
 from e2e.processes import Process
@@ -323,13 +323,13 @@ def test_keyboard(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> No
     expect(first).to_be_visible()
 
 
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_accessibility(
     context: BrowserContext, page: Page, session_dashboard: Dashboard, jobs: Cluster, scheme: str, width: int
 ) -> None:
     """axe finds nothing against WCAG AA on any page, and nothing is wider than the screen."""
-    assert AXE.is_file(), "make e2e-dashboard installs axe-core"
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.set_viewport_size({"width": width, "height": 800})
     for path, shown in {

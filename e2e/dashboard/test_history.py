@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from e2e.dashboard.conftest import AXE, Dashboard, picture, start
+from e2e.dashboard.conftest import AXE, Dashboard, needs_axe, picture, start
 from e2e.dashboard.test_many import Cluster as SimulatedCluster
 from e2e.dashboard.test_many import gpu_runtime, serving, train_job
 from e2e.kubectl import BIN
@@ -273,11 +273,11 @@ def test_keyboard(page: Page, url: Callable[[str], str]) -> None:
     expect(first).to_be_visible()
 
 
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_accessibility(context: BrowserContext, page: Page, url: Callable[[str], str], scheme: str, width: int) -> None:
     """axe finds nothing against WCAG AA, nothing is wider than the screen, and hostile texts are only texts."""
-    assert AXE.is_file(), "make e2e-dashboard installs axe-core"
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.set_viewport_size({"width": width, "height": 800})
     one = f"/history/vision/resnet-{COUNT - 1}/u-{COUNT - 1:04}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from e2e.dashboard.conftest import AXE, picture
+from e2e.dashboard.conftest import AXE, needs_axe, picture
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG
 from e2e.kubectl import BIN
@@ -230,6 +230,7 @@ def status(url: str, headers: dict[str, str]) -> int:
         return error.code
 
 
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_accessibility(context: BrowserContext, team: Team, scheme: str, width: int) -> None:

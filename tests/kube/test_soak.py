@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random as global_random
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -115,7 +116,7 @@ async def change_something(random: Random, others: FakeClient) -> None:
                 await others.patch(SECRETS, key.name, {"data": data}, key.namespace)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("SOAK_SEEDS", "3"))))
 async def test_everything_is_right_in_the_end(seed: int) -> None:
     """Cache equals server, every key was reconciled after its last change, none twice at once, and no task is left."""
     random = Random(seed)
