@@ -1,20 +1,15 @@
-"""A way to an API server that can be cut: a TCP proxy, and a kubeconfig that leads through it."""
+"""A way to an API server that can be cut: a TCP proxy."""
 
 from __future__ import annotations
 
 import select
 import socket
 import socketserver
-import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-
-import yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class CuttableProxy(socketserver.ThreadingTCPServer):
@@ -74,25 +69,3 @@ def _pass_on(client: socket.socket, server: socket.socket) -> None:
             if not data:
                 return
             (server if source is client else client).sendall(data)
-
-
-@contextmanager
-def cuttable(kubeconfig: Path, copy: Path) -> Iterator[CuttableProxy]:
-    """Write a copy of a kubeconfig whose current cluster is reached through the proxy."""
-    config = yaml.safe_load(kubeconfig.read_text())
-    context = next(each["context"] for each in config["contexts"] if each["name"] == config["current-context"])
-    cluster = next(each["cluster"] for each in config["clusters"] if each["name"] == context["cluster"])
-    server = urlsplit(cluster["server"])
-    assert server.hostname is not None
-    with CuttableProxy(server.hostname, server.port or 443) as proxy:
-        cluster.setdefault("tls-server-name", server.hostname)
-        cluster["server"] = f"https://127.0.0.1:{proxy.server_address[1]}{server.path}"
-        copy.touch(mode=0o600)
-        copy.write_text(yaml.safe_dump(config))
-        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.1})
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            proxy.shutdown()
-            thread.join()

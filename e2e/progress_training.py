@@ -28,9 +28,6 @@ def live_on():
 """
 """What the scripts have at hand; writes are not buffered, and each is one system call."""
 
-GATE = "gate"
-"""Name of a ConfigMap that the test changes; `gated` runs find its value when they start."""
-
 
 def script(body: str) -> str:
     """The text of a Python program: `say(**fields)` reports, `write` prints as is, `live_on()` keeps the pod."""
@@ -55,18 +52,6 @@ def training(
     if annotations:
         job["metadata"]["annotations"] = annotations
     return job
-
-
-def gated(job: dict[str, Any]) -> dict[str, Any]:
-    """Let the program find the present value of the gate as $RUN."""
-    source = {"configMapKeyRef": {"name": GATE, "key": "run"}}
-    job["spec"]["trainer"]["env"] = [{"name": "RUN", "valueFrom": source}]
-    return job
-
-
-def gate(run: str) -> dict[str, Any]:
-    """The ConfigMap that tells which run of the training starts next."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": GATE}, "data": {"run": run}}
 
 
 def own_runtime(cluster: Cluster, name: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-import pytest
 import yaml
 
 from e2e.cluster import train_job
@@ -23,18 +22,6 @@ COUNT = "import time\nfor i in range(5):\n    print('step', i)\n    time.sleep(0
 
 def submit(cluster: Cluster, name: str = "demo", script: str = HELLO, nodes: int = 1) -> None:
     cluster.apply(train_job(name, script, nodes=nodes))
-
-
-def test_columns(cluster: Cluster) -> None:
-    """`kubectl get trainjob` prints NAME, STATE, PROGRESS %, ETA and AGE."""
-    submit(cluster)
-    cluster.wait_for_condition("demo", "Complete")
-
-    header, row = cluster.kubectl("get", "trainjob").stdout.splitlines()
-
-    assert header.split("   ") != [header]
-    assert " ".join(header.split()) == "NAME STATE PROGRESS % ETA AGE"
-    assert row.split()[:2] == ["demo", "Complete"]
 
 
 def test_everything_that_a_job_becomes(cluster: Cluster) -> None:
@@ -67,21 +54,6 @@ def test_plugin(cluster: Cluster) -> None:
     assert "with-plugin" in kubectl("trainer", "get", *in_namespace)
     assert kubectl("__complete", "trainer", "get", *in_namespace, "with-") == ["with-plugin", ":4"]
     assert kubectl("trainer", "--help")[:3] == ["Usage:", "kubectl", "trainer"]
-
-
-def test_output_yaml(cluster: Cluster) -> None:
-    """`-o yaml` gives the object with spec and status."""
-    submit(cluster)
-    cluster.wait_for_condition("demo", "Complete")
-
-    job = yaml.safe_load(cluster.kubectl("get", "trainjob", "demo", "-o", "yaml").stdout)
-
-    assert job["spec"]["trainer"]["numNodes"] == 1
-    conditions = {condition["type"]: condition["status"] for condition in job["status"]["conditions"]}
-    assert conditions["Created"] == "True"
-    assert conditions["Complete"] == "True"
-    (node,) = job["status"]["jobsStatus"]
-    assert (node["name"], node["succeeded"], node["failed"]) == ("node", 1, 0)
 
 
 def test_watch(cluster: Cluster) -> None:
@@ -143,49 +115,6 @@ def test_logs(cluster: Cluster) -> None:
     assert cluster.kubectl("logs", name, "--tail=1").stdout == "step 4\n"
     assert cluster.kubectl("logs", name, "--timestamps", "--tail=1").stdout.split(" ", 1)[1] == "step 4\n"
     assert cluster.kubectl("logs", "job/demo-node-0").stdout == text
-
-
-def test_events(cluster: Cluster) -> None:
-    """`get events` tells what the controllers did."""
-    submit(cluster)
-    cluster.wait_for_condition("demo", "Complete")
-
-    text = cluster.kubectl("get", "events").stdout
-
-    assert text.split()[:5] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT"]
-    assert "SuccessfulCreate" in text
-
-
-def test_api_resources(cluster: Cluster) -> None:
-    """`api-resources` lists our kinds and those below them; short names work."""
-    names = cluster.kubectl("api-resources", "-o", "name").stdout.split()
-
-    assert {
-        "trainjobs.trainer.kubeflow.org",
-        "trainingruntimes.trainer.kubeflow.org",
-        "clustertrainingruntimes.trainer.kubeflow.org",
-        "jobsets.jobset.x-k8s.io",
-        "jobs.batch",
-        "pods",
-    } <= set(names)
-    assert "No resources found" in cluster.kubectl("get", "tj").stderr
-
-
-def test_explain(cluster: Cluster) -> None:
-    """`explain` knows the descriptions of our fields."""
-    text = cluster.kubectl("explain", "trainjob.spec.trainer.numNodes").stdout
-
-    assert "Number of training nodes" in text
-
-
-@pytest.mark.parametrize("condition", ["Complete", "Created"])
-def test_wait(cluster: Cluster, condition: str) -> None:
-    """`wait --for=condition=...` returns when the condition is true."""
-    submit(cluster)
-
-    result = cluster.kubectl("wait", f"--for=condition={condition}", "trainjob/demo", "--timeout=60s")
-
-    assert "trainjob.trainer.kubeflow.org/demo condition met" in result.stdout
 
 
 def test_delete(cluster: Cluster) -> None:

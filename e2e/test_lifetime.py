@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -90,28 +89,6 @@ def snapshots(cluster: Cluster) -> list[dict[str, Any]]:
     return [obj for obj in cluster.list("configmap") if obj["metadata"].get("ownerReferences")]
 
 
-SUSPEND = "-p", '{"spec":{"suspend":true}}'
-
-
-def test_a_jobset_that_somebody_else_suspends(cluster: Cluster) -> None:
-    """It stays suspended, which the state tells, until the TrainJob is suspended and resumed."""
-    cluster.apply(train_job("demo", "import time; time.sleep(300)"))
-    cluster.wait_for_state("demo", "Running")
-    cluster.kubectl("patch", "jobset", "demo", "--type", "merge", *SUSPEND)
-    cluster.wait_for_state("demo", "Pending")
-    for number in range(3):
-        # Each change leads to a reconcile, which the status tells of.
-        cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", "-p", json.dumps(kept_for(1000 + number)))
-        until(lambda: is_seen(cluster), "the change is seen")
-    assert (cluster.get("jobset", "demo") or {})["spec"]["suspend"] is True
-    assert "JobSetSuspended" in cluster.kubectl("describe", "trainjob", "demo").stdout
-
-    cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", *SUSPEND)
-    cluster.wait_for_state("demo", "Suspended")
-    cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", "-p", '{"spec":{"suspend":false}}')
-    cluster.wait_for_state("demo", "Running")
-
-
 def test_another_number_of_nodes_before_the_start(cluster: Cluster) -> None:
     """A suspended TrainJob that has not started is resized with kubectl; resumed, it runs as many pods."""
     script = "import os; print(os.environ['JOB_COMPLETION_INDEX'])"
@@ -145,17 +122,6 @@ def pod_of(cluster: Cluster, node: int) -> str:
     index = "batch.kubernetes.io/job-completion-index"
     (name,) = (pod["metadata"]["name"] for pod in cluster.list("pod") if pod["metadata"]["labels"][index] == str(node))
     return str(name)
-
-
-def kept_for(seconds: int) -> dict[str, Any]:
-    """A change that does not matter to the Jobs."""
-    return {"spec": {"ttlSecondsAfterFinished": seconds}}
-
-
-def is_seen(cluster: Cluster) -> bool:
-    """Whether the status is that of the spec."""
-    found = cluster.get("trainjob", "demo") or {}
-    return bool(found["status"]["observedGeneration"] == found["metadata"]["generation"])
 
 
 def test_a_namespace_that_is_deleted(session_cluster: Cluster) -> None:

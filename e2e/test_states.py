@@ -76,24 +76,6 @@ def test_a_missing_secret_is_reported_and_heals(cluster: Cluster) -> None:
     assert len(events(cluster, "CreateContainerConfigError")) == 1, "three pods, one event"
 
 
-def test_a_volume_that_cannot_be_mounted(cluster: Cluster) -> None:
-    """A missing Secret of a volume is reported as well, although the pod only seems to be starting."""
-    override = {
-        "targetJobs": [{"name": "node"}],
-        "volumes": [{"name": "token", "secret": {"secretName": "credentials"}}],
-        "containers": [{"name": "trainer", "volumeMounts": [{"name": "token", "mountPath": "/token"}]}],
-    }
-    cluster.apply(train_job("demo", "pass", nodes=2, podSpecOverrides=[override]))
-
-    cluster.wait_for_state("demo", "Pending", timeout=SECONDS)
-    (event,) = until(lambda: events(cluster, "FailedMount"), "an event", timeout=SECONDS)
-    assert "credentials" in event["message"]
-
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "credentials"}}
-    cluster.apply(secret | {"data": {"token": base64.b64encode(b"abc").decode()}})
-    cluster.wait_for_condition("demo", "Complete")
-
-
 def test_a_node_that_does_not_exist(cluster: Cluster) -> None:
     """A job that no node takes is Pending with the words of the scheduler."""
     override = {"targetJobs": [{"name": "node"}], "nodeSelector": {"gpu": "imaginary"}}
@@ -106,69 +88,6 @@ def test_a_node_that_does_not_exist(cluster: Cluster) -> None:
     wide = cluster.kubectl("get", "trainjob", "demo", "-o", "wide").stdout.splitlines()
     assert "PENDING" in wide[0]
     assert "Unschedulable" in wide[1]
-
-
-def test_devices_that_no_node_has(cluster: Cluster) -> None:
-    """The field that asks for them comes first, with its amount, and the reason once."""
-    job = train_job("demo", "pass")
-    job["spec"]["trainer"]["resourcesPerNode"] = {"limits": {"example.com/imaginary": "8"}}
-    cluster.apply(job)
-
-    cluster.wait_for_state("demo", "Pending", timeout=SECONDS)
-    field = "spec.trainer.resourcesPerNode.limits[example.com/imaginary]: 8 requested"
-    message = condition(cluster, "demo", "Pending")["message"]
-    assert message.startswith(f"1 pod cannot start: {field}: pod demo-node-0-0-")
-    assert "Insufficient example.com/imaginary" in message
-
-
-def test_a_service_account_that_does_not_exist(cluster: Cluster) -> None:
-    """Pods that are refused leave an event of their Job alone: it is what the TrainJob says, until they are there."""
-    override = {"targetJobs": [{"name": "node"}], "serviceAccountName": "no-such-account"}
-    cluster.apply(train_job("demo", "pass", nodes=2, podSpecOverrides=[override]))
-
-    cluster.wait_for_state("demo", "Pending", timeout=SECONDS)
-    (event,) = until(lambda: events(cluster, "FailedCreate"), "an event", timeout=SECONDS)
-    field = "spec.podSpecOverrides[0].serviceAccountName"
-    assert event["message"].startswith(f"at least 2 pods cannot be created: {field}: Job demo-node-0: Error creating: ")
-    assert 'serviceaccount "no-such-account" not found' in event["message"]
-    pending = condition(cluster, "demo", "Pending")
-    assert (pending["status"], pending["reason"]) == ("True", "FailedCreate")
-    assert pending["message"] == event["message"], "the reason is not in it a second time"
-
-    cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "no-such-account"}})
-    cluster.wait_for_condition("demo", "Complete")
-    assert condition(cluster, "demo", "Pending")["status"] == "False"
-
-
-def test_a_quota_that_is_used_up(cluster: Cluster) -> None:
-    """Some pods are there, and the quota of the namespace refuses the others."""
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}, "spec": {"hard": {"pods": "1"}}}
-    cluster.apply(quota)
-    cluster.apply(train_job("demo", "import time; time.sleep(5)", nodes=2))
-
-    cluster.wait_for_state("demo", "Pending", timeout=SECONDS)
-    message = condition(cluster, "demo", "Pending")["message"]
-    assert message.startswith("1 pod cannot be created: Job demo-node-0: ")
-    assert "exceeded quota: team" in message
-
-    cluster.kubectl("delete", "resourcequota", "team")
-    cluster.wait_for_condition("demo", "Complete")
-
-
-def test_a_scheduler_that_does_not_run(cluster: Cluster) -> None:
-    """Pods that no scheduler looks at are no secret: a real cluster says nothing, so the manager does."""
-    name = "unscheduled"
-    runtime = cluster.get("clustertrainingruntime", "plain")
-    assert runtime is not None
-    own = {"apiVersion": runtime["apiVersion"], "kind": "TrainingRuntime", "spec": runtime["spec"]}
-    pods = own["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    pods["schedulerName"] = "no-such-scheduler"
-    job = train_job("demo", "pass", runtime=name)
-    job["spec"]["runtimeRef"]["kind"] = "TrainingRuntime"
-    cluster.apply(own | {"metadata": {"name": name}}, job)
-
-    cluster.wait_for_state("demo", "Pending", timeout=60)
-    assert "no scheduler called no-such-scheduler" in condition(cluster, "demo", "Pending")["message"]
 
 
 def test_a_failure_shows_pod_exit_code_and_log(cluster: Cluster) -> None:
@@ -227,24 +146,6 @@ def test_a_job_that_cannot_be_built_is_blocked(cluster: Cluster) -> None:
         | {"metadata": {"name": "mine"}}
     )
     cluster.wait_for_condition("demo", "Complete")
-
-
-def test_observed_generation_becomes_current(cluster: Cluster) -> None:
-    """After a change of the spec the status tells that it was seen, also when the job has ended."""
-    cluster.apply(train_job("demo", "pass"))
-    cluster.wait_for_condition("demo", "Complete")
-    before = condition(cluster, "demo", "Complete")
-
-    cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":true}}')
-
-    def is_current() -> bool:
-        job = cluster.get("trainjob", "demo") or {}
-        return bool(job["metadata"]["generation"] == job["status"]["observedGeneration"] > 1)
-
-    until(is_current, "status.observedGeneration is current")
-    assert cluster.state("demo") == "Complete"
-    assert condition(cluster, "demo", "Complete") == before
-    assert not condition(cluster, "demo", "Suspended")
 
 
 def test_conditions_of_others_survive(cluster: Cluster) -> None:

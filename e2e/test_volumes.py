@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +10,8 @@ from e2e.cluster import IMAGE
 from e2e.waiting import until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from e2e.cluster import Cluster
 
 IN_CLUSTER = """
@@ -73,11 +72,6 @@ def printed(cluster: Cluster, name: str) -> str:
     return text
 
 
-def has_printed(cluster: Cluster, name: str, text: str) -> bool:
-    """Whether a pod has printed this by now, and nothing else."""
-    return cluster.kubectl("logs", name, check=False).stdout == text
-
-
 def test_client_in_a_pod(volumes: Cluster) -> None:
     """An unmodified client finds the API server and its token, and may do what a role allows, nothing else."""
     volumes.kubectl("create", "configmap", "settings", "--from-literal=a=1")
@@ -103,36 +97,6 @@ def test_name_of_the_api_server(volumes: Cluster) -> None:
     volumes.kubectl("create", "rolebinding", "reader", "--role=reader", account)
     volumes.apply(pod("client", "python", "-c", BY_NAME))
     assert printed(volumes, "client") == "status: 200\n"
-
-
-def test_account_that_does_not_exist(cluster: Cluster) -> None:
-    """A pod of an unknown account is refused at once."""
-    result = cluster.kubectl(
-        "apply", "-f", "-", stdin=json.dumps(pod("p", "true", serviceAccountName="nobody")), check=False
-    )
-    assert (
-        f'pods "p" is forbidden: error looking up service account {cluster.namespace}/nobody: '
-        'serviceaccount "nobody" not found'
-    ) in result.stderr
-
-
-def test_changed_config_map_reaches_a_running_pod(volumes: Cluster) -> None:
-    """The files of a ConfigMap follow it while the pod runs."""
-    volumes.kubectl("create", "configmap", "settings", "--from-literal=value=old")
-    script = "until grep -q new /etc/settings/value; do sleep 0.1; done; cat /etc/settings/value"
-    volumes.apply(
-        pod(
-            "reader",
-            "sh",
-            "-c",
-            f"cat /etc/settings/value; echo; {script}",
-            mounts=[{"name": "v", "mountPath": "/etc/settings"}],
-            volumes=[{"name": "v", "configMap": {"name": "settings"}}],
-        )
-    )
-    until(lambda: has_printed(volumes, "reader", "old\n"), "the pod has read the old value")
-    volumes.kubectl("patch", "configmap", "settings", "-p", '{"data":{"value":"new"}}')
-    assert printed(volumes, "reader") == "old\nnew"
 
 
 def test_kinds_of_volumes(volumes: Cluster, tmp_path: Path) -> None:
@@ -177,55 +141,3 @@ def test_kinds_of_volumes(volumes: Cluster, tmp_path: Path) -> None:
     assert bound["status"]["phase"] == "Bound"
     volumes.kubectl("delete", "pod", "all")
     until(lambda: volumes.get("pvc", "all-claim") is None, "the claim has gone with its pod")
-
-
-def test_host_path_of_another_type(volumes: Cluster, tmp_path: Path) -> None:
-    """A pod waits for what is not there as it should be, and an event says why."""
-    volumes.apply(
-        pod("waiting", "true", volumes=[{"name": "v", "hostPath": {"path": str(tmp_path / "no"), "type": "Directory"}}])
-    )
-    problem = f"hostPath type check failed: {tmp_path / 'no'} is not a directory"
-    expected = f'MountVolume.SetUp failed for volume "v" : {problem}'
-    until(lambda: expected in volumes.kubectl("get", "events").stdout, "the event says why")
-    (tmp_path / "no").mkdir()
-    printed(volumes, "waiting")
-
-
-def test_headless_service(volumes: Cluster) -> None:
-    """The name of a headless Service stands for all pods that it selects."""
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "ring"},
-        "spec": {"clusterIP": "None", "selector": {"ring": "yes"}},
-    }
-    script = """
-import socket, time
-while len(found := {entry[4][0] for entry in socket.getaddrinfo("ring", 1, type=socket.SOCK_STREAM)}) < 2:
-    time.sleep(0.1)
-print(len(found))
-time.sleep(300)
-"""
-    members = [pod(name, "python", "-u", "-c", script) for name in ("one", "two")]
-    for member in members:
-        member["metadata"]["labels"] = {"ring": "yes"}
-    volumes.apply(service, *members)
-    # Neither may end before the other has found it.
-    for name in ("one", "two"):
-        until(partial(has_printed, volumes, name, "2\n"), f"pod {name} finds both")
-
-
-def test_real_paths_leave_nothing_behind(volumes: Cluster) -> None:
-    """Mount points that the machine lacks are in the container only."""
-    volumes.apply(
-        pod(
-            "deep",
-            "sh",
-            "-c",
-            "echo there > /nowhere/on/this/machine/file; cat /nowhere/on/this/machine/file",
-            mounts=[{"name": "v", "mountPath": "/nowhere/on/this/machine"}],
-            volumes=[{"name": "v", "emptyDir": {}}],
-        )
-    )
-    assert printed(volumes, "deep") == "there\n"
-    assert not Path("/nowhere").exists()

@@ -44,7 +44,6 @@ LANES = {
         unit=("devcluster/tests", "packages/devcluster/tests"),
         e2e=(
             "e2e/test_clients.py",
-            "e2e/test_containers.py",
             "e2e/test_foreground.py",
             "e2e/test_persistence.py",
             "e2e/test_scheduling.py",
