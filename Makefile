@@ -107,6 +107,7 @@ nightly: check dashboard-check $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-se
 # That they run, with sizes that say nothing.
 bench-smoke: $(VENV)/.dev
 	@set -e; output=$$(mktemp -d); trap 'rm -r "$$output"' EXIT; set -x; \
+	$(BIN)/python -m benchmarks --objects 50 --peer-objects 20 --seconds 0.2 --output "$$output/results.json"; \
 	$(BIN)/python -m benchmarks.admission --reviews 20 --output "$$output/admission.json"; \
 	$(BIN)/python -m benchmarks.build --jobs 5 --output "$$output/build.json"; \
 	$(BIN)/python -m benchmarks.converge --jobs 20 --output "$$output/converge.json"; \
