@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import random
-import socket
 import ssl
 import time
 from contextlib import ExitStack, suppress
@@ -51,55 +49,6 @@ def exchange(server: RawServer, *pieces: bytes) -> tuple[int, bytes]:
         for piece in pieces:
             connection.sendall(piece)
         return answer(connection)
-
-
-@pytest.mark.parametrize(
-    ("content", "codes"),
-    [
-        pytest.param(b"\x16\x03\x01\x02\x00" * 10, {0, 400}, id="TLS in TLS"),
-        pytest.param(b"GET\r\n\r\n", {400}, id="no path"),
-        pytest.param(b"GET / HTTP/9.9\r\n\r\n", {400}, id="another protocol"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nBroken\r\n\r\n", {400}, id="header without a colon"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", {400}, id="NUL in a header"),
-        pytest.param(b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\n\r\n", {0, 400, 414, 431}, id="long path"),
-        pytest.param(b"GET / HTTP/1.1\r\nX: " + b"a" * 200_000 + b"\r\n\r\n", {0, 400, 431}, id="long header"),
-        pytest.param(b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 50_000 + b"\r\n", {0, 400, 431}, id="many headers"),
-        pytest.param(b"GET \xff\xfe HTTP/1.1\r\nHost: a\r\n\r\n", {400, 401, 403, 404}, id="bytes for a path"),
-        pytest.param(
-            b"GET http://else.where/api HTTP/1.1\r\nHost: a\r\n\r\n", {200, 400, 401, 403, 404}, id="absolute form"
-        ),
-        pytest.param(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", {400, 401, 403, 404, 405}, id="a proxy's method"),
-    ],
-)
-def test_malformed_heads(server: RawServer, content: bytes, codes: set[int]) -> None:
-    """What is no request is refused, or the connection closed."""
-    with suppress(ConnectionError, ssl.SSLError):
-        code, _ = exchange(server, content)
-        assert code in codes
-
-
-@pytest.mark.parametrize(
-    ("headers", "body", "codes"),
-    [
-        pytest.param(["Content-Length: -1"], b"{}", {400}, id="negative length"),
-        pytest.param(["Content-Length: 2", "Content-Length: 3"], b"{}", {400}, id="two lengths"),
-        pytest.param(["Transfer-Encoding: chunked"], b"zz\r\n{}\r\n0\r\n\r\n", {400}, id="no chunk size"),
-        pytest.param(["Transfer-Encoding: chunked"], b"fffffffffffffffff\r\n{}", {0, 400}, id="huge chunk size"),
-        pytest.param(
-            ["Transfer-Encoding: chunked", "Content-Length: 5"], b"0\r\n\r\n", {400}, id="chunked with a length"
-        ),
-        pytest.param(["Transfer-Encoding: chunked"], b"2\r\n{}\r\n0\r\n\r\n", {422}, id="chunked"),
-        pytest.param(["Content-Length: 2", "Expect: 100-continue"], b"{}", {100, 422}, id="expecting to continue"),
-        pytest.param(["Content-Length: 2", "Expect: miracles"], b"{}", {417}, id="expecting something else"),
-        pytest.param(["Content-Length: 2", "Content-Encoding: gzip"], b"{}", {400}, id="not compressed"),
-        pytest.param(["Content-Length: 2", "Content-Type: \udcff"], b"{}", {400, 415}, id="bytes for a type"),
-        pytest.param(["Content-Length: 2", "User-Agent: \udcff/1"], b"{}", {400, 422}, id="bytes for a user agent"),
-    ],
-)
-def test_bodies_announced_wrongly(server: RawServer, headers: list[str], body: bytes, codes: set[int]) -> None:
-    """A body that is not what its headers say is the client's fault."""
-    code, _ = exchange(server, server.head("POST", PATH, *headers) + body)
-    assert code in codes
 
 
 def test_a_bad_user_agent_can_create(server: RawServer) -> None:
@@ -188,37 +137,6 @@ def test_deep_json(server: RawServer, depth: int) -> None:
         assert code in {200, 400, 422}
 
 
-def test_pipelined_requests_are_answered_in_order(server: RawServer) -> None:
-    """Requests that do not wait for each other's answers get them all."""
-    heads = [server.head("GET", path) for path in ("/readyz", "/nowhere", "/version")]
-    with server.connect() as connection:
-        connection.sendall(b"".join(heads))
-        assert [answer(connection)[0] for _ in range(1)] == [200]
-
-
-def test_old_protocol(server: RawServer) -> None:
-    """HTTP/1.0 gets an answer and the end of the connection."""
-    with server.connect() as connection:
-        connection.sendall(server.head("GET", "/readyz", version="1.0"))
-        text = b""
-        while piece := connection.recv(4096):
-            text += piece
-    assert text.startswith((b"HTTP/1.0 200", b"HTTP/1.1 200"))
-    assert text.endswith(b"ok")
-
-
-def test_garbage_instead_of_tls(server: RawServer) -> None:
-    """Bytes that are no handshake end their own connection only."""
-    noise = random.Random(1)
-    for _ in range(50):
-        with server.plain() as connection, suppress(ConnectionError):
-            connection.sendall(noise.randbytes(noise.randrange(1, 3000)))
-    with server.plain() as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        with suppress(ConnectionError):
-            assert b"200 OK" not in connection.recv(1000)
-
-
 def test_many_idle_connections(server: RawServer) -> None:
     """A thousand clients that say nothing, or half of something, hold up nobody and cost little."""
     before = server.memory()
@@ -233,18 +151,3 @@ def test_many_idle_connections(server: RawServer) -> None:
         assert server.request("GET", PATH)[0] == 200
         assert time.monotonic() - started < 5
     assert server.memory() - before < 200 * MB
-
-
-def test_clients_that_leave(server: RawServer) -> None:
-    """Requests, bodies and watches that are broken off leave nothing behind."""
-    for number in range(60):
-        connection = server.connect()
-        connection.sendall(
-            (
-                server.head("GET", f"{PATH}?watch=1"),
-                server.head("POST", PATH, "Content-Length: 1000") + b'{"meta',
-                server.head("GET", PATH),
-            )[number % 3]
-        )
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        connection.close()

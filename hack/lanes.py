@@ -41,14 +41,14 @@ class Lane:
 
 LANES = {
     "devcluster": Lane(
-        unit=("devcluster/tests", "packages/devcluster/tests"),
+        unit=("devcluster/tests", "packages/devcluster/tests", "tests/conformance"),
         e2e=(
             "e2e/test_clients.py",
             "e2e/test_foreground.py",
             "e2e/test_persistence.py",
+            "e2e/test_robustness.py",
             "e2e/test_scheduling.py",
             "e2e/test_volumes.py",
-            "e2e/failures/test_definitions.py",
         ),
         runs=("devcluster/src", "packages/devcluster/src", "trainer/cli/local"),
         reads=("devcluster", "packages/devcluster"),

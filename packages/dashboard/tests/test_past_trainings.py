@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import pytest
 from anyio.to_thread import run_sync
@@ -12,7 +11,6 @@ from anyio.to_thread import run_sync
 from packages.dashboard.tests.conftest import PAGE, UserClient, running, train_job, visiting
 from packages.dashboard.tests.members import TOKEN, ClusterClient
 from packages.dashboard.tests.past import (
-    BEGIN,
     KUBE_SYSTEM,
     past_training,
     save,
@@ -35,7 +33,6 @@ from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import DOCUMENTS
 from trainer_dashboard.past_rows import LOGS
-from trainer_dashboard.past_trainings import PAGE as PAGE_SIZE
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import ManualClock
@@ -127,50 +124,6 @@ async def test_order(client: UserClient, database: Database) -> None:
     assert (last["ended"], last["deleted"]) == ("2026-01-01T00:00:40Z", None)
     assert (stopped["ended"], stopped["deleted"], stopped["seconds"]) == (None, "2026-01-01T00:00:30Z", 29.0)
     assert (first["created"], first["seconds"]) == ("2026-01-01T00:00:00Z", 9.0)
-
-
-async def test_pages(client: UserClient, database: Database) -> None:
-    """Pages follow each other without gaps and repetitions, also between trainings that ended at once."""
-    count = 2 * PAGE_SIZE + 50
-    rows = [past_training(f"u-{number:04}", 0.1 * (number // 3)) for number in range(count)]
-    await run_sync(save, database, *rows)
-    async with owning(client, database) as visitor:
-        pages: list[list[str]] = []
-        after = ""
-        while not pages or after:
-            _, content = await visitor.json(f"/api/history?after={quote(after)}")
-            pages.append([training["uid"] for training in content["trainings"]])
-            after = content["next"]
-    assert [len(page) for page in pages] == [PAGE_SIZE, PAGE_SIZE, 50]
-    assert [uid for page in pages for uid in page] == sorted((row["uid"] for row in rows), reverse=True)
-
-
-@pytest.mark.parametrize(
-    ("query", "uids"),
-    [
-        pytest.param("", ["failed", "two", "one"], id="all"),
-        pytest.param("?namespace=team", ["two", "one"], id="namespace"),
-        pytest.param("?namespace=none", [], id="no-namespace"),
-        pytest.param("?name=demo", ["two", "one"], id="name"),
-        pytest.param("?state=Failed", ["failed"], id="state"),
-        pytest.param("?deleted=true", ["one"], id="deleted"),
-        pytest.param("?q=DEMO", ["two", "one"], id="text"),
-        pytest.param("?q=demo+gpu-image", ["two"], id="words"),
-        pytest.param("?q=%25", [], id="wildcard"),
-        pytest.param("?q=%27;+DROP+TABLE+trainings;+--", [], id="hostile"),
-        pytest.param(f"?name=demo&before={BEGIN + 5}", ["one"], id="earlier"),
-    ],
-)
-async def test_filters(client: UserClient, database: Database, query: str, uids: list[str]) -> None:
-    """Filters select, and combine."""
-    rows = [
-        past_training("one", 10.0, deleted=20.0),
-        past_training("two", 20.0, created=BEGIN + 5, image="example.com/gpu-image:1"),
-        past_training("failed", 30.0, name="other", namespace="vision", state="Failed"),
-    ]
-    await run_sync(save, database, *rows)
-    async with owning(client, database) as visitor:
-        assert await listed(visitor, query) == uids
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
+from devcluster.tests.apiserver.http_client import APPLY, MERGE
 
-from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC
+from packages.devcluster.tests.apiserver.http_client import APPLY, MERGE
 
 if TYPE_CHECKING:
     from packages.devcluster.tests.apiserver.http_client import Api
@@ -27,30 +27,6 @@ def config_map(name: str, **data: str) -> Object:
 def pod(name: str) -> Object:
     containers = [{"name": "c", "image": "i", "command": ["true"]}, {"name": "d", "image": "j"}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers}}
-
-
-async def test_optimistic_concurrency(api: Api) -> None:
-    """A write from a stale copy conflicts; one that changes nothing gets no new version."""
-    created = (await api("POST", MAPS, config_map("a", k="1"))).body
-    changed = await api("PUT", f"{MAPS}/a", {**created, "data": {"k": "2"}})
-    assert changed.code == 200
-    assert (await api("PUT", f"{MAPS}/a", {**created, "data": {"k": "3"}})).code == 409
-    same = await api("PATCH", f"{MAPS}/a", {"data": {"k": "2"}}, MERGE)
-    assert same.body == changed.body
-
-
-@pytest.mark.parametrize(
-    ("content_type", "body", "expected"),
-    [
-        pytest.param(MERGE, {"data": {"a": None, "c": "3"}}, {"b": "2", "c": "3"}, id="merge"),
-        pytest.param(JSON_PATCH, [{"op": "replace", "path": "/data/a", "value": "9"}], {"a": "9", "b": "2"}, id="json"),
-        pytest.param(STRATEGIC, {"data": {"$patch": "replace", "z": "1"}}, {"z": "1"}, id="strategic"),
-    ],
-)
-async def test_patches(api: Api, content_type: str, body: Any, expected: dict[str, str]) -> None:
-    """Each patch format does what its standard says."""
-    await api("POST", MAPS, config_map("m", a="1", b="2"))
-    assert (await api("PATCH", f"{MAPS}/m", body, content_type)).body["data"] == expected
 
 
 async def test_a_body_in_a_broken_encoding_is_refused(api: Api) -> None:
@@ -81,16 +57,6 @@ async def test_long_answers_are_whole(api: Api) -> None:
     deleted = (await api("DELETE", f"{MAPS}?{query}")).body
     assert deleted["items"] == listed["items"]
     assert (await api("GET", f"{MAPS}?{query}")).body["items"] == []
-
-
-async def test_strategic_merge_finds_containers_by_name(api: Api) -> None:
-    """Lists of built-in kinds are merged by their keys."""
-    await api("POST", PODS, pod("p"))
-    patch = {"spec": {"containers": [{"name": "d", "image": "new"}]}}
-    images = {
-        c["name"]: c["image"] for c in (await api("PATCH", f"{PODS}/p", patch, STRATEGIC)).body["spec"]["containers"]
-    }
-    assert images == {"c": "i", "d": "new"}
 
 
 @pytest.mark.parametrize(
@@ -161,48 +127,6 @@ async def test_unknown_and_duplicate_fields(api: Api, validation: str, code: int
         assert answer.warnings == ['299 - "duplicate field \\"data.k\\""', '299 - "unknown field \\"colour\\""']
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "problem"),
-    [
-        pytest.param(
-            PODS,
-            {"metadata": {"name": "p"}, "spec": "x"},
-            'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field '
-            "Pod.spec of type v1.PodSpec",
-            id="text for an object",
-        ),
-        pytest.param(
-            MAPS,
-            {"metadata": {"name": "p"}, "data": {"k": 1}},
-            'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct '
-            "field ConfigMap.data of type string",
-            id="number for a text",
-        ),
-        pytest.param(
-            MAPS,
-            {"metadata": []},
-            'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal array into Go struct '
-            "field ConfigMap.metadata of type v1.ObjectMeta",
-            id="list for metadata",
-        ),
-    ],
-)
-async def test_wrong_types(api: Api, path: str, body: Any, problem: str) -> None:
-    """A value of the wrong type is refused with the name of its field."""
-    answer = await api("POST", path, body)
-    assert (answer.code, answer.body["message"]) == (400, problem)
-
-
-async def test_server_side_apply(api: Api) -> None:
-    """The applier owns its fields: others conflict, force takes over, what is left out goes."""
-    path = f"{MAPS}/a"
-    assert (await api.apply(path, config_map("a", x="1", y="1"), "fieldManager=one")).code == 201
-    conflict = await api.apply(path, config_map("a", x="2"), "fieldManager=two")
-    assert (conflict.code, conflict.body["details"]["causes"][0]["field"]) == (409, ".data.x")
-    assert (await api.apply(path, config_map("a", x="2"), "fieldManager=two&force=true")).code == 200
-    assert (await api.apply(path, config_map("a", z="1"), "fieldManager=one")).body["data"] == {"x": "2", "z": "1"}
-
-
 async def test_manager_is_the_user_agent(api: Api) -> None:
     """A write without a field manager belongs to the program that sent it."""
     answer = await api("POST", MAPS, config_map("a", k="v"), User_Agent="tool/v1 (linux)")
@@ -238,14 +162,6 @@ async def test_binding(api: Api) -> None:
     assert (await api("POST", f"{PODS}/p/binding", {"target": {}})).code == 422
 
 
-async def test_new_namespaces_are_furnished(api: Api) -> None:
-    """Every namespace starts with the default account and the authority's certificate."""
-    await api("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})
-    assert (await api("GET", "/api/v1/namespaces/new/serviceaccounts/default")).code == 200
-    bundle = await api("GET", "/api/v1/namespaces/new/configmaps/kube-root-ca.crt")
-    assert bundle.body["data"]["ca.crt"] == api.server.ca_pem
-
-
 async def test_terminating_namespaces_take_no_objects(api: Api) -> None:
     """Nothing is created in a namespace that is going; it is gone when its finalizer is."""
     path = "/api/v1/namespaces/old"
@@ -278,16 +194,6 @@ async def test_generated_names(api: Api) -> None:
     assert all(name.startswith("g-") for name in names)
 
 
-async def test_services_get_distinct_addresses(api: Api) -> None:
-    """Cluster IPs are unique; headless Services have none."""
-    addresses = []
-    for name, ip in (("a", None), ("b", None), ("c", "None")):
-        spec: Object = {"ports": [{"port": 80}], **({"clusterIP": ip} if ip else {})}
-        answer = await api("POST", f"{NS}/services", {"metadata": {"name": name}, "spec": spec})
-        addresses.append(answer.body["spec"]["clusterIP"])
-    assert addresses == ["10.96.0.10", "10.96.0.11", "None"]
-
-
 @pytest.mark.parametrize(
     ("accept", "kind", "item"),
     [
@@ -313,46 +219,6 @@ async def test_shapes_of_lists(api: Api, accept: str, kind: str, item: str | Non
     assert body["kind"] == kind
     [entry] = body["rows"] if kind == "Table" else body["items"]
     assert (entry["object"] if kind == "Table" else entry).get("kind") == item
-
-
-async def test_delete_collection(api: Api) -> None:
-    """Only selected objects are deleted, and the answer lists them."""
-    for name, label in (("a", "x"), ("b", "y"), ("c", "x")):
-        obj = config_map(name)
-        obj["metadata"]["labels"] = {"l": label}
-        await api("POST", MAPS, obj)
-    answer = await api("DELETE", f"{MAPS}?labelSelector=l%3Dx")
-    assert [item["metadata"]["name"] for item in answer.body["items"]] == ["a", "c"]
-    left = (await api("GET", f"{MAPS}?labelSelector=l")).body["items"]
-    assert [item["metadata"]["name"] for item in left] == ["b"]
-
-
-async def test_watch_follows_changes(api: Api) -> None:
-    """A watch sends each change as one line when it happens."""
-    version = (await api("GET", MAPS)).body["metadata"]["resourceVersion"]
-    headers = {"Authorization": f"Bearer {api.server.token}"}
-    url = f"{api.server.url}{MAPS}?watch=True&resourceVersion={version}&timeoutSeconds=30"
-    async with asyncio.timeout(10), api.session.get(url, headers=headers) as response:
-        for action, expected in (("POST", "ADDED"), ("DELETE", "DELETED")):
-            target, body = (MAPS, config_map("a")) if action == "POST" else (f"{MAPS}/a", None)
-            await api(action, target, body)
-            event = json.loads(await response.content.readline())
-            assert (event["type"], event["object"]["metadata"]["name"]) == (expected, "a")
-
-
-async def test_watch_from_a_forgotten_version(api: Api) -> None:
-    """A watch that cannot be resumed says so in the stream: 410 Expired."""
-    for value in range(60):
-        await api("POST" if value == 0 else "PUT", MAPS if value == 0 else f"{MAPS}/a", config_map("a", k=str(value)))
-    [event] = await api.lines(f"{MAPS}?watch=1&resourceVersion=1")
-    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
-    assert (await api("GET", f"{MAPS}?resourceVersion=1&resourceVersionMatch=Exact")).code == 410
-
-
-async def test_versions_of_an_earlier_life_are_forgotten(api: Api) -> None:
-    """A server that has just started does not pretend to know what happened before."""
-    [event] = await api.lines(f"{MAPS}?watch=1&resourceVersion=1")
-    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
 async def test_many_requests_at_once(api: Api) -> None:

@@ -54,19 +54,6 @@ async def gone(cluster: Cluster, *resources: Resource) -> bool:
     return not any([await cluster.all(resource) for resource in resources])
 
 
-async def test_jobset_runs_to_completion(tmp_path: Path) -> None:
-    """JobSet makes Jobs, Jobs make pods, and success travels back up."""
-    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
-        await cluster.create(JOBSETS, make_jobset(replicas=2))
-        await cluster.until(lambda: count(cluster, PODS, 4))
-        await cluster.set_phase("Running")
-        await cluster.set_phase("Succeeded")
-        await cluster.until(lambda: is_true(cluster, "Completed"))
-        jobs = await cluster.all(JOBS)
-        assert [job["status"]["completedIndexes"] for job in jobs] == ["0,1", "0,1"]
-        assert not any(pod["metadata"].get("finalizers") for pod in await cluster.all(PODS))
-
-
 async def test_controllers_that_are_killed_anywhere_converge(tmp_path: Path) -> None:
     """New controllers with an empty memory take over at every stage; nothing is made or counted twice."""
     async with dev_cluster(tmp_path) as cluster:
@@ -85,27 +72,6 @@ async def test_controllers_that_are_killed_anywhere_converge(tmp_path: Path) -> 
         [job] = await cluster.all(JOBS)
         assert job["status"]["succeeded"] == 2
         assert "failed" not in job["status"]
-
-
-async def test_failed_jobset_restarts_once(tmp_path: Path) -> None:
-    """The first failure replaces all Jobs and pods, the second one fails the JobSet."""
-    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
-        await cluster.create(JOBSETS, make_jobset(failurePolicy={"maxRestarts": 1}))
-        await cluster.until(lambda: count(cluster, PODS, 2))
-        first = {name_of(pod) for pod in await cluster.all(PODS)}
-        await cluster.set_phase("Failed")
-
-        async def restarted() -> bool:
-            names = {name_of(pod) for pod in await cluster.all(PODS)}
-            return len(names) == 2 and not names & first
-
-        await cluster.until(restarted)
-        await cluster.set_phase("Failed")
-        await cluster.until(lambda: is_true(cluster, "Failed"))
-        jobset = await cluster.client.get(JOBSETS, "js", NAMESPACE)
-    assert jobset["status"]["restarts"] == 1
-    reasons = {condition["type"]: condition["reason"] for condition in jobset["status"]["conditions"]}
-    assert reasons["Failed"] == "ReachedMaxRestarts"
 
 
 @pytest.mark.parametrize(
@@ -251,15 +217,6 @@ async def test_claims_have_no_namespace_of_their_own(tmp_path: Path, metadata: O
             await cluster.create(JOBSETS, jobset)
 
 
-async def test_volume_claim_policies_are_immutable(tmp_path: Path) -> None:
-    """The claims are there, and pods use them."""
-    patch = [{"op": "replace", "path": "/spec/volumeClaimPolicies/0/retentionPolicy/whenDeleted", "value": "Retain"}]
-    async with dev_cluster(tmp_path) as cluster:
-        await cluster.create(JOBSETS, make_claiming_jobset())
-        with pytest.raises(InvalidError, match=r"spec\.volumeClaimPolicies: Invalid value: .*Value is immutable"):
-            await cluster.client.patch(JOBSETS, "js", patch, NAMESPACE, patch_type=PatchType.JSON)
-
-
 async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
     """Containers are matched by name, so that the defaults in them make no difference."""
     jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, **make_jobset()}
@@ -306,11 +263,3 @@ async def test_jobset_grows_and_shrinks_while_it_runs(tmp_path: Path) -> None:
         await cluster.until(lambda: is_true(cluster, "Completed"))
         [job] = await cluster.all(JOBS)
         assert (job["status"]["completedIndexes"], job["status"].get("failed")) == ("0", None)
-
-
-async def test_jobset_keeps_its_size_without_the_gate(tmp_path: Path) -> None:
-    """The change is refused, as JobSet does by default."""
-    async with dev_cluster(tmp_path) as cluster:
-        await cluster.create(JOBSETS, make_jobset())
-        with pytest.raises(InvalidError, match=r"spec\.replicatedJobs: Invalid value: field is immutable"):
-            await resize(cluster, 3)

@@ -67,15 +67,6 @@ async def nothing(_: Cluster) -> None:
     """Nobody does anything."""
 
 
-def make_job(**spec: Any) -> tuple[Resource, Object]:
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-    return JOBS, {"metadata": {"name": "j"}, "spec": {"template": template, **spec}}
-
-
-def make_indexed_job(count: int, **spec: Any) -> tuple[Resource, Object]:
-    return make_job(completionMode="Indexed", completions=count, parallelism=count, **spec)
-
-
 def make_replicated_job(name: str, replicas: int = 1, **job_spec: Any) -> Object:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
     spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template, **job_spec}
@@ -134,7 +125,6 @@ FAILURE_POLICY = {
     ],
 }
 POD_POLICY = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}
-LIMIT = "BackoffLimitExceeded"
 REFUSED = (
     'JobSet Warning JobCreationFailed job "a-x-0" creation failed with error: Job.batch "a-x-0" is invalid: '
     "spec.backoffLimitPerIndex: Forbidden: the dev cluster counts failures for the Job as a whole: leave it out, or "
@@ -145,25 +135,6 @@ REFUSED = (
 @pytest.mark.parametrize(
     ("made", "steps", "events"),
     [
-        pytest.param(
-            make_jobset(make_replicated_job("x"), make_replicated_job("y"), failurePolicy={"maxRestarts": 1}),
-            [
-                (nothing, {"a": [], "a-x-0": ["active 1"], "a-y-0": ["active 1"],
-                           "pods": ["a-x-0-0- Pending", "a-y-0-0- Pending"]}),
-                (pods("a-x-0", "Failed"),
-                 {"a": ["RestartingJobSet DefaultFailurePolicy", "restarts 1"], "a-x-0": ["active 1"],
-                  "a-y-0": ["active 1"], "pods": ["a-x-0-0- Pending", "a-y-0-0- Pending"]}),
-                (pods("a-y-0", "Failed"),
-                 {"a": ["not RestartingJobSet JobSetFailed", "Failed ReachedMaxRestarts", "restarts 1"],
-                  "a-y-0": [f"FailureTarget {LIMIT}", f"Failed {LIMIT}", "failed 1"],
-                  "pods": ["a-y-0-0- Failed"]}),
-            ],
-            {"JobSet Warning RestartJobSetFailurePolicyAction applying RestartJobSet failure policy action "
-             + FIRST.format("a-x-0"),
-             "JobSet Warning ReachedMaxRestarts jobset failed due to reaching max number of restarts "
-             + FIRST.format("a-y-0")},
-            id="restarts up to the limit",
-        ),
         pytest.param(
             make_jobset(
                 make_replicated_job("x", podFailurePolicy=POD_POLICY, backoffLimit=3), make_replicated_job("y"),
@@ -182,66 +153,6 @@ REFUSED = (
              "RestartJobSetAndIgnoreMaxRestarts failure policy action " + FIRST.format("a-y-0")},
             id="rules of the failure policy",
         ),
-        pytest.param(
-            make_jobset(make_replicated_job("x"), make_replicated_job("y", replicas=2),
-                        successPolicy={"operator": "Any", "targetReplicatedJobs": ["y"]}),
-            [
-                (pods("a-x-0", "Succeeded"),
-                 {"a": [], "a-x-0": ["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached",
-                                     "succeeded 1", "completedIndexes 0"],
-                  "a-y-0": ["active 1"], "a-y-1": ["active 1"],
-                  "pods": ["a-x-0-0- Succeeded", "a-y-0-0- Pending", "a-y-1-0- Pending"]}),
-                (pods("a-y-1", "Succeeded"),
-                 {"a": ["Completed AllJobsCompleted"],
-                  "a-x-0": ["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached", "succeeded 1",
-                            "completedIndexes 0"],
-                  "a-y-1": ["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached", "succeeded 1",
-                            "completedIndexes 0"],
-                  "pods": ["a-x-0-0- Succeeded", "a-y-1-0- Succeeded"]}),
-            ],
-            {"JobSet Normal AllJobsCompleted jobset completed successfully"},
-            id="success of any of some",
-        ),
-        pytest.param(
-            make_indexed_job(3, successPolicy={"rules": [{"succeededIndexes": "1-2", "succeededCount": 1}]}),
-            [
-                (pods("j", "Succeeded", 0),
-                 {"j": ["active 2", "succeeded 1", "completedIndexes 0"],
-                  "pods": ["j-0- Succeeded", "j-1- Pending", "j-2- Pending"]}),
-                (pods("j", "Succeeded", 2),
-                 {"j": ["SuccessCriteriaMet SuccessPolicy", "Complete SuccessPolicy", "succeeded 2",
-                        "completedIndexes 0,2"],
-                  "pods": ["j-0- Succeeded", "j-2- Succeeded"]}),
-            ],
-            {"Job Normal Completed Job completed"},
-            id="success policy of a Job",
-        ),
-        pytest.param(
-            make_job(parallelism=2, activeDeadlineSeconds=1),
-            [
-                (nothing, {"j": ["FailureTarget DeadlineExceeded", "Failed DeadlineExceeded", "failed 2"], "pods": []}),
-            ],
-            {"Job Warning DeadlineExceeded Job was active longer than specified deadline"},
-            id="deadline",
-        ),
-        pytest.param(
-            make_job(completions=3, parallelism=2),
-            [
-                (pods("j", "Succeeded"), {"j": ["active 1", "succeeded 2"],
-                                          "pods": ["j- Pending", "j- Succeeded", "j- Succeeded"]}),
-                (patch(JOBS, "j", parallelism=0), {"j": ["succeeded 2"], "pods": ["j- Succeeded", "j- Succeeded"]}),
-                (patch(JOBS, "j", parallelism=5), {"j": ["active 1", "succeeded 2"],
-                                                   "pods": ["j- Pending", "j- Succeeded", "j- Succeeded"]}),
-            ],
-            set(),
-            id="parallelism",
-        ),
-        pytest.param(make_job(ttlSecondsAfterFinished=0), [(pods("j", "Succeeded"), {"pods": []})],
-                     {"Job Normal Completed Job completed"}, id="time to live of a Job"),
-        pytest.param(make_jobset(make_replicated_job("x"), ttlSecondsAfterFinished=0),
-                     [(pods("a-x-0", "Failed"), {"pods": []})],
-                     {"JobSet Warning FailedJobs jobset failed due to one or more job failures "
-                      + FIRST.format("a-x-0")}, id="time to live of a JobSet"),
         pytest.param(
             make_jobset(make_replicated_job("x"), make_replicated_job("y"), suspend=True,
                         startupPolicy={"startupPolicyOrder": "InOrder"}),

@@ -138,28 +138,6 @@ async def test_an_apply_that_creates(api: Api, tmp_path: Path) -> None:
         assert (request["operation"], request["options"]["kind"]) == ("CREATE", "CreateOptions")
 
 
-async def test_denial_with_causes(api: Api, tmp_path: Path) -> None:
-    """Code, reason and details of the webhook's Status reach the client, and nothing is stored."""
-    cause = {"reason": "FieldValueInvalid", "message": 'Invalid value: "x": no', "field": "data.a"}
-    status = {"code": 422, "reason": "Invalid", "message": "no", "details": {"kind": "ConfigMap", "causes": [cause]}}
-    async with webhook_server(tmp_path) as server:
-        await configure(api, VALIDATING, webhook(server=server))
-        server.answers["/check"] = always(allowed=False, status=status)
-        answer = await api("POST", MAPS, config_map())
-    assert answer.code == 422
-    assert answer.body == {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": DENIED,
-        "reason": "Invalid",
-        "details": status["details"],
-        "code": 422,
-    }
-    assert (await api("GET", f"{MAPS}/m")).code == 404
-
-
 @pytest.mark.parametrize("path", [MUTATING, VALIDATING])
 async def test_failure_policy(api: Api, tmp_path: Path, path: str) -> None:
     """A webhook that cannot be called fails the request, or nothing, as its policy says."""
@@ -353,20 +331,6 @@ async def test_binding(api: Api, tmp_path: Path) -> None:
     assert (request["object"]["target"], request["oldObject"]) == ({"name": "n"}, None)
 
 
-async def test_reinvocation(api: Api, tmp_path: Path) -> None:
-    """A webhook that wants to sees what later ones have changed, once."""
-    async with webhook_server(tmp_path) as server:
-        server.answers["/two"] = patching(add("/data/two", "2"))
-        hooks = [webhook("one", server=server, reinvocationPolicy="IfNeeded"), webhook("two", server=server)]
-        await configure(api, MUTATING, *hooks)
-        await api("POST", MAPS, config_map(a="1"))
-        assert [request["object"]["data"] for request in server.named("/one")] == [
-            {"a": "1"},
-            {"a": "1", "two": "2"},
-        ]
-        assert len(server.named("/two")) == 1
-
-
 @pytest.mark.parametrize(
     ("policy", "expression", "code", "calls"),
     [
@@ -388,17 +352,6 @@ async def test_match_conditions(api: Api, tmp_path: Path, policy: str, expressio
             "configmaps \"m\" is forbidden: expression 'object.missing.x == 1' resulted in error: "
             'Key not found in map : "missing"'
         )
-
-
-async def test_configurations_are_never_reviewed(api: Api, tmp_path: Path) -> None:
-    """A webhook that refuses everything can be removed."""
-    async with webhook_server(tmp_path) as server:
-        server.answers["/check"] = always(allowed=False)
-        everything = [{**rule("*/*", "*"), "apiGroups": ["*"]}]
-        await configure(api, VALIDATING, webhook(server=server, rules=everything))
-        assert (await api("POST", MAPS, config_map())).code == 400
-        assert (await api("DELETE", f"{VALIDATING}/hooks")).code == 200
-        assert (await api("POST", MAPS, config_map())).code == 201
 
 
 async def test_namespaces_count_as_their_own(api: Api, tmp_path: Path) -> None:

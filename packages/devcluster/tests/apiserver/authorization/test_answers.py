@@ -100,16 +100,6 @@ async def test_refusals(api: Api, request_line: str, message: str, details: Obje
     }
 
 
-async def test_what_is_given_works(api: Api) -> None:
-    """A role counts as soon as it is bound and no longer than that."""
-    assert (await api("GET", MAPS, Impersonate_User="bob")).code == 403
-    await give(api)
-    assert (await api("GET", MAPS, Impersonate_User="bob")).code == 200
-    assert (await api("GET", f"{MAPS}/none", Impersonate_User="bob")).code == 404
-    assert (await api("DELETE", f"{RBAC}/namespaces/default/rolebindings/readers")).code == 200
-    assert (await api("GET", MAPS, Impersonate_User="bob")).code == 403
-
-
 async def test_body_of_a_refused_request_is_not_read(api: Api) -> None:
     """A user without the right to write gets 403, whatever the body is."""
     answer = await api("POST", MAPS, b"{no json", Impersonate_User="bob")

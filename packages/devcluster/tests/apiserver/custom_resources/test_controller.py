@@ -7,8 +7,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from devcluster.tests.apiserver.http_client import MERGE
 
-from packages.devcluster.tests.apiserver.http_client import MERGE, STRATEGIC
+from packages.devcluster.tests.apiserver.http_client import MERGE
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 from trainer_kube_testing.api_semantics import field_managers
 
@@ -90,59 +91,6 @@ async def test_definition_is_established_and_served(api: Api) -> None:
     assert answer.body["status"]["storedVersions"] == ["v1"]
     resources = (await api("GET", "/apis/example.com/v1")).body["resources"]
     assert [entry["name"] for entry in resources] == ["gadgets", "gadgets/status", "gadgets/scale"]
-
-
-async def test_objects_follow_the_schema(api: Api) -> None:
-    """Objects are defaulted, pruned and validated; lists carry their kinds."""
-    await install(api, definition())
-    created = await api("POST", GADGETS, gadget("a", unknown=1))
-    assert created.body["spec"] == {"n": 1, "mode": "slow"}
-    assert created.warnings == ['299 - "unknown field \\"spec.unknown\\""']
-    assert (await api("POST", GADGETS, gadget("b", n=10))).code == 422
-    assert (await api("POST", GADGETS, {**gadget("b"), "kind": "Widget"})).code == 422
-    assert (await api("PATCH", f"{GADGETS}/a", {}, STRATEGIC)).code == 415
-    body = (await api("GET", f"{GADGETS}?fieldSelector=spec.mode%3Dslow")).body
-    assert (body["kind"], [item["kind"] for item in body["items"]]) == ("GadgetList", ["Gadget"])
-    refused = await api("GET", f"{GADGETS}?fieldSelector=spec.n%3D1")
-    assert (refused.code, refused.body["message"]) == (400, "field label not supported: spec.n")
-
-
-async def test_put_needs_a_version(api: Api) -> None:
-    """Custom resources are never replaced blindly."""
-    await install(api, definition())
-    created = (await api("POST", GADGETS, gadget("a"))).body
-    assert (await api("PUT", f"{GADGETS}/a", gadget("a", n=2))).code == 422
-    changed = await api("PUT", f"{GADGETS}/a", {**created, "spec": {"n": 2}})
-    assert (changed.code, changed.body["metadata"]["generation"]) == (200, 2)
-
-
-async def test_status_endpoint(api: Api) -> None:
-    """Status does not count as a change of the specification, and nothing else changes with it."""
-    await install(api, definition())
-    await api("POST", GADGETS, gadget("a"))
-    patch = {"status": {"n": 3}, "spec": {"n": 5}, "metadata": {"labels": {"l": "1"}}}
-    body = (await api("PATCH", f"{GADGETS}/a/status", patch, MERGE)).body
-    assert (body["status"], body["spec"]["n"], body["metadata"].get("labels")) == ({"n": 3}, 1, None)
-    assert body["metadata"]["generation"] == 1
-
-
-async def test_scale_endpoint(api: Api) -> None:
-    """Scale reads and writes the replicas where the definition says they are."""
-    await install(api, definition())
-    await api("POST", GADGETS, gadget("a"))
-    await api("PATCH", f"{GADGETS}/a/status", {"status": {"n": 1, "selector": "x=y"}}, MERGE)
-    scale = (await api("GET", f"{GADGETS}/a/scale")).body
-    assert (scale["kind"], scale["spec"], scale["status"]) == (
-        "Scale",
-        {"replicas": 1},
-        {"replicas": 1, "selector": "x=y"},
-    )
-    assert (await api("PUT", f"{GADGETS}/a/scale", {**scale, "spec": {"replicas": 4}})).code == 200
-    assert (await api("GET", f"{GADGETS}/a")).body["spec"]["n"] == 4
-    assert (await api("PUT", f"{GADGETS}/a/scale", {**scale, "spec": {"replicas": 5}})).code == 409
-    for body, code in (({"spec": {"replicas": -1}}, 422), ({"spec": {"replicas": "x"}}, 400), ({"spec": []}, 400)):
-        assert (await api("PATCH", f"{GADGETS}/a/scale", body, MERGE)).code == code
-    assert (await api("PATCH", f"{GADGETS}/a/scale", {"spec": {"replicas": 10}}, MERGE)).code == 422
 
 
 def nested_definition() -> Object:

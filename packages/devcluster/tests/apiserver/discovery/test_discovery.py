@@ -26,43 +26,6 @@ REVIEW = ResourceDefinition(
 ALL = [NAMESPACE, POD, BETA, WIDGET, REVIEW]
 
 
-def test_custom_resource_list() -> None:
-    """The legacy document of a custom resource has its names, verbs and subresources."""
-    assert discovery.resource_list([WIDGET, POD], "conformance.example.com", "v1") == {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": "conformance.example.com/v1",
-        "resources": [
-            {
-                "name": "widgets",
-                "singularName": "widget",
-                "namespaced": True,
-                "kind": "Widget",
-                "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
-                "shortNames": ["wid"],
-                "categories": ["all"],
-                "storageVersionHash": "ymGBWOX53mo=",
-            },
-            {
-                "name": "widgets/status",
-                "singularName": "",
-                "namespaced": True,
-                "kind": "Widget",
-                "verbs": ["get", "patch", "update"],
-            },
-            {
-                "name": "widgets/scale",
-                "singularName": "",
-                "namespaced": True,
-                "group": "autoscaling",
-                "version": "v1",
-                "kind": "Scale",
-                "verbs": ["get", "patch", "update"],
-            },
-        ],
-    }
-
-
 def test_core_resource_list() -> None:
     """The core group is called by its version only; subresources have kinds and verbs of their own."""
     document = discovery.resource_list(ALL, "", "v1")

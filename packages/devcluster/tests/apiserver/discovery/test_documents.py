@@ -53,12 +53,6 @@ async def test_openapi(api: Api) -> None:
     assert (await api("GET", "/openapi/v3/apis/nothing/v1")).code == 404
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_health(api: Api, path: str) -> None:
-    """A server that answers is healthy."""
-    assert (await api("GET", path)).body == "ok"
-
-
 async def test_version_is_that_of_kubernetes(api: Api) -> None:
     """Clients compare the version with theirs, with and without a slash at the end."""
     for path in ("/version", "/version/"):

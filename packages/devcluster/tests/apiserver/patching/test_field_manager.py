@@ -19,7 +19,6 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 Object = dict[str, Any]
 
 P: Object = {'k:{"name":"p"}': {".": {}, "f:name": {}, "f:weight": {}}}
-Q: Object = {'k:{"name":"q"}': {".": {}, "f:name": {}, "f:weight": {}}}
 
 
 def applied(
@@ -65,73 +64,6 @@ def fields(obj: Object) -> dict[str, Object]:
     }
 
 
-def two_appliers() -> Object:
-    """One owns p and a label, two owns q, both own the size."""
-    first = applied(None, {"size": 3, "parts": [{"name": "p", "weight": 1}]}, "one", now=THEN)
-    first["metadata"]["labels"] = {"l": "1"}
-    first["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"] = {"f:labels": {"f:l": {}}}
-    return applied(first, {"size": 3, "parts": [{"name": "q", "weight": 2}]}, "two")
-
-
-def test_apply_creates() -> None:
-    """The applier owns what it states, and nobody owns the defaults."""
-    obj = applied(None, {"size": 3, "parts": [{"name": "p", "weight": 1}]}, "one")
-    assert obj["spec"] == {
-        "size": 3, "mode": "slow", "replicas": 1, "parts": [{"name": "p", "weight": 1, "unit": "kg"}],
-    }  # fmt: skip
-    assert obj["metadata"]["managedFields"] == [
-        {
-            "manager": "one",
-            "operation": "Apply",
-            "apiVersion": "conformance.example.com/v1",
-            "time": NOW,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:spec": {"f:size": {}, "f:parts": P}},
-        }
-    ]
-
-
-def test_applying_the_same_again_changes_nothing() -> None:
-    """Not even the time of the manager."""
-    obj = applied(None, {"size": 3}, "one")
-    assert applied(obj, {"size": 3}, "one", now=LATER) == obj
-
-
-def test_equal_values_are_shared() -> None:
-    """Two appliers that agree own a field together; the items of both are kept, in order."""
-    obj = two_appliers()
-    assert [part["name"] for part in obj["spec"]["parts"]] == ["p", "q"]
-    assert fields(obj)["one/Apply"]["f:spec"] == {"f:size": {}, "f:parts": P}
-    assert fields(obj)["two/Apply"]["f:spec"] == {"f:size": {}, "f:parts": Q}
-    assert [entry["time"] for entry in obj["metadata"]["managedFields"]] == [THEN, NOW]
-
-
-def test_conflicts_are_refused_and_forced() -> None:
-    """A different value needs force; then the others lose the field and the applier its abandoned ones."""
-    obj = two_appliers()
-    with pytest.raises(ConflictError) as caught:
-        applied(obj, {"size": 4}, "two")
-    assert caught.value.message == 'Apply failed with 1 conflict: conflict with "one": .spec.size'
-    assert caught.value.causes == [
-        {"reason": "FieldManagerConflict", "message": 'conflict with "one"', "field": ".spec.size"}
-    ]
-    forced = applied(obj, {"size": 4}, "two", force=True)
-    assert forced["spec"]["size"] == 4
-    assert [part["name"] for part in forced["spec"]["parts"]] == ["p"]
-    assert fields(forced) == {
-        "one/Apply": {"f:metadata": {"f:labels": {"f:l": {}}}, "f:spec": {"f:parts": P}},
-        "two/Apply": {"f:spec": {"f:size": {}}},
-    }
-
-
-def test_abandoned_fields_go() -> None:
-    """What only this applier owned is removed, with the structures that become empty."""
-    obj = applied(two_appliers(), {"size": 3, "parts": []}, "one")
-    assert "labels" not in obj["metadata"]
-    assert [part["name"] for part in obj["spec"]["parts"]] == ["q"]
-    assert fields(obj)["one/Apply"] == {"f:spec": {"f:size": {}}}
-
-
 def test_several_conflicts_are_listed_by_manager() -> None:
     """The message groups the fields of each manager."""
     live = updated(None, widget({"size": 1, "mode": "slow"}), "editor")
@@ -142,16 +74,6 @@ def test_several_conflicts_are_listed_by_manager() -> None:
         'Apply failed with 3 conflicts: conflicts with "editor" using conformance.example.com/v1:\n- .spec.mode\n'
         '- .spec.size\nconflicts with "one":\n- .spec.replicas'
     )
-
-
-def test_status_endpoint_has_managers_of_its_own() -> None:
-    """On /status the rest of the configuration is left aside; the same manager is another one there."""
-    live = applied(None, {"size": 3}, "one")
-    obj = applied(live, {"size": 9}, "one", subresource="status", status={"phase": "P"})
-    assert obj["spec"]["size"] == 3
-    assert obj["status"] == {"phase": "P"}
-    assert fields(obj) == {"one/Apply": {"f:spec": {"f:size": {}}}, "one/Apply/status": {"f:status": {"f:phase": {}}}}
-    assert applied(live, {"size": 3}, "one", status={"phase": "P"}) == live
 
 
 @pytest.mark.parametrize(

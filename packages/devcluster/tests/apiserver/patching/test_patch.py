@@ -34,33 +34,6 @@ def pod_type() -> Typing:
 
 
 @pytest.mark.parametrize(
-    ("operations", "expected"),
-    [
-        pytest.param(
-            [
-                {"op": "test", "path": "/data/c", "value": "3"},
-                {"op": "add", "path": "/metadata/labels/m~1n", "value": "4"},
-                {"op": "remove", "path": "/data/b"},
-            ],
-            {"metadata": {"labels": {"l": "1", "m/n": "4"}}, "data": {"c": "3"}},
-            id="test, add, remove",
-        ),
-        pytest.param([], CONFIG_MAP, id="no operation"),
-        pytest.param(
-            [{"op": "move", "from": "/data/b", "path": "/data/a"}, {"op": "replace", "path": "/data/c", "value": "x"}],
-            {"metadata": {"labels": {"l": "1"}}, "data": {"c": "x", "a": "2"}},
-            id="move, replace",
-        ),
-    ],
-)
-def test_json_patch(operations: list[dict[str, Any]], expected: dict[str, Any]) -> None:
-    """Operations apply in order and leave the document as it was."""
-    document = copy.deepcopy(CONFIG_MAP)
-    assert json_patch(document, operations) == expected
-    assert document == CONFIG_MAP
-
-
-@pytest.mark.parametrize(
     ("operations", "code"),
     [
         pytest.param([{"op": "test", "path": "/data/c", "value": "no"}], 422, id="failing test"),
@@ -95,22 +68,6 @@ def test_json_patch_only_fails_with_patch_errors(document: dict[str, Any], opera
     """Whatever stands in the body, the answer is an object or a PatchError."""
     with contextlib.suppress(PatchError):
         assert isinstance(json_patch(document, operations), dict)
-
-
-@pytest.mark.parametrize(
-    ("patch", "expected"),
-    [
-        pytest.param({"data": {"b": None, "d": "4"}}, {"data": {"c": "3", "d": "4"}}, id="null removes"),
-        pytest.param({"data": None}, {}, id="removes an object"),
-        pytest.param({"data": {"c": ["x"]}}, {"data": {"b": "2", "c": ["x"]}}, id="lists replace"),
-        pytest.param({"new": {"a": {"b": None}}}, {"data": CONFIG_MAP["data"], "new": {"a": {}}}, id="nested null"),
-    ],
-)
-def test_merge_patch(patch: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Objects merge, nulls remove, the rest replaces."""
-    document = {"data": dict(CONFIG_MAP["data"])}
-    assert merge_patch(document, patch) == expected
-    assert document == {"data": CONFIG_MAP["data"]}
 
 
 @given(objects, objects)

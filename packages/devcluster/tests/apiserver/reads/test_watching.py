@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put
 
-from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put, remove
+from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of
 from trainer_devcluster.apiserver.backend import Backend
@@ -59,56 +60,6 @@ async def collected(backend: Backend, clock: ManualClock, wanted: ListParameters
 
 def brief(events: list[tuple[str, Object]]) -> list[str]:
     return [f"{kind} {name_of(obj)}".strip() for kind, obj in events]
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        pytest.param({}, ["ADDED a", "ADDED b"], id="unset: the present first"),
-        pytest.param({"resourceVersion": 0}, ["ADDED a", "ADDED b"], id="zero: the present first"),
-        pytest.param(
-            {"resourceVersion": 1},
-            ["ADDED a", "ADDED gone", "MODIFIED a", "DELETED gone", "ADDED b"],
-            id="a version: what came after it",
-        ),
-        pytest.param(
-            {"resourceVersion": 1, "labelSelector": "on=yes"},
-            ["ADDED a", "DELETED a", "ADDED b"],
-            id="selector: leaving is deletion, entering addition",
-        ),
-        pytest.param({"resourceVersion": 1, "fieldSelector": "metadata.name=b"}, ["ADDED b"], id="field selector"),
-        pytest.param(
-            {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"},
-            ["ADDED a", "ADDED b", "BOOKMARK", "BOOKMARK"],
-            id="initial events end with a bookmark, the watch with another",
-        ),
-        pytest.param(
-            {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}, [], id="no initial events wanted"
-        ),
-    ],
-)
-async def test_events(backend: Backend, clock: ManualClock, query: dict[str, Any], expected: list[str]) -> None:
-    """Where a watch starts and what it selects decides what it sees."""
-    storage = backend.storage
-    put(storage, "a", labels={"on": "yes"})
-    put(storage, "gone")
-    put(storage, "a", "changed")
-    remove(storage, "gone")
-    put(storage, "b", labels={"on": "yes"})
-    events = await collected(backend, clock, parameters(timeoutSeconds=10, **query))
-    assert brief(events) == expected
-
-
-async def test_initial_events_end_is_annotated(backend: Backend, clock: ManualClock) -> None:
-    """Clients recognise the end of the initial events by the annotation and continue from its version."""
-    put(backend.storage, "a")
-    wanted = parameters(sendInitialEvents="true", resourceVersionMatch="NotOlderThan", timeoutSeconds=10)
-    _, (kind, bookmark) = await collected(backend, clock, wanted)
-    assert kind == "BOOKMARK"
-    assert bookmark["metadata"] == {
-        "annotations": {"k8s.io/initial-events-end": "true"},
-        "resourceVersion": str(backend.storage.revision),
-    }
 
 
 async def test_object_leaving_the_selection_has_the_new_version(backend: Backend, clock: ManualClock) -> None:

@@ -38,22 +38,6 @@ def errors(obj: dict[str, Any], old: dict[str, Any] | None = None, subresource: 
     return [str(cause) for cause in WIDGET_SCHEMA.validate(obj, old, subresource=subresource)]
 
 
-def test_pruning_and_defaulting() -> None:
-    """Unknown fields go, free-form content stays, defaults are filled in below what is there."""
-    obj = widget(
-        {
-            "size": 3, "ref": {"nam": "x"}, "port": "http", "free": {"a": [1, {"b": None}]}, "unknown": 1,
-            "parts": [{"name": "p"}],
-        },
-    )  # fmt: skip
-    assert WIDGET_SCHEMA.prune(obj) == ["spec.ref.nam", "spec.unknown"]
-    WIDGET_SCHEMA.default(obj)
-    assert obj["spec"] == {
-        "size": 3, "mode": "slow", "replicas": 1, "ref": {"kind": "Thing"}, "port": "http",
-        "free": {"a": [1, {"b": None}]}, "parts": [{"name": "p", "unit": "kg"}],
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("given_port", "stored"),
     [
@@ -82,77 +66,6 @@ def test_numbers(given_port: float, stored: str) -> None:
 def test_nulls(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     """Null means absent where a field cannot be null."""
     assert prepared(widget(spec))["spec"] == expected
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param({"size": 3}, [], id="valid"),
-        pytest.param(
-            {"size": 11},
-            ["spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10"],
-            id="maximum",
-        ),
-        pytest.param(
-            {"size": "three"},
-            ['spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"', NOT_CHECKED],
-            id="type",
-        ),
-        pytest.param(
-            {"size": 3, "mode": "medium"},
-            ['spec.mode: Unsupported value: "medium": supported values: "fast", "slow"', NOT_CHECKED],
-            id="enum",
-        ),
-        pytest.param({"mode": "fast"}, ["spec.size: Required value", NOT_CHECKED], id="required"),
-        pytest.param(None, ["spec: Required value", NOT_CHECKED], id="required at the root"),
-        pytest.param(
-            {"size": 3, "pattern": "ABC", "ref": {"name": ""}},
-            [
-                "spec.pattern: Invalid value: \"ABC\": spec.pattern in body should match '^[a-z]+$'",
-                'spec.ref.name: Invalid value: "": spec.ref.name in body should be at least 1 chars long',
-            ],
-            id="pattern and length",
-        ),
-        pytest.param({"size": 3, "tags": ["a", "a"]}, ['spec.tags[1]: Duplicate value: "a"'], id="set"),
-        pytest.param(
-            {"size": 3, "tags": ["a", "b", "c", "d"]},
-            ["spec.tags: Too many: 4: must have at most 3 items", NOT_CHECKED],
-            id="too many",
-        ),
-        pytest.param(
-            {"size": 3, "parts": [{"name": "p"}, {"name": "p"}]},
-            ['spec.parts[1]: Duplicate value: {"name":"p"}'],
-            id="map list",
-        ),
-        pytest.param(
-            {"size": 3, "parts": [{"weight": 1}]}, ["spec.parts[0].name: Required value", NOT_CHECKED], id="missing key"
-        ),
-        pytest.param(
-            {"size": 3, "deadline": 2}, ["spec: Invalid value: deadline must not be less than size"], id="rule"
-        ),
-        pytest.param(
-            {"size": 3, "port": 1.5},
-            [
-                'spec.port: Invalid value: "number": spec.port in body must be of type integer,string: "number"',
-                NOT_CHECKED,
-            ],
-            id="int or string",
-        ),
-    ],
-)
-def test_validation_on_create(spec: dict[str, Any] | None, expected: list[str]) -> None:
-    """Errors come with the recorded texts, and rules are skipped when the structure is wrong."""
-    assert errors(prepared(widget(spec))) == expected
-
-
-def test_transition_rules_run_on_update_only() -> None:
-    """`self == oldSelf` compares with the stored object, and does not apply to what was not there."""
-    old = prepared(widget({"size": 3, "ref": {"name": "r"}}))
-    changed = prepared(widget({"size": 3, "ref": {"name": "changed"}}))
-    assert errors(changed) == []
-    assert errors(changed, old) == ["spec.ref: Invalid value: field is immutable"]
-    assert errors(prepared(widget({"size": 4, "ref": {"name": "r"}})), old) == []
-    assert errors(changed, prepared(widget({"size": 3}))) == []
 
 
 def test_status_is_checked_by_itself_on_its_endpoint() -> None:

@@ -12,7 +12,7 @@ from packages.devcluster.tests.apiserver.widgets import WIDGET, widget
 from trainer.kube.resource import PODS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
-from trainer_devcluster.apiserver.tables.table import IncludeObject, printer_for, row_conditions, table
+from trainer_devcluster.apiserver.tables.table import printer_for, row_conditions, table
 
 PRINTED_AT = datetime(2026, 1, 1, 0, 1, 0, tzinfo=UTC)
 
@@ -75,27 +75,6 @@ def test_only_finished_pods_have_row_conditions() -> None:
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("include", "shown"),
-    [
-        (
-            IncludeObject.METADATA,
-            {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": {"name": "a", "namespace": "ns"},
-            },
-        ),
-        (IncludeObject.OBJECT, widget({"size": 3})),
-        (IncludeObject.NONE, None),
-    ],
-)
-def test_rows_carry_what_is_asked_for(include: IncludeObject, shown: object) -> None:
-    """`includeObject` decides between the metadata, the object and nothing."""
-    result = table([widget({"size": 3})], WIDGET, include_object=include, resource_version="7", now=NOW)
-    assert result["rows"] == [{"cells": ["a", None, None, None, None], "object": shown}]
 
 
 def test_list_metadata() -> None:

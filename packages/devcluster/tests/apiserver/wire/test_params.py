@@ -12,29 +12,10 @@ from trainer_devcluster.apiserver.wire.params import (
     ListParameters,
     ResourceVersionMatch,
     WriteParameters,
-    boolean,
     delete_parameters,
     list_parameters,
     write_parameters,
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        pytest.param(None, False, id="absent"),
-        pytest.param("0", False, id="zero"),
-        pytest.param("false", False, id="false"),
-        pytest.param("False", False, id="False, as Python clients write it"),
-        pytest.param("", True, id="empty"),
-        pytest.param("1", True, id="one"),
-        pytest.param("True", True, id="True"),
-        pytest.param("yes", True, id="anything else"),
-    ],
-)
-def test_booleans(value: str | None, expected: bool) -> None:
-    """Everything but absent, 0 and false is true."""
-    assert boolean({} if value is None else {"watch": value}, "watch") is expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from trainer.kube.client import Propagation
 from trainer.kube.errors import ApiError
-from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
@@ -56,26 +55,6 @@ def stored(backend: Backend, resource: Resource, metadata: Object, **fields: Any
 
 def current(backend: Backend, target: Target) -> Object | None:
     return backend.storage.get(Partition.of(target.definition.resource), target.key)
-
-
-def test_an_object_without_finalizers_goes_at_once(backend: Backend) -> None:
-    """The answer is a Status that names what is gone."""
-    target = stored(backend, CONFIG_MAPS, {})
-    deletion = Deleter(backend).delete(target, DeleteParameters())
-    assert current(backend, target) is None
-    assert (deletion.answer["status"], deletion.answer["details"]["uid"]) == ("Success", "u")
-
-
-def test_finalizers_hold_an_object(backend: Backend, clock: ManualClock) -> None:
-    """It is marked with the time, its generation counts up, and a second deletion changes nothing."""
-    target = stored(backend, CONFIG_MAPS, {"finalizers": ["example.com/hold"], "generation": 3})
-    deletion = Deleter(backend).delete(target, DeleteParameters())
-    metadata = deletion.answer["metadata"]
-    assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == ("2026-01-01T00:00:00Z", 0)
-    assert metadata["generation"] == 4
-    revision = backend.storage.revision
-    Deleter(backend).delete(target, DeleteParameters())
-    assert backend.storage.revision == revision
 
 
 @pytest.mark.parametrize(
@@ -197,20 +176,3 @@ def test_preconditions(backend: Backend, parameters: DeleteParameters, code: int
         Deleter(backend).delete(target, parameters)
     assert caught.value.code == code
     assert current(backend, target) is not None
-
-
-def test_dry_run_deletes_nothing(backend: Backend) -> None:
-    """A dry run answers as the deletion would."""
-    target = stored(backend, CONFIG_MAPS, {})
-    revision = backend.storage.revision
-    assert Deleter(backend).delete(target, DeleteParameters(dry_run=True)).answer["status"] == "Success"
-    assert backend.storage.revision == revision
-
-
-def test_missing_objects_are_not_found(backend: Backend) -> None:
-    """There is nothing to delete under an unknown name."""
-    target = target_of(backend, CONFIG_MAPS, "missing")
-    assert target.key == ObjectKey("ns", "missing")
-    with pytest.raises(ApiError) as caught:
-        Deleter(backend).delete(target, DeleteParameters())
-    assert caught.value.code == 404

@@ -208,20 +208,6 @@ async def test_pod_refused_by_a_terminating_namespace_is_no_failure() -> None:
         assert world.events() == []
 
 
-async def test_suspension_removes_the_pods_and_resumption_brings_new_ones() -> None:
-    """Suspended pods do not count as failed."""
-    async with one_job(make_job()) as world:
-        await world.settle()
-        world.set_suspended(True)
-        await world.settle()
-        assert world.pods == []
-        assert "failed" not in world.job["status"]
-        world.set_suspended(False)
-        await world.settle()
-        assert len(world.pods) == 2
-        assert [reason for reason, _ in world.events()][-3:] == ["SuccessfulCreate", "SuccessfulCreate", "Resumed"]
-
-
 async def test_job_of_another_controller_is_left_alone() -> None:
     """`spec.managedBy` hands the Job to somebody else."""
     async with one_job(make_job(managedBy="example.com/other")) as world:

@@ -80,24 +80,6 @@ def in_order(**fields: Any) -> Object:
     return make_jobset(make_replicated_job("a"), make_replicated_job("b"), startupPolicy=startup, **fields)
 
 
-def test_in_order_startup_goes_step_by_step() -> None:
-    """The second replicated job is made when the first is ready; then the startup is over."""
-    step = plan(in_order())
-    assert names(step.create) == ["js-a-0"]
-    assert conditions_of(step.status) == {"StartupPolicyInProgress": ("True", "InOrderStartupPolicyInProgress")}
-
-    first = make_job(in_order(), "a", status=RUNNING)
-    step = plan(in_order(status=step.status), first)
-    assert names(step.create) == ["js-b-0"]
-    assert step.events == ()
-
-    step = plan(in_order(status=step.status), first, make_job(in_order(), "b", status=RUNNING))
-    assert conditions_of(step.status) == {
-        "StartupPolicyInProgress": ("False", "InOrderStartupPolicyInProgress"),
-        "StartupPolicyCompleted": ("True", "InOrderStartupPolicyCompleted"),
-    }
-
-
 def test_in_order_jobs_are_resumed_step_by_step() -> None:
     """While suspended all Jobs exist; on resumption one replicated job follows the other."""
     suspended = in_order(suspend=True)
@@ -114,26 +96,6 @@ def test_in_order_jobs_are_resumed_step_by_step() -> None:
     assert names(step.update) == ["js-b-0"]
     step = plan(in_order(status=step.status), running, make_job(in_order(), "b", status=RUNNING))
     assert conditions_of(step.status)["Suspended"] == ("False", "ResumeJobs")
-
-
-def test_suspension_suspends_the_active_jobs() -> None:
-    """Finished Jobs are not touched."""
-    running = make_jobset(make_replicated_job(replicas=2))
-    jobs = [make_job(running, status=RUNNING), make_job(running, index=1, status=complete())]
-    step = plan(make_jobset(make_replicated_job(replicas=2), suspend=True), *jobs)
-    assert names(step.update) == ["js-node-0"]
-    assert step.update[0]["spec"]["suspend"] is True
-    assert conditions_of(step.status) == {"Suspended": ("True", "SuspendedJobs")}
-    assert [event.message for event in step.events] == ["jobset is suspended"]
-
-
-def test_resumption_resumes_the_jobs() -> None:
-    """The condition turns false in the same step."""
-    job = make_job(make_jobset(suspend=True))
-    step = plan(make_jobset(status={"conditions": [condition("Suspended", "SuspendedJobs")]}), job)
-    assert names(step.update) == ["js-node-0"]
-    assert step.update[0]["spec"]["suspend"] is False
-    assert conditions_of(step.status) == {"Suspended": ("False", "ResumeJobs")}
 
 
 @pytest.mark.parametrize(
