@@ -1,4 +1,4 @@
-"""What people and programs see of a training's progress: the columns of kubectl, the status as it changes, series."""
+"""What people and programs see of the progress of a training: the columns of kubectl, and the status."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from typing import TYPE_CHECKING
@@ -115,14 +114,3 @@ def test_logs(cluster: Cluster) -> None:
     assert cluster.kubectl("logs", name, "--tail=1").stdout == "step 4\n"
     assert cluster.kubectl("logs", name, "--timestamps", "--tail=1").stdout.split(" ", 1)[1] == "step 4\n"
     assert cluster.kubectl("logs", "job/demo-node-0").stdout == text
-
-
-def test_delete(cluster: Cluster) -> None:
-    """`delete` removes the job and everything that it became."""
-    submit(cluster)
-    cluster.wait_for_condition("demo", "Complete")
-
-    cluster.kubectl("delete", "trainjob", "demo", "--cascade=foreground")
-
-    items = json.loads(cluster.kubectl("get", "trainjob,jobset,job,pod", "-o", "json").stdout)["items"]
-    assert items == []

@@ -41,16 +41,6 @@ def test_complete(cluster: Cluster, tmp_path: Path) -> None:
     assert lines[-1].startswith("demo  Complete  after ")
 
 
-def test_failed(cluster: Cluster, tmp_path: Path) -> None:
-    """A job that fails is reported with its reason; exit code 1."""
-    result = cluster.trainer("run", "-f", write(tmp_path, train_job("demo", "print('oops'); raise SystemExit(3)")))
-
-    assert result.returncode == 1
-    assert "node-0 | oops" in result.stdout.splitlines()
-    assert re.search(r"^demo  Failed  after .*  FailedJobs: ", result.stdout, re.MULTILINE)
-    assert f"note: trainer explain demo -n {cluster.namespace} --kubeconfig " in result.stderr
-
-
 def test_what_the_job_needs(cluster: Cluster, tmp_path: Path) -> None:
     """A ConfigMap with the script is applied first, and mounted in the pods."""
     job = train_job("demo", "")
@@ -114,18 +104,6 @@ def test_interrupt(cluster: Cluster, tmp_path: Path) -> None:
     assert "interrupted: the cluster continues to run demo" in run.output()
     assert "Traceback" not in run.output()
     cluster.wait_for_state("demo", "Running")
-
-
-def test_unknown_runtime(cluster: Cluster, tmp_path: Path) -> None:
-    """A runtime that does not exist does not leave the user in the dark."""
-    job = train_job("demo", SLEEP, runtime="no-such-runtime")
-
-    result = cluster.trainer("run", "-f", write(tmp_path, job), "--timeout", "5")
-
-    assert result.returncode == 124
-    assert "no-such-runtime" in result.stdout.partition("created")[2]
-    if cluster.has_webhooks:
-        assert result.stderr.startswith("warning: spec.runtimeRef.name: ")
 
 
 def test_several_jobs(cluster: Cluster, tmp_path: Path) -> None:

@@ -68,18 +68,6 @@ def test_run_to_complete(cluster: Cluster) -> None:
     assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
 
 
-def test_failure_has_a_reason(cluster: Cluster) -> None:
-    """A node that fails makes the job Failed, with reason and message."""
-    cluster.apply(train_job("demo", "raise SystemExit(3)", nodes=2))
-
-    cluster.wait_for_condition("demo", "Failed")
-
-    failed = condition(cluster, "demo", "Failed")
-    assert cluster.state("demo") == "Failed"
-    assert failed["reason"] == "FailedJobs"
-    assert "demo-node-0" in failed["message"]
-
-
 def test_suspend_and_resume(cluster: Cluster) -> None:
     """A suspended job has no pods; resumed, it runs from the start to Complete."""
     marker = uuid.uuid4().hex
@@ -97,16 +85,6 @@ def test_suspend_and_resume(cluster: Cluster) -> None:
     until(lambda: not cluster.list("pod"), "the pods are gone")
     if cluster.is_local:
         until(lambda: not with_argument(marker), "the processes are gone")
-
-
-def test_resumed_job_completes(cluster: Cluster) -> None:
-    """A job that was created suspended completes once it is resumed."""
-    cluster.apply(train_job("demo", SLEEP, nodes=2, arguments=["0"], suspend=True))
-    cluster.wait_for_state("demo", "Suspended")
-
-    cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":false}}')
-
-    cluster.wait_for_condition("demo", "Complete")
 
 
 def test_deletion_leaves_nothing(cluster: Cluster) -> None:
@@ -153,15 +131,6 @@ def test_manager_is_killed_and_restarted(cluster: Cluster) -> None:
     cluster.kubectl("delete", "trainjob", "meanwhile", "--cascade=foreground", "--ignore-not-found")
     assert identities(cluster) == before
     assert len(before["pod"]) == 2
-
-
-def test_manager_stops_cleanly(cluster: Cluster) -> None:
-    """SIGTERM ends the manager with exit code 0."""
-    cluster.manager.send(signal.SIGTERM)
-    try:
-        assert cluster.manager.wait() == 0
-    finally:
-        cluster.manager.start(ready="started manager")
 
 
 def test_two_jobs_with_one_port(cluster: Cluster) -> None:
