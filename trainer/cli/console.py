@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from trainer.kube.logs.escaping import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
@@ -64,11 +66,7 @@ def printable(text: str) -> str:
 
 def escaped(line: str) -> str:
     """Like `printable`, for a line whose blanks matter, such as one of a log."""
-    return line if line.isprintable() else "".join(map(_visible, line.expandtabs()))
-
-
-def _visible(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return visible(line.expandtabs())
 
 
 def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> Iterator[str]:

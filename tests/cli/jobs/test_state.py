@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from trainer.cli.jobs.progress import StepProgress, TrainingProgress
 from trainer.cli.jobs.state import JobState
+from trainer.view.progress import StepProgress, TrainingProgress
 
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, str]:

@@ -11,11 +11,11 @@ import anyio
 import pytest
 from rich.console import Console
 
-from trainer.cli.jobs.progress import StepProgress, TrainingProgress
 from trainer.cli.jobs.state import JobState
 from trainer.cli.run.display import JobDisplay
 from trainer.kube.objects import ObjectKey
 from trainer.progress.interest import MetricValue
+from trainer.view.progress import StepProgress, TrainingProgress
 
 if TYPE_CHECKING:
     from trainer_kube_testing import ManualClock

@@ -13,6 +13,7 @@ from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED
 from trainer.kube.clock import parse_timestamp
 from trainer.progress.interest import by_interest
+from trainer.view.row import TrainJobRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,15 +35,15 @@ _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 def details(job: Object, now: datetime) -> list[Text]:
     """Conditions, complete progress, all metrics, and the states of its Jobs."""
-    state = JobState.of(job)
-    status = job.get("status") or {}
+    row = TrainJobRow.of(job)
+    state, status = JobState.of_row(row), job.get("status") or {}
     sections = [
         ("Conditions", list(_conditions(job, now))),
         ("Progress", list(_progress(state, now))),
         ("Steps", list(_steps(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
-        ("Jobs", [Text(_counts(counts, _nodes(job, counts))) for counts in status.get("jobsStatus") or []]),
+        ("Jobs", [Text(_counts(counts, row.nodes)) for counts in status.get("jobsStatus") or []]),
     ]
     return [line for label, texts in sections for line in _section(label, texts)]
 
@@ -131,19 +132,8 @@ def _metrics(metrics: list[MetricValue]) -> list[Text]:
     return [Text(f"{set_cell_size(metric.name, width)}  {metric.value}") for metric in ordered]
 
 
-def _nodes(job: Object, counts: Mapping[str, Any]) -> int | None:
-    """The number of nodes of one of these Jobs, at present for an elastic training; None if the TrainJob has none."""
-    if counts.get("name") not in TRAINER_JOBS:
-        return None
-    present = ((job.get("status") or {}).get("scale") or {}).get("nodes")
-    if isinstance(present, int):
-        return present
-    nodes = ((job.get("spec") or {}).get("trainer") or {}).get("numNodes")
-    return nodes if isinstance(nodes, int) else None
-
-
 def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
-    """The states of Jobs, each of which has all nodes: `node: 2 nodes, all ready`."""
+    """The states of Jobs, each of which has all nodes of the TrainJob: `node: 2 nodes, all ready`."""
     numbers = {name: counts[name] for name in _COUNTS if counts.get(name)}
     ready, total = numbers.pop("ready", 0), sum(numbers.get(name, 0) for name in _COUNTS)
     name = printable(str(counts.get("name") or ""))
@@ -152,5 +142,5 @@ def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
         parts += [f"{ready} of {total} ready"] if "active" in numbers else []
         return f"{name}: {total} Jobs, {', '.join(parts)}" if total else f"{name}: no Jobs now"
     (state,) = numbers
-    size = "" if nodes is None else f"{nodes} node{'' if nodes == 1 else 's'}, "
+    size = "" if nodes is None or name not in TRAINER_JOBS else f"{nodes} node{'' if nodes == 1 else 's'}, "
     return f"{name}: {size}{state if state != 'active' else 'all ready' if ready else 'not all ready'}"

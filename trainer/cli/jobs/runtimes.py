@@ -11,11 +11,11 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.cli.console import Format, OutputFormat, columns, note, printable, say, say_json
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.jobs.find import list_served
-from trainer.cli.jobs.table import age_of
+from trainer.cli.jobs.table import age
 from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
 from trainer.framework.building.runtime_summary import RuntimeSummary
 from trainer.kube.clock import SystemClock
-from trainer.kube.objects import name_of
+from trainer.kube.objects import metadata_of, name_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,7 +44,7 @@ class RuntimeLine:
         """Read a runtime of either kind."""
         said = RuntimeSummary.of(obj, kind)
         framework, support = printable(said.framework), printable(said.support)
-        return cls(said.name, kind, framework, said.nodes, support, age_of(obj, now))
+        return cls(said.name, kind, framework, said.nodes, support, age(metadata_of(obj).get("creationTimestamp"), now))
 
 
 def runtimes(

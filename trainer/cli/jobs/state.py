@@ -6,20 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
-from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress, in_order
-from trainer.framework.status.status import UNTOUCHED, state_word
-from trainer.kube.objects import find_condition
+from trainer.framework.status.status import UNTOUCHED
+from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress, in_order
+from trainer.view.row import ENDS, TrainJobRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.kube.objects import Object
 
-_ENDS = ("Failed", "Complete")
 _OBSTACLES = ("Pending", "Restarting")
-"""States that are also conditions, with one line for each reason in their message."""
-_EXPLAINED = (*_ENDS, *_OBSTACLES, "Stalled")
-"""States that are also the type of the condition that explains them."""
+"""States with one line for each reason in their message."""
+_WANTED = ("Created", "Suspended")
+"""States that need no explanation."""
 _ACTIVE = ("Running", "Pending", "Restarting")
 """States in which the reported remaining time holds."""
 
@@ -54,11 +53,18 @@ class JobState:
     @classmethod
     def of(cls, job: Object) -> JobState:
         """Read a TrainJob object."""
-        status = job.get("status") or {}
-        word = state_word(job)
-        reason, message = _explanation(job, word)
-        progress, steps = TrainingProgress.of(status.get("trainerStatus")), StepProgress.all_of(status)
-        return cls(word, progress, reason, message, steps)
+        return cls.of_row(TrainJobRow.of(job))
+
+    @classmethod
+    def of_row(cls, row: TrainJobRow) -> JobState:
+        """The state of a row, with all problems of a TrainJob that cannot go on."""
+        if row.state in _WANTED:
+            return cls(row.state, row.progress, steps=row.steps)
+        # Each line begins with its reason; that of the first one is the condition's.
+        # Of other states the further lines are the end of a log, which has just been shown.
+        problems = "; ".join(row.lines).removeprefix(f"{row.reason}: ")
+        message = problems if row.state in _OBSTACLES else row.message
+        return cls(row.state, row.progress, row.reason, message, row.steps)
 
     @property
     def step(self) -> StepProgress | None:
@@ -76,7 +82,7 @@ class JobState:
     @property
     def is_terminal(self) -> bool:
         """Whether the job has ended."""
-        return self.word in _ENDS
+        return self.word in ENDS
 
     @property
     def is_untouched(self) -> bool:
@@ -117,17 +123,3 @@ class JobState:
     def explanation(self) -> str:
         """Reason and message as one line; empty when there is nothing to explain."""
         return printable(": ".join(part for part in (self.reason, self.message) if part))
-
-
-def _explanation(job: Object, word: str) -> tuple[str, str]:
-    """Reason and message of the condition that explains the state."""
-    kind = word if word in _EXPLAINED else "Created"
-    condition = find_condition(job, kind) or {}
-    if condition.get("status") != ("False" if kind == "Created" else "True"):
-        return "", ""
-    reason, lines = condition.get("reason") or "", (condition.get("message") or "").splitlines()
-    if word in _OBSTACLES:
-        # Each line begins with its reason; that of the first one is the condition's.
-        return reason, "; ".join(lines).removeprefix(f"{reason}: ")
-    # The other lines are the end of a log, which has just been shown.
-    return reason, next(iter(lines), "")

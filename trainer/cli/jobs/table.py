@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trainer.cli.console import printable, short_duration
-from trainer.cli.jobs.progress import in_room, progress_bar, short_value
+from trainer.cli.jobs.progress import in_room, progress_bar, short_remaining, short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import metadata_of, name_of, namespace_of
 from trainer.progress.interest import by_interest, label
+from trainer.view.row import TrainJobRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from trainer.cli.jobs.progress import TrainingProgress
     from trainer.kube.objects import Object
+    from trainer.view.progress import TrainingProgress
 
 _GAP = 2
 _BAR = 10
@@ -50,11 +50,11 @@ class JobTable:
 
     def lines(self, jobs: Iterable[Object], now: datetime, *, header: bool = True) -> list[Text]:
         """The table, its header first."""
-        states = [(job, JobState.of(job)) for job in jobs]
-        rows = [self._row(job, state, now) for job, state in states]
+        shown = [(row, JobState.of_row(row)) for row in map(TrainJobRow.of, jobs)]
+        rows = [self._cells(row, state, now) for row, state in shown]
         titles = {title: Text(title) for title in self._titles()}
         self._widen([titles, *rows])
-        for row, (_, state) in zip(rows, states, strict=True):
+        for row, (_, state) in zip(rows, shown, strict=True):
             row[_METRICS] = Text(self._metrics(state.progress))
         self._widen([{_METRICS: row[_METRICS]} for row in [titles, *rows]])
         return [self._line(row) for row in ([titles] if header else []) + rows]
@@ -69,24 +69,23 @@ class JobTable:
         details = ["EPOCH", _METRICS, "UPDATED", "NODES", "RUNTIME"] if self.is_wide else [_METRICS]
         return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
 
-    def _row(self, job: Object, state: JobState, now: datetime) -> dict[str, Text]:
+    def _cells(self, row: TrainJobRow, state: JobState, now: datetime) -> dict[str, Text]:
         step, progress = state.step, state.shown
         epochs = f"epoch {progress.epochs}" if progress.epochs else ""
-        spec = job.get("spec") or {}
         updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
         cells = {
-            "NAMESPACE": Text(namespace_of(job)),
-            "NAME": Text(name_of(job)),
+            "NAMESPACE": Text(row.namespace),
+            "NAME": Text(row.name),
             "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
             "PROGRESS": self._progress(progress.percentage),
-            "ETA": Text(progress.short_remaining if state.is_going_on else ""),
+            "ETA": Text(short_remaining(progress) if state.is_going_on else ""),
             "STEP": Text(step.name if step is not None else progress.steps or ("" if self.is_wide else epochs)),
             "EPOCH": Text(progress.epochs),
             _METRICS: Text(),
             "UPDATED": Text(updated),
-            "NODES": Text(str((spec.get("trainer") or {}).get("numNodes") or "")),
-            "RUNTIME": Text(printable((spec.get("runtimeRef") or {}).get("name") or "")),
-            "AGE": Text(age_of(job, now)),
+            "NODES": Text(str(row.nodes or "")),
+            "RUNTIME": Text(printable(row.runtime)),
+            "AGE": Text(age(row.created, now)),
         }
         return {title: cells[title] for title in self._titles()}
 
@@ -114,7 +113,6 @@ class JobTable:
         return line
 
 
-def age_of(obj: Object, now: datetime) -> str:
-    """The age of an object; empty when unknown."""
-    created = metadata_of(obj).get("creationTimestamp")
+def age(created: str | None, now: datetime) -> str:
+    """The age of an object by its creationTimestamp; empty when unknown."""
     return short_duration((now - parse_timestamp(created)).total_seconds()) if created else ""

@@ -8,8 +8,10 @@ from trainer.api.progress import monitoring_enabled
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.kube.objects import annotations_of
+from trainer.progress.containers import PrimaryContainer
 from trainer.progress.primary import PrimaryContainer, state_of
 from trainer.progress.reports import Reports
+from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:

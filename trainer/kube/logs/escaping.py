@@ -23,7 +23,7 @@ def escape(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  
 
     Tracebacks keep their lines, but indented: none of them looks like another event. Other values are quoted.
     """
-    return {_shown(key): _escaped(key, value) for key, value in event.items()}
+    return {visible(key): _escaped(key, value) for key, value in event.items()}
 
 
 class _Quoted:
@@ -42,13 +42,14 @@ def _escaped(key: str, value: object) -> object:
     if not isinstance(value, str):
         return value
     if key in _TRACEBACKS:
-        return "\n".join(f"{_INDENT}{_shown(line)}" for line in value.split("\n"))
+        return "\n".join(f"{_INDENT}{visible(line)}" for line in value.split("\n"))
     if key in _BARE:
-        return _shown(value)
+        return visible(value)
     return value if value.isprintable() else _Quoted(value)
 
 
-def _shown(text: str) -> str:
+def visible(text: str) -> str:
+    r"""The text with control characters written as Python would: an escape character becomes `\x1b`."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

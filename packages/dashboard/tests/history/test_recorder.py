@@ -596,13 +596,13 @@ async def test_log_with_long_lines(cluster: Cluster) -> None:
 
 
 async def test_names_of_metrics(cluster: Cluster) -> None:
-    """Any name that a metric can have is listed, but for the character NUL."""
+    """Any name that a metric can have is listed, and control characters in it as Python writes them."""
     metrics = {"a\\u0000": "1", "b\0": "2", 'c"': "3"}
     cluster.submit()
     cluster.end("demo", trainerStatus={"trainMetrics": metrics})
     async with cluster.recorder():
         record = (await cluster.until(lambda history: history.trainings()))[0]
-    assert [metric.name for metric in record.metrics] == ["a\\u0000", "b", 'c"']
+    assert [metric.name for metric in record.metrics] == ["a\\u0000", "b\\x00", 'c"']
 
 
 async def test_without_rights(cluster: Cluster) -> None:

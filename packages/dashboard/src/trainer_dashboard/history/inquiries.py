@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionType
 from trainer.kube.barrier import Barrier
 from trainer.kube.objects import mapping_at, uid_of
+from trainer.view.row import ENDS
 from trainer_dashboard.history.companions import Companions
 from trainer_dashboard.history.training import creator_of
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 10
 """Requests at once."""
-_ENDS = frozenset({ConditionType.FAILED, ConditionType.COMPLETE})
 
 
 class Inquiries:
@@ -59,7 +58,7 @@ class Inquiries:
             rendered = f"{jobset.uid} {mapping_at(jobset.get('metadata')).get('generation')}"
             if entry.rendered == rendered or entry.deleted is not None:
                 return
-            is_known = entry.is_recorded and not entry.rendered and entry.state in _ENDS
+            is_known = entry.is_recorded and not entry.rendered and entry.state in ENDS
             if not is_known:
                 async with self._turns:
                     entry.companions = await self._companions.of(entry.job, jobset.decode())

@@ -10,8 +10,8 @@ import msgspec
 from sqlalchemy import bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from trainer.api.trainjob_status import ConditionType
 from trainer.kube.objects import mapping_at
+from trainer.view.row import ENDS
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
 from trainer_dashboard.history.companions import document_kind
@@ -32,7 +32,6 @@ EVENTS_LIMIT = 200
 """Events of one training that are kept, the newest."""
 _AT_ONCE = 500
 """Values in one condition IN, of which databases allow some thousands."""
-_ENDS = frozenset({ConditionType.FAILED, ConditionType.COMPLETE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def _version_of(kind: str, obj: Mapping[str, Any], state: str) -> str:
     if kind != "trainjob":
         return f"{metadata.get('uid')} {metadata.get('generation') or metadata.get('resourceVersion')}"
     status = mapping_at(obj, "status")
-    kept = {name: value for name, value in status.items() if state in _ENDS or name != "trainerStatus"}
+    kept = {name: value for name, value in status.items() if state in ENDS or name != "trainerStatus"}
     parts = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp")}
     return hashlib.sha256(msgspec.json.encode([parts, obj.get("spec"), kept])).hexdigest()
 

@@ -6,62 +6,52 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
-from trainer.framework.status.status import state_word
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
     annotations_of,
-    find_condition,
     labels_of,
     mapping_at,
     metadata_of,
-    name_of,
-    namespace_of,
     objects_in,
-    uid_of,
 )
 from trainer.progress.primary import training_job
+from trainer.view.row import TrainJobRow
 from trainer_dashboard.history.secret_forms import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from trainer.kube.objects import Object
+    from trainer.progress.interest import MetricValue
 
-_ENDS = (ConditionType.FAILED, ConditionType.COMPLETE)
 _SHORT, _LONG = 256, 1024
-_METRICS, _METRICS_LIMIT = 16, 2048
+_NAME, _METRICS, _METRICS_LIMIT = 64, 16, 2048
 CREATORS = ("field.cattle.io/creatorId", "workflows.argoproj.io/creator", "notebooks.kubeflow.org/creator")
 """Annotations or labels by which others say who has made an object."""
 
 
 def row_of(job: Object, *, jobset: Object | None, runtime: Object | None) -> dict[str, Any]:
     """The columns of a TrainJob that follow from what exists now."""
-    spec, status = mapping_at(job, "spec"), mapping_at(job, "status")
-    state = state_word(job)
-    condition = find_condition(job, state) or {}
-    reference = mapping_at(spec, "runtimeRef")
-    nodes = mapping_at(status, "scale").get("nodes") or mapping_at(spec, "trainer").get("numNodes")
-    progress = mapping_at(status, "trainerStatus")
-    percentage = progress.get("progressPercentage")
+    row = TrainJobRow.of(job)
+    image = mapping_at(job, "spec", "trainer").get("image")
     return {
-        "uid": uid_of(job),
-        "namespace": namespace_of(job),
-        "name": name_of(job),
-        "created": seconds(metadata_of(job).get("creationTimestamp")) or 0.0,
-        "started": seconds(status.get("startTime")),
-        "ended": seconds(condition.get("lastTransitionTime")) if state in _ENDS else None,
-        "state": bounded(state),
-        "reason": bounded(condition.get("reason")),
-        "message": bounded(next(iter(str(condition.get("message") or "").splitlines()), ""), _LONG),
-        "runtime_kind": bounded(reference.get("kind") or "ClusterTrainingRuntime"),
-        "runtime": bounded(reference.get("name")),
+        "uid": row.uid,
+        "namespace": row.namespace,
+        "name": row.name,
+        "created": seconds(row.created) or 0.0,
+        "started": seconds(row.started),
+        "ended": seconds(row.ended),
+        "state": bounded(row.state),
+        "reason": bounded(row.reason),
+        "message": bounded(row.message, _LONG),
+        "runtime_kind": bounded(row.runtime_kind),
+        "runtime": bounded(row.runtime),
         "runtime_version": _version_of(runtime),
-        "image": bounded(mapping_at(spec, "trainer").get("image") or _image_in(jobset), _LONG),
-        "nodes": nodes if isinstance(nodes, int) else None,
-        "progress": percentage if isinstance(percentage, int) else None,
-        "metrics": _last_metrics(progress),
+        "image": bounded(image or _image_in(jobset), _LONG),
+        "nodes": row.nodes,
+        "progress": row.progress.percentage,
+        "metrics": _as_json(row.progress.metrics),
     }
 
 
@@ -113,18 +103,9 @@ def _image_in(jobset: Object | None) -> str:
     return ""
 
 
-def _last_metrics(progress: Mapping[str, Any]) -> str:
-    """The last values of some metrics, as JSON: `[["loss", "0.25", false]]`, of evaluation with true."""
-    metrics = [
-        (_plain(name), _plain(value), field == "evalMetrics")
-        for field in ("trainMetrics", "evalMetrics")
-        for name, value in sorted(mapping_at(progress, field).items())
-    ]
-    kept = metrics[:_METRICS]
+def _as_json(metrics: Sequence[MetricValue]) -> str:
+    """The first of the last values: `[["loss", "0.25", false]]`, of evaluation with true."""
+    kept = [(metric.name[:_NAME], metric.value[:_NAME], metric.is_eval) for metric in metrics[:_METRICS]]
     while len(text := msgspec.json.encode(kept).decode()) > _METRICS_LIMIT:
         kept.pop()
     return text
-
-
-def _plain(text: object) -> str:
-    return str(text)[:64].replace("\0", "")

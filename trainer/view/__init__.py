@@ -1,0 +1,1 @@
+"""What is shown of a TrainJob, by the command, the page and the history alike."""
