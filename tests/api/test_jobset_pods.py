@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, REPLICATED_JOB, RESTART_ATTEMPT
-from trainer.api.jobset_pods import place_of, recency_of
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
+from trainer.api.jobset_pods import made_by_jobsets, place_of, recency_of
+from trainer.kube.cache.cached_object import CachedObject
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,21 @@ def pod(name: str, *, attempt: int = 0, second: int = 0, phase: str = "Running",
 def test_recency(earlier: dict[str, Any], later: dict[str, Any]) -> None:
     """Of two pods of the same place the present one is known."""
     assert recency_of(earlier) < recency_of(later)
+
+
+@pytest.mark.parametrize(
+    ("owners", "jobsets"),
+    [
+        pytest.param(
+            [{"kind": "Job", "name": "demo-node-0", "uid": "j", "controller": True}], ("ns/demo",), id="its-job"
+        ),
+        pytest.param([{"kind": "Job", "name": "demo-node-0", "uid": "j"}], (), id="no-controller"),
+        pytest.param([{"kind": "Job", "name": "other-node-0", "uid": "j", "controller": True}], (), id="another-job"),
+        pytest.param([], (), id="nobody"),
+    ],
+)
+def test_index(owners: list[dict[str, Any]], jobsets: tuple[str, ...]) -> None:
+    """A pod is found by its JobSet if one of the Jobs has made it, since anybody may give a pod such labels."""
+    labels = {JOBSET_NAME: "demo", REPLICATED_JOB: "node", JOB_INDEX: "0"}
+    metadata = {"name": "p", "namespace": "ns", "labels": labels, "ownerReferences": owners}
+    assert made_by_jobsets(CachedObject.of({"metadata": metadata})) == jobsets

@@ -25,7 +25,7 @@ from trainer_dashboard.event_stream import Changes, EventStream
 from trainer_dashboard.log_stream import LogSource, LogStreams
 from trainer_dashboard.memory import OF_ONE
 from trainer_dashboard.metric_feed import MetricFeeds
-from trainer_dashboard.neighbourhoods import Neighbourhoods
+from trainer_dashboard.namespace_informers import NamespaceInformers
 from trainer_dashboard.parties import REQUESTS_OF_ONE, Parties
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_dashboard.viewer import Owner
@@ -73,7 +73,7 @@ async def test_unread_logs() -> None:
     client = UserClient(*pods, clock=clock)
     sources = tuple(LogSource(pod["metadata"]["name"], "node") for pod in pods)
     logs = [client.log(source.pod, "default", "node") for source in sources]
-    streams = LogStreams(Neighbourhoods(cache := bounded_cache(client, clock)), clock)
+    streams = LogStreams(NamespaceInformers(cache := bounded_cache(client, clock)), clock)
     readers = [Reader() for _ in range(4)]
     most = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
 from trainer.kube.objects import ObjectKey, annotations_of, is_being_deleted, labels_of, metadata_of, name_of
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.kube.cache.cached_object import CachedObject
+
+PODS_BY_JOBSET: Final = "pods-by-jobset"
+"""Index of pods by namespace and name of their JobSet, for pods that its Jobs have made."""
 
 
 class Place(NamedTuple):
@@ -45,6 +48,13 @@ def jobset_keys(obj: CachedObject) -> tuple[ObjectKey, ...]:
     """Map function from a Job or pod to its JobSet, which has the name of the TrainJob, by its label."""
     name = obj.labels.get(JOBSET_NAME)
     return (ObjectKey(obj.key.namespace, name),) if name else ()
+
+
+def made_by_jobsets(pod: CachedObject) -> tuple[str, ...]:
+    """Index function of `PODS_BY_JOBSET`."""
+    job = pod.controller
+    is_made = job is not None and is_made_by(job.kind, job.name, pod.labels)
+    return tuple(map(str, jobset_keys(pod))) if is_made else ()
 
 
 def is_made_by(owner_kind: str | None, owner_name: str | None, labels: Mapping[str, str]) -> bool:

@@ -215,8 +215,10 @@ def node_pod(job: str, index: int = 0, **status: Any) -> Object:
             "labels": {
                 "jobset.sigs.k8s.io/jobset-name": job,
                 "jobset.sigs.k8s.io/replicatedjob-name": "node",
+                "jobset.sigs.k8s.io/job-index": "0",
                 "batch.kubernetes.io/job-completion-index": str(index),
             },
+            "ownerReferences": [{"kind": "Job", "name": f"{job}-node-0", "uid": "j", "controller": True}],
         },
         "spec": {"restartPolicy": "Never", "containers": [{"name": "node"}]},
         "status": {"phase": "Running", "containerStatuses": running} | status,

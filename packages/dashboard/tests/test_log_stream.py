@@ -14,7 +14,7 @@ from packages.dashboard.tests.conftest import UserClient, node_pod
 from trainer.kube.cache.cache import Cache
 from trainer_dashboard.event_stream import STALLED
 from trainer_dashboard.log_stream import LAST_LINES, WAITING_BYTES, LogSource, LogStreams
-from trainer_dashboard.neighbourhoods import Neighbourhoods
+from trainer_dashboard.namespace_informers import NamespaceInformers
 from trainer_dashboard.parties import Parties
 from trainer_dashboard.viewer import Owner
 from trainer_kube_testing import ManualClock, settle
@@ -76,7 +76,7 @@ async def following(reader: Reader, clock: ManualClock) -> AsyncIterator[FakeLog
     log = client.log(POD, "default", "node")
     log.write(b"first\n")
     cache = Cache(client, clock=clock)
-    streams = LogStreams(Neighbourhoods(cache), clock)
+    streams = LogStreams(NamespaceInformers(cache), clock)
     request: Any = make_mocked_request("GET", "/", writer=reader)
 
     async def stream() -> None:

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.progress import monitoring_enabled
 from trainer.api.trainjob_status import STEP_FIELDS
-from trainer.cli.jobs.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.kube.objects import annotations_of
-from trainer.progress.containers import PrimaryContainer
 from trainer.progress.primary import PrimaryContainer, state_of
 from trainer.progress.reports import Reports
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.api.jobset_pods import age_of, is_made_by, jobset_keys
+from trainer.api.jobset_pods import PODS_BY_JOBSET, age_of, jobset_keys
 from trainer.api.kubeflow_v1.policies import TRAINING_OPERATOR, RunPolicy
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -66,9 +66,6 @@ if TYPE_CHECKING:
     from trainer.kube.controller.handlers import MapFunction
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
-
-PODS_BY_JOBSET: Final = "pods-by-jobset"
-"""Index of pods by namespace and name of their JobSet, for pods that its Jobs have made."""
 
 _REMEMBERED: Final = 256
 """Jobs whose conversion is kept; it takes some milliseconds."""
@@ -268,14 +265,6 @@ class JobController:
             if self._jobs.peek(key) is not None:
                 self._controller.enqueue(key, after=_POD_DELAY)
         return ()
-
-
-def jobsets_of(pod: CachedObject) -> tuple[str, ...]:
-    """Index function of `PODS_BY_JOBSET`."""
-    job = pod.controller
-    if job is None or not is_made_by(job.kind, job.name, pod.labels):
-        return ()
-    return tuple(map(str, jobset_keys(pod)))
 
 
 def _is_managed_elsewhere(obj: Object) -> bool:

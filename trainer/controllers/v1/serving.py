@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
 from trainer.api.kubeflow_v1.kinds import SERVED_KINDS
-from trainer.controllers.v1.controller import PODS_BY_JOBSET, JobController, jobsets_of
+from trainer.controllers.v1.controller import JobController
 from trainer.controllers.v1.deployment import Deployment
 from trainer.controllers.v1.training_operator import TrainingOperator
 from trainer.kube.resource import PODS
@@ -30,7 +31,7 @@ def serve_jobs(manager: Manager, namespace: str | None = None, version: Version 
         version: of the TrainJobs that the cluster serves. Default: v2alpha1.
     """
     pods = manager.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
-    pods.add_index(PODS_BY_JOBSET, jobsets_of)
+    pods.add_index(PODS_BY_JOBSET, made_by_jobsets)
     deployment, operator = Deployment(manager, namespace), TrainingOperator(manager, namespace)
     for kind in SERVED_KINDS:
         JobController(manager, kind, deployment, operator, namespace=namespace, version=version)

@@ -18,6 +18,7 @@ import anyio
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.client import PatchType
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, KubeError
 from trainer.kube.logger import get_logger
@@ -126,24 +127,12 @@ class Injection:
         self._wake = anyio.Event()
         self._writes, self._written = 0, -math.inf
         self._problem = f"{self._subject} has not been read yet"
-        informer.add_handler(self)
+        informer.add_handler(ChangeHandler(self._look_again, self._look_again))
 
     @property
     def problem(self) -> str:
         """Why the configuration lacks the bundle; "" while it has it."""
         return self._problem or self._informer.problem or ""
-
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - a Handler
-        """See `Handler`."""
-        self._wake.set()
-
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002 - a Handler
-        """See `Handler`."""
-        self._wake.set()
-
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - a Handler
-        """See `Handler`."""
-        self._wake.set()
 
     async def run(self) -> None:
         """Inject until cancelled."""
@@ -164,6 +153,9 @@ class Injection:
                     if is_written:
                         await self._clock.sleep(_BACKOFF.pause(self._writes_in_a_row()))
                     await self._wake.wait()
+
+    def _look_again(self, _: CachedObject) -> None:
+        self._wake.set()
 
     def _writes_in_a_row(self) -> int:
         """How many writes there were before this one, without a long pause between them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
+from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.clock import move_on_after
 from trainer_dashboard.event_stream import Changes, event_stream
 from trainer_dashboard.rows import row_of
@@ -46,7 +47,7 @@ class _Page:
 
 
 class Board:
-    """Rows by key, encoded once for all pages; a handler of the informer of TrainJobs."""
+    """Rows by key, encoded once for all pages."""
 
     def __init__(self, informer: Informer, clock: Clock) -> None:
         self._informer = informer
@@ -54,21 +55,7 @@ class Board:
         self._rows: dict[ObjectKey, msgspec.Raw] = {}
         self._trends = Trends()
         self._pages: set[_Page] = set()
-        informer.add_handler(self)
-
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._put(obj)
-
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._put(new)
-
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._rows.pop(obj.key, None)
-        self._trends.forget(obj.key)
-        self._announce(obj.key)
+        informer.add_handler(ChangeHandler(self._put, self._drop))
 
     async def stream(self, request: web.BaseRequest, viewer: Viewer, slot: Stream) -> web.StreamResponse:
         """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
@@ -133,6 +120,11 @@ class Board:
         if self._rows.get(obj.key) != msgspec.Raw(row):
             self._rows[obj.key] = msgspec.Raw(row)
             self._announce(obj.key)
+
+    def _drop(self, obj: CachedObject) -> None:
+        self._rows.pop(obj.key, None)
+        self._trends.forget(obj.key)
+        self._announce(obj.key)
 
     def _announce(self, key: ObjectKey) -> None:
         for page in self._pages:

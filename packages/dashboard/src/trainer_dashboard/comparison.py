@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, uid_of
@@ -14,8 +15,7 @@ from trainer.kube.resource import PODS
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import CurveReader
 from trainer_dashboard.event_stream import Changes, event_stream
-from trainer_dashboard.job_page import CHECK, Listener
-from trainer_dashboard.neighbourhoods import jobset_names
+from trainer_dashboard.job_page import CHECK, notified
 from trainer_dashboard.rows import row_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_dashboard.event_stream import EventStream
     from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
-    from trainer_dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
     from trainer_dashboard.parties import Stream
     from trainer_dashboard.viewer import Viewer
 
@@ -42,9 +42,9 @@ class Comparisons:
     as the list does.
     """
 
-    def __init__(self, jobs: Informer, neighbourhoods: Neighbourhoods, feeds: MetricFeeds, clock: Clock) -> None:
+    def __init__(self, jobs: Informer, namespaces: NamespaceInformers, feeds: MetricFeeds, clock: Clock) -> None:
         self._jobs = jobs
-        self._neighbourhoods = neighbourhoods
+        self._namespaces = namespaces
         self._feeds = feeds
         self._clock = clock
 
@@ -65,27 +65,22 @@ class Comparisons:
         job = self._jobs.lister.get(key)
         if job is not None and await viewer.may("get", TRAIN_JOBS, key):
             changes = Changes()
-            with self._neighbourhoods.of(key.namespace) as near:
+            logs = ObjectKey(key.namespace, "")
+            async with AsyncExitStack() as stack:
+                near = stack.enter_context(self._namespaces.of(key.namespace))
                 shown = (
-                    (self._jobs, Listener(changes, lambda other: other.key == key)),
-                    (near.pods, Listener(changes, lambda pod: key.name in jobset_names(pod))),
+                    (self._jobs, lambda other: other.key == key),
+                    (near.pods, lambda pod: key in jobset_keys(pod)),
                 )
-                handlers = [(informer, informer.add_handler(listener)) for informer, listener in shown]
-                try:
-                    async with AsyncExitStack() as stack:
-                        logs = ObjectKey(key.namespace, "")
-                        may_read = await viewer.may("get", PODS, logs, subresource="log")
-                        feed = None
-                        if may_read:
-                            feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
-                        await self._send_changes(_Side(stream, number, feed, turn), job, near, changes, viewer)
-                finally:
-                    for informer, handler in handlers:
-                        informer.remove_handler(handler)
+                stack.enter_context(notified(changes, *shown))
+                feed = None
+                if await viewer.may("get", PODS, logs, subresource="log"):
+                    feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
+                await self._send_changes(_Side(stream, number, feed, turn), job, near, changes, viewer)
         await stream.send("gone", {"source": number})
 
     async def _send_changes(
-        self, side: _Side, job: Object, near: Neighbourhood, changes: Changes, viewer: Viewer
+        self, side: _Side, job: Object, near: NamespaceCache, changes: Changes, viewer: Viewer
     ) -> None:
         key = key_of(job)
         logs = ObjectKey(key.namespace, "")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
 from trainer.kube.resource import EVENTS, PODS
@@ -18,11 +20,10 @@ from trainer.workloads.related_events import involved_names
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import CurveReader
 from trainer_dashboard.event_stream import Changes, event_stream
-from trainer_dashboard.neighbourhoods import jobset_names
 from trainer_dashboard.rows import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from aiohttp import web
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_dashboard.event_stream import EventStream
     from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
-    from trainer_dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
     from trainer_dashboard.parties import Stream
     from trainer_dashboard.viewer import Viewer
 
@@ -42,32 +43,23 @@ CHECK = 2.0
 _NOTHING: Final = msgspec.Raw(b"[]")
 
 
-class Listener:
-    """Notifies a page of the changes of what it shows; a handler of informers."""
+@contextmanager
+def notified(changes: Changes, *shown: tuple[Informer, Callable[[CachedObject], bool]]) -> Iterator[None]:
+    """Notify a page of changes of the objects that concern it, while the body runs."""
 
-    def __init__(self, changes: Changes, concerns: Callable[[CachedObject], bool]) -> None:
-        self._changes = changes
-        self._concerns = concerns
+    def notify(concerns: Callable[[CachedObject], bool], obj: CachedObject) -> None:
+        if concerns(obj):
+            changes.notify()
 
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._notify(obj)
-
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:
-        """See `Handler`."""
-        self._notify(old, new)
-
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._notify(obj)
-
-    def _notify(self, *objects: CachedObject) -> None:
-        if any(self._concerns(obj) for obj in objects):
-            self._changes.notify()
+    with ExitStack() as stack:
+        for informer, concerns in shown:
+            on_change = partial(notify, concerns)
+            stack.callback(informer.remove_handler, informer.add_handler(ChangeHandler(on_change, on_change)))
+        yield
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
+class PagePermissions:
     """What the viewer of a page may see beside the TrainJob."""
 
     pods: bool
@@ -75,7 +67,7 @@ class _Sight:
     logs: bool
 
     @classmethod
-    async def of(cls, viewer: Viewer, namespace: str) -> _Sight:
+    async def of(cls, viewer: Viewer, namespace: str) -> PagePermissions:
         """That of the moment.
 
         Raises:
@@ -101,9 +93,9 @@ class JobPages:
     curves, and `gone` at its end, when the TrainJob is; and `problem` as the list does.
     """
 
-    def __init__(self, jobs: Informer, neighbourhoods: Neighbourhoods, feeds: MetricFeeds, clock: Clock) -> None:
+    def __init__(self, jobs: Informer, namespaces: NamespaceInformers, feeds: MetricFeeds, clock: Clock) -> None:
         self._jobs = jobs
-        self._neighbourhoods = neighbourhoods
+        self._namespaces = namespaces
         self._feeds = feeds
         self._clock = clock
 
@@ -119,44 +111,40 @@ class JobPages:
             await self._jobs.wait_for_sync()
             job = self._jobs.lister.get(key)
             if job is not None:
-                with self._neighbourhoods.of(key.namespace) as near:
-                    shown: tuple[tuple[Informer, Callable[[CachedObject], bool]], ...] = (
+                with (
+                    self._namespaces.of(key.namespace) as near,
+                    notified(
+                        changes,
                         (self._jobs, partial(_is_or_may_shadow, key)),
-                        (near.pods, lambda pod: key.name in jobset_names(pod)),
+                        (near.pods, lambda pod: key in jobset_keys(pod)),
                         (near.events, lambda event: key.name in involved_names(event)),
-                    )
-                    handlers = [
-                        (informer, informer.add_handler(Listener(changes, concerns))) for informer, concerns in shown
-                    ]
-                    try:
-                        job = await self._follow(stream, viewer, job, near, changes)
-                    finally:
-                        for informer, handler in handlers:
-                            informer.remove_handler(handler)
+                    ),
+                ):
+                    job = await self._follow(stream, viewer, job, near, changes)
             if job is None:
                 await stream.send("gone", {})
         return stream.response
 
     async def _follow(
-        self, stream: EventStream, viewer: Viewer, job: Object, near: Neighbourhood, changes: Changes
+        self, stream: EventStream, viewer: Viewer, job: Object, near: NamespaceCache, changes: Changes
     ) -> Object | None:
         """Send what changes; returns None when the TrainJob is gone, and itself when its viewer may not see it."""
-        key, sight = key_of(job), await _Sight.of(viewer, namespace_of(job))
+        key, permissions = key_of(job), await PagePermissions.of(viewer, namespace_of(job))
         async with AsyncExitStack() as stack:
             feed = None
-            if sight.logs:
+            if permissions.logs:
                 feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
             page = _Page(stream, feed)
             uid = uid_of(job)
             while (present := await self._present(stream, key, uid)) is not None and await viewer.may(
                 "get", TRAIN_JOBS, key
             ):
-                sight = await _Sight.of(viewer, key.namespace)
-                nodes = await near.nodes_of(key.name) if sight.pods else _NOTHING
+                permissions = await PagePermissions.of(viewer, key.namespace)
+                nodes = await near.nodes_of(key) if permissions.pods else _NOTHING
                 if feed is not None:
                     feed.observe(near.candidates_of(key))
-                events = await self._events(present, near) if sight.events else []
-                await page.send(present, nodes, events, _problems(near), sight)
+                events = await self._events(present, near) if permissions.events else []
+                await page.send(present, nodes, events, near.problems, permissions)
                 await self._clock.sleep(PAUSE)
                 async with move_on_after(self._clock, CHECK):
                     await changes.wait()
@@ -167,7 +155,7 @@ class JobPages:
         job = self._jobs.lister.get(key)
         return job if job is not None and uid_of(job) == uid else None
 
-    async def _events(self, job: Object, near: Neighbourhood) -> list[Object]:
+    async def _events(self, job: Object, near: NamespaceCache) -> list[Object]:
         names = {other.name for other in self._jobs.lister.keys(namespace_of(job))}
         return await near.events_of(job, names)
 
@@ -182,12 +170,12 @@ class _Page:
         self._sent: dict[str, bytes] = {}
 
     async def send(
-        self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], sight: _Sight
+        self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], permissions: PagePermissions
     ) -> None:
         """Send what has changed."""
         await self._stream.turn()
-        problems = [*problems, *sight.problems(namespace_of(job))]
-        if self._feed is not None and self._feed.problem and sight.logs:
+        problems = [*problems, *permissions.problems(namespace_of(job))]
+        if self._feed is not None and self._feed.problem and permissions.logs:
             problems.append(f"metrics cannot be read: {self._feed.problem}")
         parts = {
             "job": page_of(job),
@@ -202,14 +190,8 @@ class _Page:
             if self._sent.get(name) != digest:
                 self._sent[name] = digest
                 await self._stream.send(name, msgspec.Raw(encoded))
-        if self._curves is not None and sight.logs:
+        if self._curves is not None and permissions.logs:
             await self._stream.send_each("metrics", self._curves.pieces())
-
-
-def _problems(near: Neighbourhood) -> list[str]:
-    """What cannot be shown to anybody, and why."""
-    informers = (near.pods, near.events)
-    return [f"{each.resource.plural} cannot be watched: {each.last_error}" for each in informers if each.last_error]
 
 
 def _is_or_may_shadow(key: ObjectKey, job: CachedObject) -> bool:

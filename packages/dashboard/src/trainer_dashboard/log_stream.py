@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.podlogs.instant import Instant
     from trainer_dashboard.event_stream import EventStream
-    from trainer_dashboard.neighbourhoods import Neighbourhood, Neighbourhoods
+    from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
     from trainer_dashboard.parties import Stream
     from trainer_dashboard.viewer import Viewer
 
@@ -61,8 +61,8 @@ class LogSource(NamedTuple):
 class LogStreams:
     """Streams of logs: `lines` of a source by its number, and `end`, with the reason, when it writes nothing more."""
 
-    def __init__(self, neighbourhoods: Neighbourhoods, clock: Clock) -> None:
-        self._neighbourhoods = neighbourhoods
+    def __init__(self, namespaces: NamespaceInformers, clock: Clock) -> None:
+        self._namespaces = namespaces
         self._clock = clock
 
     async def stream(
@@ -73,7 +73,7 @@ class LogStreams:
         The API server asks for the right when a log is opened, and not again.
         """
         async with event_stream(request, self._clock, viewer, slot) as stream:
-            with self._neighbourhoods.of(namespace) as near:
+            with self._namespaces.of(namespace) as near:
                 await near.pods.wait_for_sync()
                 async with anyio.create_task_group() as watch:
                     watch.start_soon(self._end_with_right, watch.cancel_scope, namespace, sources, viewer)
@@ -125,7 +125,7 @@ class _Follower:
         client: Client,
         clock: Clock,
         place: tuple[str, LogSource],
-        near: Neighbourhood,
+        near: NamespaceCache,
         changes: Changes,
     ) -> None:
         self.reason: str | None = None

@@ -31,7 +31,7 @@ from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.job_page import JobPages
 from trainer_dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer_dashboard.metric_feed import MetricFeeds
-from trainer_dashboard.neighbourhoods import Neighbourhoods
+from trainer_dashboard.namespace_informers import NamespaceInformers
 from trainer_dashboard.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties
 from trainer_dashboard.user_requests import NAME, UserRequests
 from trainer_dashboard.viewer import may_list
@@ -166,15 +166,15 @@ class Dashboard:
         async with anyio.create_task_group() as tasks:
             namespace = await self._namespace()
             jobs = cache.informer(TRAIN_JOBS, Selection(namespace or None))
-            neighbourhoods = Neighbourhoods(cache)
+            namespaces = NamespaceInformers(cache)
             feeds = MetricFeeds(self._reader, self._clock, tasks)
             self._views = _Views(
                 namespace,
                 jobs,
                 Board(jobs, self._clock),
-                JobPages(jobs, neighbourhoods, feeds, self._clock),
-                Comparisons(jobs, neighbourhoods, feeds, self._clock),
-                LogStreams(neighbourhoods, self._clock),
+                JobPages(jobs, namespaces, feeds, self._clock),
+                Comparisons(jobs, namespaces, feeds, self._clock),
+                LogStreams(namespaces, self._clock),
             )
             tasks.start_soon(cache.run)
             tasks.start_soon(self._parties.run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.transforms import bounded_cache
@@ -17,56 +18,20 @@ from trainer.workloads import JOBSETS
 from trainer.workloads.related_events import involved_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
-_PODS_OF_JOBSET = "history-jobset"
 _SYNC_SECONDS = 30.0
 """How long to wait for what a recorder does without, such as where it may not watch pods."""
-
-
-def _jobsets(pod: CachedObject) -> tuple[str, ...]:
-    """With the namespace: those of others, who may choose the same name, are not looked at."""
-    name = pod.labels.get(JOBSET_NAME)
-    return (str(ObjectKey(pod.key.namespace, name)),) if name else ()
-
-
-class ChangeHandler:
-    """Passes on what has changed, what is gone, and what was there in the beginning; a handler of an informer."""
-
-    def __init__(
-        self,
-        see: Callable[[CachedObject], None],
-        lose: Callable[[CachedObject], None],
-        find: Callable[[CachedObject], None] | None = None,
-    ) -> None:
-        self._see = see
-        self._lose = lose
-        self._find = find or see
-
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
-        """See `Handler`."""
-        (self._find if initial else self._see)(obj)
-
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:
-        """See `Handler`."""
-        if old is not new:  # a resync has no news
-            self._see(new)
-
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
-        """See `Handler`."""
-        self._lose(obj)
 
 
 class ClusterView:
     """Informers of one namespace, or of all.
 
     Args:
-        client: whose users see TrainJobs in the form of the model.
+        client: its TrainJobs are converted to v2alpha1.
         clock: for pauses.
         namespace: None for all.
     """
@@ -78,7 +43,7 @@ class ClusterView:
         self.jobs = self._cache.informer(TRAIN_JOBS, where)
         self.jobsets = self._cache.informer(JOBSETS, where, optional=True)
         self.pods = self._cache.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
-        self.pods.add_index(_PODS_OF_JOBSET, _jobsets)
+        self.pods.add_index(PODS_BY_JOBSET, made_by_jobsets)
         self.events = self._cache.informer(EVENTS, where)
         self._runtimes = {
             CLUSTER_TRAINING_RUNTIMES.kind: self._cache.informer(CLUSTER_TRAINING_RUNTIMES),
@@ -104,7 +69,7 @@ class ClusterView:
 
     def pods_of(self, key: ObjectKey, jobset: Object) -> list[Object]:
         """The pods of a JobSet, which may be gone by now."""
-        found, uid = self.pods.lister.by_index(_PODS_OF_JOBSET, str(key)), uid_of(jobset)
+        found, uid = self.pods.lister.by_index(PODS_BY_JOBSET, str(key)), uid_of(jobset)
         return [pod for pod in found if labels_of(pod).get(JOBSET_UID, uid) == uid and is_made_of(jobset, pod)]
 
     def runtime_of(self, job: CachedObject) -> CachedObject | None:

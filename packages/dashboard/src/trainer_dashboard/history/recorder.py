@@ -19,13 +19,14 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
 from trainer.kube.barrier import Barrier
+from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import ObjectKey, mapping_at
 from trainer.kube.queue.fair_queue import FairQueue
 from trainer_dashboard.history.cluster_identity import cluster_of
-from trainer_dashboard.history.cluster_view import ChangeHandler, ClusterView
+from trainer_dashboard.history.cluster_view import ClusterView
 from trainer_dashboard.history.entry import Entry
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.inquiries import Inquiries

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
 from trainer.kube.objects import name_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
@@ -25,19 +26,10 @@ if TYPE_CHECKING:
     from trainer.kube.cache.informer import Informer
     from trainer.kube.objects import Object, ObjectKey
 
-PODS_OF_JOBSET = "dashboard-jobset"
-"""Index of pods by the name of their JobSet, which is that of the TrainJob."""
-
-
-def jobset_names(pod: CachedObject) -> tuple[str, ...]:
-    """Index function of `PODS_OF_JOBSET`."""
-    name = pod.labels.get(JOBSET_NAME)
-    return (name,) if name else ()
-
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
-    """What a namespace has beside its TrainJobs."""
+class NamespaceCache:
+    """The pods and events of a namespace, and what pages show of them."""
 
     pods: Informer
     """Those of JobSets."""
@@ -45,9 +37,15 @@ class Neighbourhood:
     nodes: NodeRows = field(default_factory=NodeRows)
     event_rows: EventRows = field(default_factory=EventRows)
 
-    async def nodes_of(self, job: str) -> msgspec.Raw:
+    @property
+    def problems(self) -> list[str]:
+        """What cannot be shown to anybody, and why."""
+        informers = (self.pods, self.events)
+        return [f"{each.resource.plural} cannot be watched: {each.last_error}" for each in informers if each.last_error]
+
+    async def nodes_of(self, job: ObjectKey) -> msgspec.Raw:
         """The nodes of a TrainJob, as JSON."""
-        return await self.nodes.of(job, _under(self.pods, PODS_OF_JOBSET, job))
+        return await self.nodes.of(job.name, _under(self.pods, PODS_BY_JOBSET, str(job)))
 
     async def events_of(self, job: Object, names: Collection[str]) -> list[Object]:
         """The events about a TrainJob, see `EventRows`."""
@@ -63,21 +61,21 @@ def _under(informer: Informer, index: str, value: str) -> list[CachedObject]:
     return [obj for obj in found if obj is not None]
 
 
-class Neighbourhoods:
-    """One of each namespace, shared by all pages about it, and watched as long as there is one."""
+class NamespaceInformers:
+    """A cache of each namespace, shared by all pages about it, which watches as long as there is one."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._open: dict[str, Neighbourhood] = {}
+        self._open: dict[str, NamespaceCache] = {}
         self._pages: Counter[str] = Counter()
 
     @contextmanager
-    def of(self, namespace: str) -> Iterator[Neighbourhood]:
+    def of(self, namespace: str) -> Iterator[NamespaceCache]:
         """That of a namespace, while the body runs."""
         pods, events = Selection(namespace, label_selector=JOBSET_NAME), Selection(namespace)
         if namespace not in self._open:
-            opened = Neighbourhood(self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events))
-            opened.pods.add_index(PODS_OF_JOBSET, jobset_names)
+            opened = NamespaceCache(self._cache.informer(PODS, pods), self._cache.informer(EVENTS, events))
+            opened.pods.add_index(PODS_BY_JOBSET, made_by_jobsets)
             opened.pods.add_index(CANDIDATES, candidates)
             opened.events.add_index(INVOLVED, involved_names)
             self._open[namespace] = opened
