@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from packages.dashboard.tests.conftest import train_job
-from trainer_dashboard.rows import page_of, row_of
+from trainer_dashboard.rows import page_of
 
 
 def test_row() -> None:
     """A row has what the page shows and sorts by; of what has ended nothing remains."""
     progress = {"progressPercentage": 40, "estimatedRemainingSeconds": 60, "estimatedRemainingTimeSummary": "1 minute"}
-    row = row_of(train_job(state="Running", trainerStatus=progress, scale={"nodes": 5}))
+    row = page_of(train_job(state="Running", trainerStatus=progress, scale={"nodes": 5}))
     assert (row["state"], row["nodes"], row["progress"]) == ("Running", 5, 40)
     assert (row["remaining"], row["remainingText"], row["ended"]) == (60, "1 minute", None)
-    row = row_of(train_job(state="Failed", trainerStatus=progress))
+    row = page_of(train_job(state="Failed", trainerStatus=progress))
     assert (row["state"], row["progress"], row["remaining"], row["remainingText"]) == ("Failed", 40, None, "")
 
 
@@ -27,8 +27,9 @@ def test_long_message() -> None:
     failed = {"type": "Failed", "status": "True", "message": "x" * 1000}
     job = train_job(state="Failed", conditions=[failed])
     job["metadata"]["annotations"] = {"app.kubernetes.io/created-by": "me" * 500}
-    assert len(row_of(job)["message"]) == len(row_of(job)["owner"]) == 200
-    assert len(page_of(job)["conditions"][0]["message"]) == 1000
+    page = page_of(job)
+    assert len(page["message"]) == len(page["owner"]) == 200
+    assert len(page["conditions"][0]["message"]) == 1000
 
 
 def test_steps() -> None:

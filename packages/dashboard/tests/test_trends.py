@@ -6,21 +6,23 @@ from typing import Any
 
 import pytest
 
-from packages.dashboard.tests.conftest import train_job
 from trainer.kube.objects import Object, ObjectKey
+from trainer.view.progress import TrainingProgress
+from trainer.view.row import TrainJobRow
 from trainer_dashboard.trends import POINTS, Trends
 
 KEY = ObjectKey("default", "demo")
 
 
-def reporting(time: int, **metrics: Any) -> Object:
-    return train_job(trainerStatus={"lastUpdatedTime": f"2026-01-01T00:00:{time:02}Z"} | metrics)
+def reporting(time: int, uid: str = "u", **metrics: Any) -> TrainJobRow:
+    status = {"lastUpdatedTime": f"2026-01-01T00:{time // 60:02}:{time % 60:02}Z"} | metrics
+    return TrainJobRow(uid, progress=TrainingProgress.of(status))
 
 
 def test_trend() -> None:
     """Each report adds a value of the metric that is looked at first; other changes of the TrainJob add none."""
     trends = Trends()
-    assert trends.see(KEY, train_job()) is None
+    assert trends.see(KEY, TrainJobRow("u")) is None
     trends.see(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
     trends.see(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
     shown = trends.see(KEY, reporting(2, trainMetrics={"learning_rate": "0.1", "loss": "1.23456789"}))
@@ -47,8 +49,7 @@ def test_bounds() -> None:
     trends = Trends()
     shown: Any = None
     for number in range(1000):
-        status = {"lastUpdatedTime": str(number), "trainMetrics": {"loss": str(number)}}
-        shown = trends.see(KEY, train_job(trainerStatus=status))
+        shown = trends.see(KEY, reporting(number, trainMetrics={"loss": str(number)}))
         assert shown is not None
         assert len(shown["trend"]) <= POINTS
         assert shown["trend"][-1] == number
@@ -60,11 +61,7 @@ def test_another_train_job() -> None:
     """A TrainJob that is made again begins anew, and so does one with another metric."""
     trends = Trends()
     trends.see(KEY, reporting(1, trainMetrics={"a": "1"}))
-    again = reporting(2, trainMetrics={"a": "2"})
-    again["metadata"]["uid"] = "another"
-    assert (trends.see(KEY, again) or {})["trend"] == [2]
-    assert (trends.see(KEY, again | {"status": reporting(3, trainMetrics={"loss": "3"})["status"]}) or {})["trend"] == [
-        3
-    ]
+    assert (trends.see(KEY, reporting(2, "another", trainMetrics={"a": "2"})) or {})["trend"] == [2]
+    assert (trends.see(KEY, reporting(3, "another", trainMetrics={"loss": "3"})) or {})["trend"] == [3]
     trends.forget(KEY)
     assert (trends.see(KEY, reporting(4, trainMetrics={"a": "4"})) or {})["trend"] == [4]

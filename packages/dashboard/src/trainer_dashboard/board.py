@@ -10,6 +10,7 @@ import msgspec
 
 from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.clock import move_on_after
+from trainer.view.row import TrainJobRow
 from trainer_dashboard.event_stream import Changes, event_stream
 from trainer_dashboard.rows import row_of
 from trainer_dashboard.trends import Trends
@@ -115,10 +116,10 @@ class Board:
         return {key.namespace for key in self._rows}
 
     def _put(self, obj: CachedObject) -> None:
-        job = obj.decode()
-        row = msgspec.json.encode(row_of(job) | {"metric": self._trends.see(obj.key, job)})
-        if self._rows.get(obj.key) != msgspec.Raw(row):
-            self._rows[obj.key] = msgspec.Raw(row)
+        row = TrainJobRow.of(obj.decode())
+        encoded = msgspec.Raw(msgspec.json.encode(row_of(row) | {"metric": self._trends.see(obj.key, row)}))
+        if self._rows.get(obj.key) != encoded:
+            self._rows[obj.key] = encoded
             self._announce(obj.key)
 
     def _drop(self, obj: CachedObject) -> None:

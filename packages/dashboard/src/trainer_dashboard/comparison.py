@@ -12,6 +12,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import ObjectKey, key_of, uid_of
 from trainer.kube.resource import PODS
+from trainer.view.row import TrainJobRow
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import CurveReader
 from trainer_dashboard.event_stream import Changes, event_stream
@@ -114,7 +115,7 @@ class _Side:
         """Send what has changed; no metrics to whom may not read the log that they come from."""
         may_read = may_read and self.feed is not None
         trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
-        for name, content in {"job": row_of(job), "trouble": {"text": trouble}}.items():
+        for name, content in {"job": row_of(TrainJobRow.of(job)), "trouble": {"text": trouble}}.items():
             if self._sent.get(name) != content:
                 self._sent[name] = content
                 await self.stream.send(name, {"source": self._number} | content)

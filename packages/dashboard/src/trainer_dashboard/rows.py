@@ -15,9 +15,8 @@ _LONGEST_TEXT = 200
 """Characters of a text that others have written."""
 
 
-def row_of(job: Object) -> Object:
+def row_of(row: TrainJobRow) -> Object:
     """A TrainJob in the list."""
-    row = TrainJobRow.of(job)
     return {
         "uid": row.uid,
         "namespace": row.namespace,
@@ -42,7 +41,7 @@ def row_of(job: Object) -> Object:
 def page_of(job: Object) -> Object:
     """A TrainJob on its page."""
     status = mapping_at(job, "status")
-    return row_of(job) | {
+    return row_of(TrainJobRow.of(job)) | {
         "resourceVersion": resource_version_of(job),
         "generation": metadata_of(job).get("generation"),
         "conditions": objects_in(status.get("conditions")),

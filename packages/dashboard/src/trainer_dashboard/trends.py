@@ -6,11 +6,15 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.kube.objects import mapping_at, uid_of
-from trainer.progress.interest import MetricValue, by_interest
+from trainer.progress.interest import by_interest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.progress.interest import MetricValue
+    from trainer.view.row import TrainJobRow
 
 POINTS = 24
 """Most values of a trend; then every second one is dropped."""
@@ -26,7 +30,7 @@ class _Trend:
     _kept: list[float] = field(default_factory=list)
     _latest: float | None = None
     """The last value, while it is none of those that are kept."""
-    _reported: str = ""
+    _reported: datetime | None = None
     _stride: int = 1
     _seen: int = 0
 
@@ -35,9 +39,9 @@ class _Trend:
         """Values at about the same distance, and the last one."""
         return self._kept if self._latest is None else [*self._kept, self._latest]
 
-    def see(self, value: float, reported: str) -> None:
+    def see(self, value: float, reported: datetime | None) -> None:
         """Add a value unless it has been seen."""
-        if reported == self._reported:
+        if self._seen and reported == self._reported:
             return
         self._reported = reported
         is_kept = self._seen % self._stride == 0
@@ -58,18 +62,17 @@ class Trends:
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, _Trend] = {}
 
-    def see(self, key: ObjectKey, job: Object) -> Object | None:
+    def see(self, key: ObjectKey, row: TrainJobRow) -> Object | None:
         """Take what a TrainJob reports; returns its first metric with the trend, or None without one."""
-        progress = mapping_at(job, "status", "trainerStatus")
-        metric = next(iter(by_interest(_metrics(progress))), None)
+        metric = next(iter(by_interest(_numbers(row.progress.metrics))), None)
         if metric is None:
             self.forget(key)
             return None
-        identity = uid_of(job), metric.name, metric.is_eval
+        identity = row.uid, metric.name, metric.is_eval
         trend = self._by_key.get(key)
         if trend is None or trend.identity != identity:
             trend = self._by_key[key] = _Trend(identity)
-        trend.see(float(metric.value), str(progress.get("lastUpdatedTime") or ""))
+        trend.see(float(metric.value), row.progress.updated)
         return {"name": metric.name, "isEval": metric.is_eval, "trend": trend.values}
 
     def forget(self, key: ObjectKey) -> None:
@@ -77,20 +80,17 @@ class Trends:
         self._by_key.pop(key, None)
 
 
-def _metrics(progress: Object) -> list[MetricValue]:
-    """The metrics that are numbers, those of the training first."""
-    kinds = (("trainMetrics", False), ("evalMetrics", True))
+def _numbers(metrics: Iterable[MetricValue]) -> list[MetricValue]:
     return [
-        MetricValue(name, f"{number:.{_DIGITS}g}", is_eval)
-        for field_name, is_eval in kinds
-        for name, text in mapping_at(progress, field_name).items()
-        if (number := _number(text)) is not None
+        metric._replace(value=f"{number:.{_DIGITS}g}")
+        for metric in metrics
+        if (number := _number(metric.value)) is not None
     ]
 
 
-def _number(text: object) -> float | None:
+def _number(text: str) -> float | None:
     try:
-        number = float(str(text))
+        number = float(text)
     except ValueError:
         return None
     return number if math.isfinite(number) else None
