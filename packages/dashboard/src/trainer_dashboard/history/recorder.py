@@ -86,7 +86,7 @@ class Recorder:
     """Records one cluster while `run` does.
 
     Args:
-        client: whose users see TrainJobs in the form of the model.
+        client: its TrainJobs are converted to v2alpha1.
         database: with tables of the present version.
         retention: what is forgotten, and when.
         namespace: None for all.
@@ -174,16 +174,16 @@ class Recorder:
         self._known = await self._persistence.run(present) or {}
         self._newest = await self._persistence.run(partial(newest_creation, cluster=cluster))
         view = self._view
-        jobs = view.jobs.add_handler(ChangeHandler(self._see_job, self._lose_job, self._find_job))
-        view.jobsets.add_handler(ChangeHandler(self._see_child, self._see_child))
-        view.pods.add_handler(ChangeHandler(self._see_pod, self._see_pod))
-        view.events.add_handler(ChangeHandler(self._see_event, lambda _: None))
+        jobs = view.jobs.add_handler(ChangeHandler(self._on_job_change, self._on_job_delete, self._on_initial_job))
+        view.jobsets.add_handler(ChangeHandler(self._on_jobset_change, self._on_jobset_change))
+        view.pods.add_handler(ChangeHandler(self._on_pod_change, self._on_pod_change))
+        view.events.add_handler(ChangeHandler(self._on_event_change, lambda _: None))
         await jobs.wait_for_sync()
         # Those that are left have not been found, and what goes from now on is seen by the handler.
         now = self._clock.now().timestamp()
         await self._persistence.run(partial(mark_deleted, uids=[*self._known], now=now))
 
-    def _see_job(self, job: CachedObject) -> None:
+    def _on_job_change(self, job: CachedObject) -> None:
         entry = self._entries.get(job.uid)
         if entry is None:
             known = self._known.pop(job.uid, None)
@@ -195,31 +195,31 @@ class Recorder:
         entry.job = job
         self._note(job.uid)
 
-    def _find_job(self, job: CachedObject) -> None:
+    def _on_initial_job(self, job: CachedObject) -> None:
         is_known = job.uid in self._known
-        self._see_job(job)
+        self._on_job_change(job)
         created = seconds(mapping_at(job.get("metadata")).get("creationTimestamp"))
         is_new = created is not None and self._newest is not None and created >= self._newest
         if not is_known and not is_new:
             self._entries[job.uid].state = state_word(job)
 
-    def _lose_job(self, job: CachedObject) -> None:
-        self._see_job(job)
+    def _on_job_delete(self, job: CachedObject) -> None:
+        self._on_job_change(job)
         self._entries[job.uid].deleted = self._clock.now().timestamp()
 
-    def _see_child(self, jobset: CachedObject) -> None:
+    def _on_jobset_change(self, jobset: CachedObject) -> None:
         for uid in self._uids.get(jobset.key, ()):
             if jobset.controller is not None and jobset.controller.uid == uid:
                 self._entries[uid].jobset = jobset
                 self._note(uid)
 
-    def _see_pod(self, pod: CachedObject) -> None:
+    def _on_pod_change(self, pod: CachedObject) -> None:
         key = ObjectKey(pod.key.namespace, pod.labels.get(JOBSET_NAME, ""))
         for uid in self._uids.get(key, ()):
             self._waiting.put(WaitingTraining(key.namespace, uid))
         self._news.set()
 
-    def _see_event(self, event: CachedObject) -> None:
+    def _on_event_change(self, event: CachedObject) -> None:
         job = self._view.job_about(event)
         obj = event.decode()
         last = last_seen(obj)
