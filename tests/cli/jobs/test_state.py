@@ -49,12 +49,6 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             id="what is suspended has no end to expect",
         ),
         pytest.param(
-            {"state": "Blocked", "conditions": [condition("Created", "False", "JobsBuildFailed", "no runtime x")]},
-            JobState("Blocked", reason="JobsBuildFailed", message="no runtime x"),
-            "Blocked",
-            id="cannot be built",
-        ),
-        pytest.param(
             {
                 "state": "Pending",
                 "conditions": [
@@ -158,12 +152,6 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             id="what is stalled has no end to expect",
         ),
         pytest.param(
-            {"state": "Running", "conditions": [CREATED, condition("Pending", "False", "NoPodWaits", "ErrX: x")]},
-            JobState("Running"),
-            "Running",
-            id="what is over is not reported",
-        ),
-        pytest.param(
             {"state": "Failed", "conditions": [condition("Failed", "True", "R", "exit 3\nlast lines of its log:\nx")]},
             JobState("Failed", reason="R", message="exit 3"),
             "Failed",
@@ -178,12 +166,6 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             JobState("Complete", TrainingProgress(percentage=99), reason="AllJobsCompleted", message="done"),
             "Complete",
             id="complete",
-        ),
-        pytest.param(
-            {"state": "Running", "conditions": [CREATED, condition("Failed", "True", "FailedJobs", "exit 3")]},
-            JobState("Failed", reason="FailedJobs", message="exit 3"),
-            "Failed",
-            id="the condition decides",
         ),
     ],
 )
