@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
-from devcluster.tests.apiserver.http_client import APPLY, MERGE
 
 from packages.devcluster.tests.apiserver.http_client import APPLY, MERGE
 

@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from devcluster.tests.apiserver.http_client import MERGE
 
 from packages.devcluster.tests.apiserver.http_client import MERGE
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema

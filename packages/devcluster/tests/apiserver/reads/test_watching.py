@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put
 
 from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put
 from trainer.kube.errors import ApiError
