@@ -13,13 +13,13 @@ import yaml
 from tests.config.pod_security import violations
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.framework import Pipeline, StaticReader
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins, make_registry
 from trainer.kube.objects import name_of
 from trainer.plugins import BUILT_IN
 from trainer.plugins.progress_reporter import ProgressReporter
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,6 @@ from prometheus_client import Gauge
 
 from trainer import __version__
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
@@ -49,6 +48,7 @@ from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.v1alpha1.admission import V1Alpha1Admission
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.v1alpha1.finalizer import register_finalizer_removal
 from trainer.v1alpha1.plugins import PLUGINS
 from trainer.v1alpha1.policies import priority_classes_of
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from trainer.api.v1alpha1.discovery import Served, Version
     from trainer.configuration.configuration import Configuration
     from trainer.framework import PluginFactory
     from trainer.framework.plugin_api.extension_points import Plugin
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
     from trainer.kube.manager.runnable_group import Run
     from trainer.kube.metrics import Metrics
     from trainer.kube.serving.certificates import CaBundle, CertificateSource
+    from trainer.v1alpha1.discovery import Served, Version
 
 V1_WEBHOOKS: Final = "validator.kubeflow-v1.trainer.kubeflow.org"
 """Name of the ValidatingWebhookConfiguration of config/v1."""

@@ -12,8 +12,8 @@ from anyio.from_thread import start_blocking_portal
 from e2e.dashboard.conftest import picture
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.explain.suspension import WORKLOADS
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
 from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
 from trainer_dashboard.gate import LoopbackGate

@@ -15,8 +15,8 @@ from hack.chart.template_text import Expressions, define
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/default", "v2alpha1": "default"}
 _DEFINITION: Final = "CustomResourceDefinition"

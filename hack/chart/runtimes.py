@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hack.chart.template_text import Expressions
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 _RELEASED: Final = {
     "torch-distributed-with-cache": "dataCache.runtimes.torchDistributedWithCache",

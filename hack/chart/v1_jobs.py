@@ -9,7 +9,7 @@ from hack.chart.template_text import Expressions
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
+    from trainer.v1alpha1.discovery import Version
 
 OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/v1", "v2alpha1": "v1"}
 _OF_PEOPLE: Final = "kubeflow-training-"

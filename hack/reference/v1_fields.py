@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trainer.api.kubeflow_v1.kinds import JobKind
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.conversion import Conversion
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 _METRIC: Final = {
     "type": "Resource",

@@ -12,7 +12,7 @@ import yaml
 
 from tests.definitions import DEFINITIONS, root_schema
 from trainer.api import patterns, rules
-from trainer.api.crds import crds_yaml
+from trainer.v1alpha1.crds import crds_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

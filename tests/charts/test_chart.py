@@ -24,8 +24,8 @@ from trainer.kube.objects import labels_of, name_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 IMAGE = f"trainer-operator:{trainer.__version__}"
 EVERYTHING = {

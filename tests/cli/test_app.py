@@ -13,18 +13,18 @@ import yaml
 from typer.testing import CliRunner
 
 import trainer
-from trainer.api.crds import crds
 from trainer.api.kubeflow_v1.definitions import served_definitions
 from trainer.cli.app import app
 from trainer.cli.operate.install import crds as print_crds
 from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.supervisor import RunRecord
+from trainer.v1alpha1.crds import crds
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.api.v1alpha1.discovery import Version
+    from trainer.v1alpha1.discovery import Version
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v2alpha1

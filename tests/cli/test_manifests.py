@@ -23,7 +23,7 @@ from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
+    from trainer.v1alpha1.discovery import Version
     from trainer_kube_testing import FakeClient, ManualClock
 
 

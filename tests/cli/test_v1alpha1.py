@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from tests.cli.conftest import ConnectedClient
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
+from trainer.v1alpha1.client import SERVED
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import jsonschema
 import kubernetes_validate
 import yaml
 
-from trainer.api.crds import crds
+from trainer.v1alpha1.crds import crds
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -12,10 +12,10 @@ from tests.webhooks.blueprints import StaticRuntimes, blueprint, job, replicated
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
 from trainer.kube.clock import SystemClock
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.v1alpha1.admission import V1Alpha1Admission
+from trainer.v1alpha1.client import SERVED
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition, all_hold
 

@@ -20,8 +20,8 @@ from tests.config.test_admission_policies import (
 )
 from tests.config.test_v1_roles import live
 from tests.controllers.v1.conftest import Cluster
-from trainer.api.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.kube.objects import controller_reference
+from trainer.v1alpha1.discovery import V2ALPHA1, Served
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -12,10 +12,10 @@ from tests.framework.samples import train_job_object
 from tests.v1alpha1.test_admission import job as v1alpha1_job
 from tests.v1alpha1.test_admission import runtime
 from trainer.api.trainjob import CODE_VOLUME
-from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
 from trainer.kube.objects import name_of, owner_references_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS
+from trainer.v1alpha1.discovery import Served
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

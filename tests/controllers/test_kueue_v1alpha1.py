@@ -19,11 +19,11 @@ from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED, decoded
-from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.objects import find_condition
 from trainer.manager import build_manager
 from trainer.v1alpha1.admission import V1Alpha1Admission
+from trainer.v1alpha1.client import SERVED, decoded
+from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.controllers.conftest import Cluster
 from tests.v1alpha1.test_admission import LAUNCHER, MPI, job, replicated_job, runtime
-from trainer.api.v1alpha1.discovery import Served
+from trainer.v1alpha1.discovery import Served
 
 V1ALPHA1 = Served("v1alpha1")
 

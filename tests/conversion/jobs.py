@@ -11,8 +11,8 @@ from trainer.conversion import Conversion, convert
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 
 def job(

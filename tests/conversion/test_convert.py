@@ -24,8 +24,8 @@ from trainer.plugins.torch import plugin as torch_plugin_module
 from trainer.v1alpha1.profile import V1Alpha1Info
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "lab", "kueue.x-k8s.io/priority-class": "urgent"}
 JOBS = {job["metadata"]["name"]: job for jobs in manifests().values() for job in jobs}

@@ -11,8 +11,8 @@ from trainer.conversion import Conversion, convert
 from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 HIDDEN = {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
 HOME = {"sshAuthMountPath": "/home/mpiuser/.ssh"}

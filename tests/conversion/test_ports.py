@@ -9,8 +9,8 @@ import pytest
 from tests.conversion.jobs import converted, fields, job, pods, variables
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 SHARED = {"Master": 1, "Worker": 1}
 PORTS: dict[Version, int] = {"v2alpha1": 29400, "v1alpha1": 29500}

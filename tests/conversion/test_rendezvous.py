@@ -10,8 +10,8 @@ from trainer.api.kubeflow_v1.kinds import KINDS
 from trainer.conversion import convert
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 FIRST = "$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME)"
 

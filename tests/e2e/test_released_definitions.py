@@ -28,7 +28,7 @@ def without_descriptions(value: Any) -> Any:
 
 
 def compared(definition: dict[str, Any]) -> Any:
-    """All of a definition but the spec of the objects, of which `tests/api/v1alpha1` compares the rules."""
+    """All of a definition but the spec of the objects, of which `tests/v1alpha1` compares the rules."""
     spec = without_descriptions(definition["spec"])
     (version,) = spec["versions"]
     status = version.pop("schema")["openAPIV3Schema"]["properties"].get("status")

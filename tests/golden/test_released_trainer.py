@@ -13,9 +13,9 @@ import yaml
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.kube.objects import name_of
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

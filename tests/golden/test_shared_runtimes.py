@@ -12,11 +12,11 @@ from tests.golden.rendering import EXAMPLES, examples
 from tests.golden.test_v1alpha1 import CASES, runtime_of, train_job_of, with_posts
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.cli.documents import place, read_documents
 from trainer.cli.offline.workspace import Workspace
 from trainer.framework import BuildError
 from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
     from pathlib import Path

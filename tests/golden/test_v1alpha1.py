@@ -30,12 +30,12 @@ from tests.framework.static_reader import StaticReader
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import name_of
 from trainer.plugins.status_server import StatusServerAccess
+from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
@@ -20,6 +19,7 @@ from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from aiohttp.test_utils import make_mocked_request
 from packages.dashboard.tests.conftest import PAGE, UserClient, node_pod, running, train_job, visiting
 from packages.dashboard.tests.members import TOKEN, ClusterClient
 from packages.dashboard.tests.test_log_stream import Reader
-from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.events.compact import MESSAGE_LIMIT
 from trainer.kubernetes_yaml import parse
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard import submissions
 from trainer_dashboard.cluster_gate import ClusterGate
 from trainer_dashboard.event_stream import Changes, EventStream

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL
+from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
 from trainer.kube.objects import controller_reference
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL

@@ -9,7 +9,6 @@ import pytest
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.submitted_object import text_errors
-from trainer.api.v1alpha1.status import EXTENSION, decode_status
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.snapshot import open_snapshot
 from trainer.kube.rest.failures import answer_error
@@ -19,6 +18,7 @@ from trainer.kubernetes_yaml import parse as parse_yaml
 from trainer.progress.message_reader import MessageReader
 from trainer.progress.push_request import parse_push
 from trainer.progress.report import TAG
+from trainer.v1alpha1.status import EXTENSION, decode_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
-from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.v1alpha1.admission import V1Alpha1Admission
+from trainer.v1alpha1.client import SERVED, decoded
 from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:

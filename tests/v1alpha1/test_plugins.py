@@ -9,8 +9,8 @@ import pytest
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -9,11 +9,11 @@ import pytest
 
 from tests.v1alpha1.test_admission import MPI, NODE, env, job, replicated_job, runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.v1alpha1.client import decoded
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.resource import PRIORITY_CLASSES
+from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.policies import ignored, policy_errors, priority_classes_of, priority_errors
 from trainer_kube_testing import FakeClient
 

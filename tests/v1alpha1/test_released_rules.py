@@ -13,8 +13,9 @@ from tests.v1alpha1.test_admission import job, patched, request
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from trainer.api.crds import crds
-from trainer.api.v1alpha1.client import decoded
 from trainer.v1alpha1.admission import V1Alpha1Admission
+from trainer.v1alpha1.client import decoded
+from trainer.v1alpha1.crds import crds
 from trainer_kube_testing import ManualClock
 
 if TYPE_CHECKING:

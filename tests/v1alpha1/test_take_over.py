@@ -12,13 +12,13 @@ from e2e import released_manager as released
 from tests.controllers.conftest import Cluster
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.discovery import Served
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.plugins.coscheduling import POD_GROUPS
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
 

@@ -20,9 +20,9 @@ from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.v1alpha1.discovery import Version
 
 RESOURCES = {resource.kind: resource for resource in (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 

@@ -28,8 +28,8 @@ from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 WORKERS = "spec.pytorchReplicaSpecs[Worker]"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -15,19 +15,15 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1 import trainingruntime, trainjob
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.status import FURTHER_CONDITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trainer.api.model import ApiModel
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-_TRAIN_JOB_COLUMNS: list[Object] = [
+TRAIN_JOB_COLUMNS: list[Object] = [
     {"name": "State", "type": "string", "jsonPath": ".status.state"},
     # The first of them that there is: of the training, else of what is fetched for it.
     {
@@ -48,19 +44,12 @@ _TRAIN_JOB_COLUMNS: list[Object] = [
     },
 ]
 
-_RUNTIME_COLUMNS: list[Object] = [
+RUNTIME_COLUMNS: list[Object] = [
     {"name": "Framework", "type": "string", "jsonPath": r".metadata.labels.trainer\.kubeflow\.org/framework"},
     {"name": "Nodes", "type": "integer", "jsonPath": ".spec.mlPolicy.numNodes"},
     {"name": "Support", "type": "string", "jsonPath": r".metadata.labels.trainer\.kubeflow\.org/support"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 ]
-
-_V1ALPHA1_TRAIN_JOB_COLUMNS: list[Object] = [
-    column | {"jsonPath": column["jsonPath"].replace(".conditions", f".{FURTHER_CONDITIONS}")}
-    for column in _TRAIN_JOB_COLUMNS
-]
-_REPLICATED_JOB_DEFAULTS: Final = {"replicas": 1, "groupName": "default"}
-"""Defaults of the released CRDs without which their Go clients, Kueue among them, count no pods."""
 
 _TRAIN_JOB_SCALE = {
     "specReplicasPath": ".spec.trainer.numNodes",
@@ -69,53 +58,17 @@ _TRAIN_JOB_SCALE = {
 }
 
 
-def crds(version: Version = "v2alpha1") -> list[Object]:
-    """The three CustomResourceDefinitions of a version; new objects on each call."""
-    return _v1alpha1() if version == "v1alpha1" else _v2alpha1()
-
-
-def _v2alpha1() -> list[Object]:
-    train_job = definition_of(TRAIN_JOBS, TrainJob, _TRAIN_JOB_COLUMNS, short_name="tj")
+def crds() -> list[Object]:
+    """The three CustomResourceDefinitions of v2alpha1; new objects on each call."""
+    train_job = definition_of(TRAIN_JOBS, TrainJob, TRAIN_JOB_COLUMNS, short_name="tj")
     version: dict[str, Any] = train_job["spec"]["versions"][0]
     version["subresources"] = {"status": {}, "scale": _TRAIN_JOB_SCALE}
     version["schema"]["openAPIV3Schema"][rules.RULES] = rules.train_job_rules()
     return [
         train_job,
-        definition_of(TRAINING_RUNTIMES, TrainingRuntime, _RUNTIME_COLUMNS, short_name="trt"),
-        definition_of(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, _RUNTIME_COLUMNS, short_name="ctrt"),
+        definition_of(TRAINING_RUNTIMES, TrainingRuntime, RUNTIME_COLUMNS, short_name="trt"),
+        definition_of(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, RUNTIME_COLUMNS, short_name="ctrt"),
     ]
-
-
-def _v1alpha1() -> list[Object]:
-    train_job = definition_of(SERVED[TRAIN_JOBS], trainjob.TrainJob, _V1ALPHA1_TRAIN_JOB_COLUMNS, short_name="tj")
-    train_job["spec"]["versions"][0]["subresources"] = {"status": {}}
-    runtimes = [
-        definition_of(SERVED[TRAINING_RUNTIMES], trainingruntime.TrainingRuntime, _RUNTIME_COLUMNS, short_name="trt"),
-        definition_of(
-            SERVED[CLUSTER_TRAINING_RUNTIMES],
-            trainingruntime.ClusterTrainingRuntime,
-            _RUNTIME_COLUMNS,
-            short_name="ctrt",
-        ),
-    ]
-    for runtime in runtimes:
-        spec = runtime["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-        jobs = spec["template"]["properties"]["spec"]["properties"]["replicatedJobs"]["items"]["properties"]
-        for name, default in _REPLICATED_JOB_DEFAULTS.items():
-            jobs[name]["default"] = default
-        pods = jobs["template"]["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"]
-        for kind in ("containers", "initContainers"):
-            value = pods[kind]["items"]["properties"]["env"]["items"]["properties"]["value"]
-            # Clients in Go, such as Kueue, cannot read any runtime while one has an integer here.
-            value.pop("anyOf", None)
-            value.pop("x-kubernetes-int-or-string", None)
-            value["type"] = "string"
-    return [train_job, *runtimes]
-
-
-def crds_yaml(version: Version = "v2alpha1") -> str:
-    """The CustomResourceDefinitions as one YAML stream, ready for `kubectl apply -f -`."""
-    return stream_of(crds(version))
 
 
 def stream_of(definitions: Iterable[Object]) -> str:

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from trainer.api.v1alpha1.discovery import Served, find_served
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.v1alpha1.discovery import Served, find_served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

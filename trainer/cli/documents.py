@@ -17,23 +17,23 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1 import trainingruntime as v1alpha1_runtimes
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.kube.field_errors import FieldError, required
 from trainer.kube.objects import metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS
 from trainer.kubernetes_yaml import YamlError, parse
+from trainer.v1alpha1 import trainingruntime as v1alpha1_runtimes
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trainer.api.model import ApiModel
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.v1alpha1.discovery import Version
 
 _MODELS: dict[Resource, type[ApiModel]] = {
     TRAIN_JOBS: TrainJob,

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason
-from trainer.api.v1alpha1.decode import is_larger_than_the_model
 from trainer.controllers.code_owner import own_code
 from trainer.framework.deploying.child import ForeignObjectError
 from trainer.framework.deploying.deployer import RETRY_AFTER, workload_of
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
-from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
+from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Ensured, is_finished
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
@@ -198,7 +198,7 @@ class JobObjects:
 
     async def _plan(self, job: Job, built_on: str | None, *, was_created: bool) -> _Plan:
         try:
-            _check_bounds(job.stored)
+            self._check_bounds(job.stored)
             if built_on == "" and self._take_over is not None:
                 await self._take_over(job.model, job.stored, self._runtimes)
             found = await self._runtimes.find(job.model, built_on=built_on or "", is_built=built_on is not None)
@@ -223,6 +223,14 @@ class JobObjects:
             # The training goes on: only suspend is applied to its objects.
             note = f"; later changes, except of suspend, are not applied: {error}"
             return _Plan(existing, is_whole=False, note=note)
+
+    def _check_bounds(self, obj: Object) -> None:
+        """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one."""
+        try:
+            TrainJob.check_bounds(obj)
+        except InvalidObjectError as error:
+            if errors := [each for each in error.errors if self._pipeline.profile.has_bound(each)]:
+                raise BuildError(*errors) from error
 
     def _built_on(self, job: Job) -> str | None:
         """The digest of the runtime that the TrainJob was built on, by its status or by the objects that run pods.
@@ -305,16 +313,6 @@ def _recorded(job: Job) -> str | None:
 def _former(found: FoundRuntime) -> str:
     runtime = f"{found.resource.kind}/{name_of(found.object)}"
     return f"; changed too late, delete the TrainJob and submit it again: spec.runtimeRef; the Jobs run {runtime}"
-
-
-def _check_bounds(obj: Object) -> None:
-    """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one."""
-    try:
-        TrainJob.check_bounds(obj)
-    except InvalidObjectError as error:
-        is_model = obj["apiVersion"] == TRAIN_JOBS.api_version
-        if errors := [each for each in error.errors if is_model or not is_larger_than_the_model(each)]:
-            raise BuildError(*errors) from error
 
 
 def _note(result: ApplyResult) -> str:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from trainer.api.kubeflow_v1.kinds import JobKind
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.conversion.draft import Draft
     from trainer.conversion.source import Source
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 RENDEZVOUS_PORTS: Final[Mapping[Version, int]] = {"v2alpha1": 29400, "v1alpha1": 29500}
 """Where nodes meet, by the version that the cluster serves."""

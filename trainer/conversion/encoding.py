@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from trainer.api.v1alpha1.encode import encode
 from trainer.kube.field_errors import FieldError
+from trainer.v1alpha1.encode import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trainer.api.v1alpha1.discovery import Version
-    from trainer.api.v1alpha1.encode import Encoded
     from trainer.conversion.convert import Conversion
+    from trainer.v1alpha1.discovery import Version
+    from trainer.v1alpha1.encode import Encoded
 
 _FIELDS: Final[Mapping[str, str]] = {
     "spec.ttlSecondsAfterFinished": "spec.runPolicy.ttlSecondsAfterFinished",

@@ -7,11 +7,11 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.api.v1alpha1.decode import with_literal_command
 from trainer.conversion.old_labels import CONTAINERS
 from trainer.conversion.old_names import rewrite_names
 from trainer.conversion.references import References
 from trainer.kube.objects import mapping_at, objects_in
+from trainer.v1alpha1.decode import with_literal_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -15,8 +15,8 @@ from trainer.kube.objects import mapping_at
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import Job, JobKind
     from trainer.api.kubeflow_v1.policies import RestartPolicy, RunPolicy
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 
 @dataclass(frozen=True, slots=True)

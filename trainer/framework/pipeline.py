@@ -86,7 +86,7 @@ class Pipeline:
     ) -> None:
         self.plugins = registry
         self.devices = devices
-        self._profile = profile
+        self.profile = profile
         self._cluster_domain = cluster_domain
         series = (metrics or Metrics()).series(PluginSeries)
         series.prepare(registry)
@@ -215,7 +215,7 @@ class Pipeline:
         step = None if observe is None else observed
         with _BUILD:
             info = self._extract(train_job, runtime, step or unobserved)
-            validated = self._profile.validates_builds
+            validated = self.profile.validates_builds
             findings = self._findings(info, None, train_job) if validated else self._unserved(info)
             errors = Review.of([*train_job.semantic_errors(), *findings]).errors
             if errors:
@@ -276,7 +276,7 @@ class Pipeline:
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False
     ) -> RuntimeInfo:
-        info = extract(train_job, runtime, step, profile=self._profile, is_checked=is_checked, devices=self.devices)
+        info = extract(train_job, runtime, step, profile=self.profile, is_checked=is_checked, devices=self.devices)
         if self._cluster_domain is not None:
             info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
         return info

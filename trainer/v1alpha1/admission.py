@@ -1,4 +1,4 @@
-"""Admission of TrainJobs and runtimes of v1alpha1, by the rules of the released Trainer and in its words.
+"""Admission of TrainJobs and runtimes of v1alpha1, by the rules of Kubeflow Trainer (Go) and in its words.
 
 What it refuses is refused with 403 and the same text. What it accepts is accepted; where a trial build
 shows that it cannot become Jobs, its author is warned.
@@ -21,8 +21,6 @@ from trainer.api.trainingruntime import (
     TRAINING_RUNTIMES,
 )
 from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
-from trainer.api.v1alpha1.client import SERVED, decoded
-from trainer.api.v1alpha1.decode import is_larger_than_the_model, override_paths
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
@@ -30,6 +28,8 @@ from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, namespace_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
+from trainer.v1alpha1.client import SERVED, decoded
+from trainer.v1alpha1.decode import is_larger_than_the_model, override_paths
 from trainer.v1alpha1.policies import NODE, ignored, policy_errors, priority_errors
 from trainer.v1alpha1.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 from trainer.webhooks.handlers import AdmissionHandlers, changed, placed
@@ -95,7 +95,7 @@ class V1Alpha1Admission(AdmissionHandlers):
         return AdmissionResponse.allow()
 
     async def validate_train_job(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Refuse what the released Trainer refuses, and warn of what cannot be built."""
+        """Refuse what Kubeflow Trainer (Go) refuses, and warn of what cannot be built."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         obj, must_exist = placed(request.object, request), request.operation is Operation.CREATE
@@ -110,7 +110,7 @@ class V1Alpha1Admission(AdmissionHandlers):
         return _response(review)
 
     async def validate_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Refuse what the released Trainer refuses, and warn of what no TrainJob can be built on."""
+        """Refuse what Kubeflow Trainer (Go) refuses, and warn of what no TrainJob can be built on."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         if request.old_object is not None and request.old_object.get("spec") == request.object.get("spec"):
@@ -127,7 +127,7 @@ async def review_train_job(
     must_exist: bool,
     has_priority_class: HasPriorityClass | None = None,
 ) -> Review:
-    """Errors for which the released Trainer refuses a TrainJob of v1alpha1, and warnings of what cannot be built.
+    """Errors for which Kubeflow Trainer (Go) refuses a TrainJob of v1alpha1, and warnings of what cannot be built.
 
     Args:
         obj: the TrainJob, with its kind and namespace.
@@ -166,7 +166,7 @@ async def review_train_job(
 
 
 def review_runtime(obj: Object, pipeline: Pipeline) -> Review:
-    """Errors for which the released Trainer refuses a runtime of v1alpha1, and warnings of what cannot be built."""
+    """Errors for which Kubeflow Trainer (Go) refuses a runtime of v1alpha1, and warnings of what cannot be built."""
     model = decoded(obj)
     trial = review_model(model | {"apiVersion": TRAIN_JOBS.api_version}, None, pipeline)
     warnings = (*map(_as_warning, trial.errors), *trial.warnings, *_sdk_warnings(model))

@@ -1,4 +1,4 @@
-"""Removes the finalizer that releases of Kubeflow Trainer before v2.3 have put on runtimes.
+"""Removes the finalizer that releases of Kubeflow Trainer (Go) before v2.3 have put on runtimes.
 
 Later releases remove it as well, used or not: TrainJobs have snapshots of their runtimes. Where nobody does, a runtime
 that has it can never be deleted.

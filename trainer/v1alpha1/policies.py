@@ -1,12 +1,10 @@
-"""Errors for which the released Trainer refuses a TrainJob because of the policies of its runtime."""
+"""Errors for which Kubeflow Trainer (Go) refuses a TrainJob because of the policies of its runtime."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from trainer.api.labels import ANCESTOR_LABEL, VOLCANO_QUEUE
-from trainer.api.v1alpha1 import torchtune
-from trainer.api.v1alpha1.torchtune import Method
 from trainer.framework.building.extraction import subject_of
 from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
@@ -15,7 +13,9 @@ from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import mapping_at, objects_in
 from trainer.kube.resource import PRIORITY_CLASSES
+from trainer.v1alpha1 import torchtune
 from trainer.v1alpha1.runtime_patches import containers_of
+from trainer.v1alpha1.torchtune import Method
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -89,7 +89,7 @@ async def priority_errors(runtime: Runtime, exists: HasPriorityClass) -> list[Fi
 def ignored(spec: Object, runtime: Runtime) -> Iterator[AdmissionWarning]:
     """Settings of a TrainJob that have no effect on this runtime, or not on its nodes.
 
-    They have none in the released Trainer, whose pods Kueue counts.
+    They have none in Kubeflow Trainer (Go), whose pods Kueue counts.
     """
     trainer, policy = mapping_at(spec, "trainer"), runtime.spec.ml_policy
     if trainer and not any(_ancestor(job) == Ancestor.TRAINER for job in _jobs(runtime).values()):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 from trainer.framework import Ancestor, Container, RuntimeInfo
 from trainer.framework.building.profile import Profile
 from trainer.v1alpha1 import trainer_step
+from trainer.v1alpha1.decode import is_larger_than_the_model
 from trainer.v1alpha1.strategic_merge import strategic_merge
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.framework import PodSet
-    from trainer.framework.plugin_api.runtime_info import Key
-    from trainer.kube.objects import Object
+    from trainer.kube.field_errors import FieldError
 
 
 class V1Alpha1Info(RuntimeInfo):
@@ -75,26 +75,18 @@ class V1Alpha1Info(RuntimeInfo):
 
 
 class V1Alpha1Profile(Profile):
-    """See `trainer_step` for what `spec.trainer` changes."""
+    """The order of Jobs is JobSet's, and what overrides add is merged as by a strategic merge patch."""
 
     info = V1Alpha1Info
     validates_builds = False
+    mark = staticmethod(trainer_step.mark)
+    apply_trainer = staticmethod(trainer_step.apply)
+    apply_env = staticmethod(trainer_step.apply_env)
+    merge = staticmethod(strategic_merge)
 
-    def mark(self, info: RuntimeInfo) -> None:
-        """Mark the pod sets that train by their label alone; the order of Jobs is JobSet's."""
-        trainer_step.mark(info)
-
-    def apply_trainer(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Put the settings into the containers `node`; for most frameworks with the environment."""
-        trainer_step.apply(info, train_job)
-
-    def apply_env(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Merge the environment into the containers `node`."""
-        trainer_step.apply_env(info, train_job)
-
-    def merge(self, items: list[Object], additions: list[Object], key: Key) -> None:
-        """Merge as a strategic merge patch does, in the order of what is added."""
-        strategic_merge(items, additions, key)
+    def has_bound(self, error: FieldError) -> bool:
+        """Whether the CRDs of v1alpha1 have it, too."""
+        return not is_larger_than_the_model(error)
 
 
 V1ALPHA1_PROFILE = V1Alpha1Profile()

@@ -103,7 +103,7 @@ def change_errors(obj: Object, old: Object | None) -> Iterator[FieldError]:
 
 
 def name_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
-    """The names that runtime patches use, which the released Trainer means to check."""
+    """The names that runtime patches use, which Kubeflow Trainer (Go) means to check."""
     for patch in objects_in(spec.get("runtimePatches")):
         template = mapping_at(patch, "trainingRuntimeSpec", "template", "spec")
         for patched in objects_in(template.get("replicatedJobs")):

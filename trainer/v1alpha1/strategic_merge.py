@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 from trainer.kube.merge_patch import merge_patch
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
     from trainer.framework.plugin_api.runtime_info import Key
     from trainer.kube.objects import Object
 
 
-def strategic_merge(items: list[Object], additions: list[Object], key: Key) -> None:
+def strategic_merge(items: list[Object], additions: Iterable[Object], key: Key) -> None:
     """Merge `additions` into the `items` with the same keys, which then stand in the order of the additions.
 
     New items come as early as that allows: `[A, B]` and `[N]` become `[N, A, B]`, `[A, B]` and `[A, C]` become
     `[A, C, B]`, and `[A, B, C]` and `[C]` keep their order.
     """
-    if not additions:
+    changed = {key(addition): addition for addition in additions}
+    if not changed:
         return
     places = {key(item): place for place, item in enumerate(items)}
-    changed = {key(addition): addition for addition in additions}
     own = deque(place for place, item in enumerate(items) if key(item) not in changed)
     merged: list[Object] = []
     for name, addition in changed.items():

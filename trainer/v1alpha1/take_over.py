@@ -22,6 +22,7 @@ from trainer.kube.objects import ObjectKey, is_controlled_by, name_of, uid_of
 from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kubernetes_yaml import parse
+from trainer.v1alpha1.client import decoded
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -92,5 +93,6 @@ def _open(snapshot: Object) -> tuple[Resource, Object]:
 
 
 def _only_document(text: str) -> Any:
+    content: Any
     (content,) = parse(text, aliases=False)
-    return content
+    return decoded(content)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.v1alpha1.torchtune import COMMAND, MANAGED_KEYS, key_of, method_of, model_of, recipe_of
 from trainer.framework import pod_spec_of
 from trainer.plugins.torch.processes import processes_per_node
+from trainer.v1alpha1.torchtune import COMMAND, MANAGED_KEYS, key_of, method_of, model_of, recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,6 @@ from trainer.api.kubeflow_v1.reading import normalised
 from trainer.api.kueue import PODSET_LABEL, QUEUE_LABEL
 from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.conversion import convert
 from trainer.conversion.encoding import encoded
 from trainer.conversion.old_names import LOST_QUERY
@@ -32,6 +31,7 @@ from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, mapping_at, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.v1alpha1.client import decoded
 from trainer.webhooks.handlers import AdmissionSeries, placed, response_of
 from trainer.webhooks.mutability import changes
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.kubeflow_v1.kinds import JobKind
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.conversion import Conversion
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import Finding
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
     from trainer.kube.webhook.server import WebhookServer
+    from trainer.v1alpha1.discovery import Version
 
 _SCALE: Final = "scale"
 _OBSERVED: Final = {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.managedBy"}

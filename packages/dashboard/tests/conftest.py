@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import Resource
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
 from trainer_dashboard.bundle import Bundle
 from trainer_dashboard.gate import LoopbackGate
@@ -25,10 +25,10 @@ from trainer_kube_testing import FakeClient
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from trainer.api.v1alpha1.discovery import Served
     from trainer.kube.client import ObjectRequest
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Served
     from trainer_dashboard.built_objects import Renderer
     from trainer_dashboard.past_trainings import PastTrainings
 

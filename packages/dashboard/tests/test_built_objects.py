@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from packages.dashboard.tests.conftest import UserClient, train_job, visiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.v1alpha1.client import SERVED
 from trainer.kube.field_errors import FieldError
+from trainer.v1alpha1.client import SERVED
 from trainer_dashboard.built_objects import BuiltObjects
 from trainer_dashboard.rejected import RejectedError
 

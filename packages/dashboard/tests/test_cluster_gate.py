@@ -14,10 +14,10 @@ from packages.dashboard.tests.members import CHANGES, JANE, READS, TOKEN, Cluste
 from packages.dashboard.tests.test_gate import API
 from packages.dashboard.tests.test_server import TAG, event
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.kube.access import DENIED, VALID_TOKEN
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import NODES
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard.board import PAUSE, RENEWAL
 from trainer_dashboard.cluster_gate import PERMITTED, PROXIED, ClusterGate, Proxy
 from trainer_dashboard.event_stream import SIGN_IN_CHECK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from packages.dashboard.tests.conftest import PAGE, UserClient, running, train_job, visiting
-from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.server import Dashboard, DashboardOptions
 

@@ -20,12 +20,12 @@ from packages.dashboard.tests.past import (
     save_samples,
 )
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.kube.access import DENIED
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins import volcano
 from trainer.progress.curves import SAMPLES_LIMIT
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
 from trainer_dashboard.cluster_gate import PERMITTED, ClusterGate
 from trainer_dashboard.curves import SAMPLES

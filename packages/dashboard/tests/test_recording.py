@@ -13,7 +13,7 @@ from packages.dashboard.tests.conftest import PAGE, UserClient, running, train_j
 from packages.dashboard.tests.past import CLUSTER, KUBE_SYSTEM
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import Filter, History

@@ -8,9 +8,9 @@ import pytest
 
 from packages.dashboard.tests.conftest import UserClient, visiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.errors import ForbiddenError
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import Served
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

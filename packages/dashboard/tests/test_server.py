@@ -9,11 +9,11 @@ import pytest
 
 from packages.dashboard.tests.conftest import UserClient, node_pod, train_job, visiting
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.discovery import Served
 from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.resource import EVENTS, PODS
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import Served
 
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 

@@ -9,9 +9,9 @@ import yaml
 
 from packages.dashboard.tests.conftest import UserClient, train_job, visiting
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.discovery import Served
 from trainer.kube.errors import ForbiddenError, InternalError, InvalidError, UnauthorizedError
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.submissions import LONGEST_YAML
 
 GOOD = """

@@ -25,7 +25,6 @@ from tests.explain.samples import (
     waiting,
 )
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
 from trainer.cli.options import cluster_options
 from trainer.explain import Cause, Explanation, Subject, Verdict
@@ -35,6 +34,7 @@ from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.plugins import coscheduling
+from trainer.v1alpha1.client import SERVED
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

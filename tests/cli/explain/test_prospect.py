@@ -13,7 +13,6 @@ from tests.cli.conftest import ConnectedClient
 from tests.framework.samples import replicated_job, runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
 from trainer.cli.manifests import runtimes
 from trainer.kube.errors import (
@@ -25,6 +24,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, PODS
+from trainer.v1alpha1.client import SERVED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.api.v1alpha1.client import decoded
 from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
 from trainer.cli.run.frameworks import ChosenRuntime, choose_runtime, framework_of
 from trainer.kube.objects import labels_of
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
+    from trainer.v1alpha1.discovery import Version
 
 
 def shipped(version: Version = "v2alpha1") -> list[ChosenRuntime]:

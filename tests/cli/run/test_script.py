@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from tests.cli.conftest import ConnectedClient
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
 from trainer.cli.app import app
 from trainer.cli.manifests import runtimes
 from trainer.kube.errors import ForbiddenError, InvalidError
 from trainer.kube.resource import CONFIG_MAPS
+from trainer.v1alpha1.client import SERVED
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from trainer.kube.objects import name_of
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.cli.run.frameworks import ChosenRuntime
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 START = ["python3", "/mnt/trainer/source/start.py", "--"]
 TORCH = [*START, "torchrun", "train.py", "--epochs", "3"]

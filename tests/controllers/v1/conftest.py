@@ -12,11 +12,11 @@ from tests.configurations import bare
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import SERVED
-from trainer.api.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.kube.objects import Object, resource_version_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.manager import build_manager
+from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
 

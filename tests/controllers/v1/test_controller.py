@@ -12,11 +12,11 @@ from tests.controllers.v1.samples import elastic_job, jax_job, parted_job, pytor
 from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.discovery import Served
 from trainer.controllers.v1 import pod_labels
 from trainer.kube.errors import ForbiddenError, NamespaceTerminatingError
 from trainer.kube.objects import is_controlled_by, labels_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

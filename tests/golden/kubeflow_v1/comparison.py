@@ -21,8 +21,8 @@ from trainer.conversion.convert import RENDEZVOUS_PORTS
 
 if TYPE_CHECKING:
     from tests.golden.kubeflow_v1.operator_model import OperatorJob, OperatorPod
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 EXPECTED = Path(__file__).parent / "expected"
 

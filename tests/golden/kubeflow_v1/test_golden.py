@@ -21,7 +21,7 @@ from trainer.kubernetes_yaml import dump, join
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.api.v1alpha1.discovery import Version
+    from trainer.v1alpha1.discovery import Version
 
 KINDS = [*manifests()]
 JOBS = [(kind, job["metadata"]["name"]) for kind, jobs in manifests().items() for job in jobs]

@@ -9,7 +9,6 @@ import anyio
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.cli.documents import Document
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.offline.workspace import Workspace
@@ -23,6 +22,7 @@ from trainer.kube.client import ObjectRequest, Verb
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError, UnauthorizedError
 from trainer.kube.objects import key_of, mapping_at, metadata_of, name_of, namespace_of, objects_in
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS
+from trainer.v1alpha1.client import decoded
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

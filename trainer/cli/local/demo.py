@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainer.api.v1alpha1.discovery import Served
 from trainer.cli.console import say
 from trainer.cli.current_cluster import warning_user
 from trainer.cli.documents import read_documents, version_of
@@ -24,6 +23,7 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.v1alpha1.discovery import Served
 
 if TYPE_CHECKING:
     from trainer.cli.documents import Document

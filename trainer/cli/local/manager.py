@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 
 _HOST: Final = "127.0.0.1"

@@ -11,7 +11,6 @@ from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.discovery import find_served, served_versions
 from trainer.cli.console import duration, quote, say
 from trainer.cli.current_cluster import warning_user
 from trainer.cli.errors import CommandError, ExitCode
@@ -37,10 +36,11 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import annotations_of, name_of
 from trainer.kube.resource import NODES
 from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.v1alpha1.discovery import find_served, served_versions
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
+    from trainer.v1alpha1.discovery import Version
 
 _NODE = "laptop"
 _POD_NETWORK = "devcluster.trainer/pod-network"

@@ -11,8 +11,6 @@ from trainer.api.kubeflow_v1.reading import kind_of
 from trainer.api.kueue import MANAGER, queued_as_jobset, without_admission
 from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.decode import decode, is_decodable
-from trainer.api.v1alpha1.encode import encode, is_encodable
 from trainer.cli.console import note, printable
 from trainer.cli.documents import DocumentError
 from trainer.cli.manifests import runtimes
@@ -20,11 +18,13 @@ from trainer.conversion import convert
 from trainer.conversion.encoding import encoded
 from trainer.kube.objects import Object, mapping_at, metadata_of, name_of, objects_in
 from trainer.kubernetes_yaml import dump, join
+from trainer.v1alpha1.decode import decode, is_decodable
+from trainer.v1alpha1.encode import encode, is_encodable
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import JobKind
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.field_errors import FieldError
+    from trainer.v1alpha1.discovery import Version
 
 _SERVER_SET = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}

@@ -24,8 +24,8 @@ from trainer.kubernetes_yaml import join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """Files of a directory that are read."""

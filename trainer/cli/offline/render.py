@@ -10,7 +10,6 @@ import typer
 
 import trainer
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.client import decoded
 from trainer.cli.console import note, output
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, repetitions
 from trainer.cli.errors import BadInputError
@@ -28,14 +27,15 @@ from trainer.framework.plugin_api.component import is_unique_name
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.objects import key_of, name_of
 from trainer.kubernetes_yaml import dump, join
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.cli.documents import Document
     from trainer.framework.plugin_api.component import Component
+    from trainer.v1alpha1.discovery import Version
 
 
 @dataclass(frozen=True, slots=True)

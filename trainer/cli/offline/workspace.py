@@ -10,7 +10,6 @@ import typer
 from trainer.api.kubeflow_v1.kinds import KINDS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import decoded
 from trainer.cli.documents import SERVED_JOBS, Document, version_of
 from trainer.cli.manifests import runtimes
 from trainer.configuration.configuration import load_configuration
@@ -23,6 +22,7 @@ from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
 from trainer.manager import enabled_plugins, profile_of
 from trainer.v1alpha1 import admission as v1alpha1
+from trainer.v1alpha1.client import decoded
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.kubeflow_v1 import review_job
 from trainer.webhooks.runtime import review_runtime

@@ -10,7 +10,7 @@ import msgspec
 import typer
 from anyio.to_thread import run_sync
 
-from trainer.api.crds import crds_yaml, stream_of
+from trainer.api.crds import stream_of
 from trainer.api.image_reference import check_image
 from trainer.api.kubeflow_v1.definitions import served_definitions
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
@@ -35,6 +35,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.field_errors import FieldError, required
 from trainer.kube.objects import name_of
+from trainer.v1alpha1.crds import crds_yaml
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from trainer.api.v1alpha1.discovery import find_served, watch_served
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.configuration.configuration import load_configuration, render_configuration
@@ -20,6 +19,7 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.metrics import Metrics
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.manager import run_manager
+from trainer.v1alpha1.discovery import find_served, watch_served
 
 READY = "started manager"
 """Logged by the manager once its controllers run."""

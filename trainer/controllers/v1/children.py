@@ -10,7 +10,6 @@ from trainer.api.kubeflow_v1.kinds import PyTorchJob
 from trainer.api.kubeflow_v1.policies import RunPolicy
 from trainer.api.kubeflow_v1.reading import normalised
 from trainer.api.kueue import split_metadata
-from trainer.api.v1alpha1.client import decoded
 from trainer.controllers.v1.autoscaler import autoscaler_of
 from trainer.controllers.v1.labels import JOB_ROLE, MASTER, labels_of_job, labels_of_seat, selector_of
 from trainer.controllers.v1.roles import Seat, Seating
@@ -18,12 +17,13 @@ from trainer.conversion import convert
 from trainer.conversion.encoding import encoded
 from trainer.conversion.places import NODE
 from trainer.kube.objects import controller_reference, mapping_at, metadata_of, name_of
+from trainer.v1alpha1.client import decoded
 
 if TYPE_CHECKING:
     from trainer.api.kubeflow_v1.kinds import Job, JobKind
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _TRIAL: Final = "kubeflow.org/v1beta1", "Trial"

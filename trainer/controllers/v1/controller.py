@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
     from trainer.api.kubeflow_v1.kinds import JobKind
     from trainer.api.kubeflow_v1.status import JobStatus
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.controllers.v1.children import Children
     from trainer.controllers.v1.deployment import Deployment
     from trainer.controllers.v1.training_operator import TrainingOperator
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from trainer.kube.controller.handlers import MapFunction
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.v1alpha1.discovery import Version
 
 _REMEMBERED: Final = 256
 """Jobs whose conversion is kept; it takes some milliseconds."""

@@ -15,8 +15,8 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.manager.manager import Manager
+    from trainer.v1alpha1.discovery import Version
 
 _LOOK: Final = 30.0
 """Seconds between two looks for the Training Operator, of which a change is logged."""

@@ -12,14 +12,14 @@ from trainer.kube.field_errors import FieldError, duplicate, listed, not_found, 
 from trainer.kube.merge_patch import merge_patch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeAlias
 
     from trainer.api.trainjob import ContainerOverride, PodSpecOverride, TrainJob
     from trainer.framework.plugin_api.runtime_info import Container, Key, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
-    Merge: TypeAlias = Callable[[list[Object], list[Object], Key], None]
+    Merge: TypeAlias = Callable[[list[Object], Iterable[Object], Key], None]
     """Merges the second list into the first."""
 
 

@@ -9,9 +9,12 @@ from trainer.framework.building.trainer_step import apply_trainer, apply_trainer
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo, upsert
 
 if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Key
-    from trainer.kube.objects import Object
+    from trainer.kube.field_errors import FieldError
+
+
+def _mark(info: RuntimeInfo) -> None:
+    mark_trainer(info)
+    put_in_order(info)
 
 
 class Profile:
@@ -22,22 +25,18 @@ class Profile:
     validates_builds = True
     """Whether findings of plugins keep a TrainJob from being built; otherwise they are warnings of admission."""
 
-    def mark(self, info: RuntimeInfo) -> None:
-        """Mark the pod sets that train, set the number of nodes, and order the Jobs."""
-        mark_trainer(info)
-        put_in_order(info)
+    def has_bound(self, error: FieldError) -> bool:  # noqa: ARG002 - other versions decide by it
+        """Whether the version has the bound of the model which a stored TrainJob exceeds."""
+        return True
 
-    def apply_trainer(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Put the settings of `spec.trainer` into the pod sets that train."""
-        apply_trainer(info, train_job)
-
-    def apply_env(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Merge `spec.trainer.env` into the pod sets that train, after the plugins."""
-        apply_trainer_env(info, train_job)
-
-    def merge(self, items: list[Object], additions: list[Object], key: Key) -> None:
-        """Merge what an override adds to a list: what is there keeps its place, and the rest comes last."""
-        upsert(items, additions, key)
+    mark = staticmethod(_mark)
+    """Marks the pod sets that train, sets the number of nodes, and orders the Jobs."""
+    apply_trainer = staticmethod(apply_trainer)
+    """Puts the settings of `spec.trainer` into the pod sets that train."""
+    apply_env = staticmethod(apply_trainer_env)
+    """Merges `spec.trainer.env` into the pod sets that train, after the plugins."""
+    merge = staticmethod(upsert)
+    """Merges what an override adds to a list: what is there keeps its place, and the rest comes last."""
 
 
 V2ALPHA1_PROFILE = Profile()

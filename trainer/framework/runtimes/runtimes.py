@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     TRAINING_RUNTIMES,

@@ -7,8 +7,6 @@ Trainer).
 People who may not run pods may write ConfigMaps, field managers and annotations included. A snapshot is therefore
 proved by its digest, which is recorded where they cannot write: in the status of the TrainJob, and on what runs the
 pods.
-
-In a cluster of v1alpha1 Kubeflow Trainer (Go) can read them as well.
 """
 
 from __future__ import annotations
@@ -19,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trainer.api.runtime_snapshot import SNAPSHOT_KEY, SNAPSHOT_LABEL, read_text, text_of
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.v1alpha1.client import decoded
-from trainer.api.v1alpha1.decode import is_decodable, restored_runtime
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.errors import NotFoundError
 from trainer.kube.field_errors import FieldError
-from trainer.kube.json_text import decode_json
 from trainer.kube.objects import ObjectKey, controller_reference, metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS
 
@@ -39,17 +35,11 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
-"""Label of all snapshots, so that no other ConfigMap has to be cached."""
-
 _RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 
 RUNTIME_DIGEST = "trainer.kubeflow.org/runtime-digest"
 """Annotation of what runs pods: the digest of the runtime that it was built on."""
 
-_DATA_KEY = "runtime"
-_LARGE = 256 * 1024
-"""Bytes; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
 
 
@@ -65,7 +55,7 @@ def digest_of(runtime: Object) -> str:
 
 
 def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
-    """The snapshot of a runtime for a TrainJob, in the version of the runtime."""
+    """The snapshot of a runtime for a TrainJob."""
     metadata = {name: value for name, value in metadata_of(runtime).items() if name in _KEPT}
     content = {
         "apiVersion": resource.api_version,
@@ -83,16 +73,12 @@ def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
             "ownerReferences": [controller_reference(owner)],
         },
         "immutable": True,
-        "data": {_DATA_KEY: _written(restored_runtime(content) if is_decodable(runtime) else content)},
+        "data": {SNAPSHOT_KEY: text_of(content)},
     }
 
 
-def _parse_json(text: str) -> Any:
-    return decode_json(_content, text)
-
-
 def open_snapshot(
-    snapshot: Object, digest: str = "", *, parse: Callable[[str], Any] = _parse_json
+    snapshot: Object, digest: str = "", *, parse: Callable[[str], Any] = read_text
 ) -> tuple[Resource, Object]:
     """The runtime in a snapshot, and its kind.
 
@@ -104,7 +90,7 @@ def open_snapshot(
         parse: reads the text; a ValueError says that it cannot be read. Defaults to reading JSON.
     """
     try:
-        runtime = decoded(parse((snapshot.get("data") or {})[_DATA_KEY]))
+        runtime = parse((snapshot.get("data") or {})[SNAPSHOT_KEY])
         resource, name, spec = _RESOURCES[runtime["kind"]], name_of(runtime), runtime["spec"]
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(snapshot, "does not hold a runtime") from error
@@ -115,22 +101,15 @@ def open_snapshot(
     return resource, runtime
 
 
-def _written(content: Object) -> str:
-    """With a line for each value, for people, unless that could be more than a ConfigMap holds."""
-    encoded = msgspec.json.encode(content)
-    return (encoded if len(encoded) > _LARGE else msgspec.json.format(encoded, indent=2)).decode()
-
-
 def _broken(snapshot: Object, problem: str) -> BuildError:
     detail = f"Invalid value: {problem}; delete the ConfigMap, and a new snapshot of the runtime will be taken"
-    return BuildError(FieldError(f"ConfigMap {name_of(snapshot)} data.{_DATA_KEY}", detail))
+    return BuildError(FieldError(f"ConfigMap {name_of(snapshot)} data.{SNAPSHOT_KEY}", detail))
 
 
 _REMEMBERED = 4 << 20
 """Bytes of runtimes that are remembered; the one that was needed least recently goes first."""
 
 _json = msgspec.json.Decoder(dict)
-_content = msgspec.json.Decoder(Any)
 
 
 class KeptSnapshots:

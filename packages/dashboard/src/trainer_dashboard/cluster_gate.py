@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from trainer.api.v1alpha1.discovery import Served
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
+    from trainer.v1alpha1.discovery import Served
     from trainer_dashboard.gate import Login
     from trainer_dashboard.viewer import Viewer
 

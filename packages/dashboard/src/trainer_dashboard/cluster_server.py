@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from trainer.api.v1alpha1.discovery import find_served, watch_served
 from trainer.kube.client import Client, RawClient
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import KubeError
@@ -16,6 +15,7 @@ from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.serving.certificates import FileCertificates, SelfSignedCertificates
 from trainer.kube.serving.tls import ServingTls
+from trainer.v1alpha1.discovery import find_served, watch_served
 from trainer_dashboard.cluster_gate import ClusterGate, Proxy, UserClients
 from trainer_dashboard.kept_history import history_of
 from trainer_dashboard.server import Dashboard, DashboardOptions

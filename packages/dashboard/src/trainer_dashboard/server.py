@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Awaitable, Callable
 
-    from trainer.api.v1alpha1.discovery import Served
     from trainer.kube.cache.informer import Informer
     from trainer.kube.client import Client
+    from trainer.v1alpha1.discovery import Served
     from trainer_dashboard.built_objects import Renderer
     from trainer_dashboard.gate import Gate
     from trainer_dashboard.parties import Party, Stream

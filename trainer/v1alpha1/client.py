@@ -1,4 +1,4 @@
-"""A client for a cluster that serves v1alpha1: its users see TrainJobs and runtimes in the form of the model."""
+"""A client for a cluster that serves v1alpha1: its users see TrainJobs and runtimes converted to v2alpha1."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from trainer.api.runtime_snapshot import SNAPSHOT_KEY, SNAPSHOT_LABEL, read_text, text_of
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType
-from trainer.api.v1alpha1.decode import API_VERSION, decode, is_decodable
-from trainer.api.v1alpha1.status import (
-    FURTHER_CONDITIONS,
-    decode_status,
-    encode_status,
-    extension_annotation,
-    is_resumed,
-    with_extension,
-)
 from trainer.kube.client import (
     DEFAULT_LIST,
     DEFAULT_LOG,
@@ -37,11 +29,21 @@ from trainer.kube.client import (
 )
 from trainer.kube.errors import InvalidError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import annotations_of, find_condition, metadata_of, name_of, uid_of
+from trainer.kube.objects import annotations_of, find_condition, labels_of, metadata_of, name_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import EVERYTHING
+from trainer.v1alpha1.decode import API_VERSION, decode, is_decodable, restored_runtime
+from trainer.v1alpha1.status import (
+    FURTHER_CONDITIONS,
+    decode_status,
+    encode_status,
+    extension_annotation,
+    is_resumed,
+    with_extension,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
     from trainer.kube.objects import Object
@@ -60,11 +62,11 @@ _json = msgspec.json.Decoder(dict[str, Any])
 
 
 class V1Alpha1Client(Client):
-    """Translates requests about TrainJobs and runtimes; all others pass unchanged.
+    """Translates requests about TrainJobs, runtimes and their snapshots; all others pass unchanged.
 
     What it answers has the shape of the model and the apiVersion v1alpha1, so that owner references and events name
     the objects as the cluster knows them. It encodes status alone: a spec that is written must have fields that both
-    versions have, such as `suspend`, or be encoded already (`trainer.api.v1alpha1.encode`).
+    versions have, such as `suspend`, or be encoded already (`trainer.v1alpha1.encode`).
 
     Args:
         client: of the cluster.
@@ -78,6 +80,8 @@ class V1Alpha1Client(Client):
 
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`."""
+        if request.resource == CONFIG_MAPS:
+            return await self._send_config_map(request)
         served = SERVED.get(request.resource)
         if served is None:
             return await self._client.send(request)
@@ -88,6 +92,13 @@ class V1Alpha1Client(Client):
             body = body | {"apiVersion": API_VERSION}
         answer = await self._client.send(replace(request, resource=served, body=body))
         return answer if answer is None else self._decoded(answer)
+
+    async def _send_config_map(self, request: ObjectRequest) -> Object | None:
+        """A snapshot of a runtime is stored in v1alpha1, so that Kubeflow Trainer (Go) can read it."""
+        if isinstance(request.body, dict):
+            request = replace(request, body=_with_runtime(request.body, restored_runtime))
+        answer = await self._client.send(request)
+        return answer if answer is None else _with_runtime(answer, decoded)
 
     async def list_page(
         self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
@@ -147,7 +158,7 @@ class V1Alpha1Client(Client):
         except InvalidError:
             if hidden is None:
                 raise
-            # The released Trainer has written the condition: what is left of it without ours is incomplete.
+            # Kubeflow Trainer (Go) has written the condition: what is left of it without ours is incomplete.
             shown, _ = encode_status(whole, shows_resumed=True)
             answer = await self._send_status(request, shown, extension)
         if not self._is_extended:
@@ -157,7 +168,7 @@ class V1Alpha1Client(Client):
         return self._decoded(answer)
 
     async def _hide_resumed(self, request: ObjectRequest, present: Object) -> Object:
-        """Take the condition Suspended of a released Trainer out of a status whose extension says that it is resumed.
+        """Take the condition Suspended of the Go manager out of a status whose extension says that it is resumed.
 
         What belongs to another field manager as well is not removed by an apply, and the column STATE of the released
         CRDs has the type of the last condition, whatever its status.
@@ -222,6 +233,20 @@ class V1Alpha1Client(Client):
             return present
         assert answer is not None
         return answer
+
+
+def _with_runtime(config_map: Object, convert: Callable[[Object], Object]) -> Object:
+    """A snapshot with the runtime in it converted; any other ConfigMap as it is."""
+    text = (config_map.get("data") or {}).get(SNAPSHOT_KEY)
+    if SNAPSHOT_LABEL not in labels_of(config_map) or not isinstance(text, str):
+        return config_map
+    try:
+        runtime = read_text(text)
+    except ValueError:
+        return config_map
+    if not isinstance(runtime, dict):
+        return config_map
+    return config_map | {"data": {SNAPSHOT_KEY: text_of(convert(runtime))}}
 
 
 def decoded(obj: Object, *, reads_annotations: bool = True) -> Object:

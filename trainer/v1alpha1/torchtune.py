@@ -1,4 +1,4 @@
-"""What the released Trainer knows of torchtune: models, recipes, and what the arguments of a TrainJob choose.
+"""What Kubeflow Trainer (Go) knows of torchtune: models, recipes, and what the arguments of a TrainJob choose.
 
 It completes the command `tune run` of a TrainJob, and no other; the model is in the name of the runtime.
 """

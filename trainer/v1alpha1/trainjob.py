@@ -1,6 +1,6 @@
-"""TrainJob of v1alpha1, for its CustomResourceDefinition; objects are read by `trainer.api.v1alpha1.decode`.
+"""TrainJob of v1alpha1, for its CustomResourceDefinition; objects are read by `trainer.v1alpha1.decode`.
 
-The texts of the rules are those of the released Trainer, which clients may compare.
+The texts of the rules are those of Kubeflow Trainer (Go), which clients may compare.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ class TrainerStatus(trainjob_status.TrainerStatus):
 
 
 class TrainJobStatus(trainjob_status.TrainJobStatus):
-    """How a TrainJob is doing; clients of the released Trainer know conditions, jobsStatus and trainerStatus."""
+    """How a TrainJob is doing; clients of Kubeflow Trainer (Go) know conditions, jobsStatus and trainerStatus."""
 
     conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type", 8))] | None = None
     """Suspended, Complete and Failed."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.api.kueue import queued_as_train_job
 from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
-from trainer.api.v1alpha1.decode import API_VERSION, KINDS
-from trainer.api.v1alpha1.encode_runtime import NODE, encode_runtime, split
 from trainer.kube.objects import mapping_at, objects_in
+from trainer.v1alpha1.decode import API_VERSION, KINDS
+from trainer.v1alpha1.encode_runtime import NODE, encode_runtime, split
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 EXTENSION: Final = "trainer.kubeflow.org/status-extension-of-"
-"""Prefix of the annotations of a TrainJob of v1alpha1 that hold what the CRD of the released Trainer does not keep of
+"""Prefix of the annotations of a TrainJob of v1alpha1 that hold what the CRD of Kubeflow Trainer (Go) does not keep of
 its status, as JSON; a field manager follows. Not written where the CRDs are those of config/v1alpha1."""
 FURTHER_CONDITIONS: Final = "furtherConditions"
 """The optional field of the status with the conditions that clients of v1alpha1 do not know."""
@@ -47,7 +47,7 @@ def encode_status(status: Object, *, shows_resumed: bool = False) -> tuple[Objec
     """A status, or the part of one that a field manager owns, as v1alpha1 has it, and its extension.
 
     Args:
-        status: in the form of the model; it is not changed.
+        status: converted to v2alpha1; it is not changed.
         shows_resumed: whether Suspended with the status False appears before the end. Default: no.
     """
     shared: Object = {name: value for name, value in status.items() if name in _SHARED_FIELDS}
@@ -92,7 +92,7 @@ def extension_annotation(field_manager: str, uid: str, extension: Object) -> tup
 
 
 def decode_status(obj: Object, *, reads_annotations: bool = True) -> Object | None:
-    """The status of a TrainJob of v1alpha1 in the form of the model; None if it has none.
+    """The status of a TrainJob of v1alpha1 converted to v2alpha1; None if it has none.
 
     An annotation counts only if it was written for this TrainJob and fits the status; it never overrides what the
     status itself says. Without `reads_annotations` none counts.

@@ -9,15 +9,15 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from trainer.api.v1alpha1.client import V1Alpha1Client
-from trainer.api.v1alpha1.discovery import V2ALPHA1, Served, ServedVersionChangedError, find_served, watch_served
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError, TransportError
+from trainer.v1alpha1.client import V1Alpha1Client
+from trainer.v1alpha1.discovery import V2ALPHA1, Served, ServedVersionChangedError, find_served, watch_served
 from trainer_kube_testing.client import FakeClient
 from trainer_kube_testing.clock import ManualClock
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
+    from trainer.v1alpha1.discovery import Version
 
 GROUP = "GET /apis/trainer.kubeflow.org"
 SCHEMAS = "GET /openapi/v3/apis/trainer.kubeflow.org/v1alpha1"

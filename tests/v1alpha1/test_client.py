@@ -9,13 +9,13 @@ import pytest
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1.client import SERVED, V1Alpha1Client
-from trainer.api.v1alpha1.status import EXTENSION
 from trainer.kube.client import EventType, ListOptions, Verb, WatchOptions
 from trainer.kube.errors import ConflictError
 from trainer.kube.field_errors import required
 from trainer.kube.objects import annotations_of, controller_reference, find_condition, resource_version_of
 from trainer.kube.resource import PODS
+from trainer.v1alpha1.client import SERVED, V1Alpha1Client
+from trainer.v1alpha1.status import EXTENSION
 from trainer_kube_testing import statuses
 from trainer_kube_testing.client import FakeClient
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import msgspec
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.v1alpha1.client import V1Alpha1Client
-from trainer.api.v1alpha1.status import FURTHER_CONDITIONS
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError
 from trainer.kube.logger import get_logger
+from trainer.v1alpha1.client import V1Alpha1Client
+from trainer.v1alpha1.status import FURTHER_CONDITIONS
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client, RawClient
@@ -41,7 +41,7 @@ class Served:
     """Whether the CRDs of v1alpha1 have the optional fields of config/v1alpha1/crd; of no meaning for v2alpha1."""
 
     def client(self, client: Client) -> Client:
-        """A client whose users see TrainJobs and runtimes in the form of the model."""
+        """A client whose users see TrainJobs and runtimes converted to v2alpha1."""
         return client if self.version == "v2alpha1" else V1Alpha1Client(client, is_extended=self.is_extended)
 
     def resource(self, resource: Resource) -> Resource:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.api.v1alpha1.status import EXTENSION, decode_status, encode_status, extension_annotation, with_extension
+from trainer.v1alpha1.status import EXTENSION, decode_status, encode_status, extension_annotation, with_extension
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

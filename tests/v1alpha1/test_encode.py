@@ -10,17 +10,17 @@ import pytest
 import yaml
 
 from tests.definitions import schema_of
-from trainer.api.crds import crds
-from trainer.api.v1alpha1 import trainingruntime, trainjob
-from trainer.api.v1alpha1.decode import decode, is_decodable
-from trainer.api.v1alpha1.encode import encode, is_encodable
 from trainer.kube.objects import name_of
+from trainer.v1alpha1 import trainingruntime, trainjob
+from trainer.v1alpha1.crds import crds
+from trainer.v1alpha1.decode import decode, is_decodable
+from trainer.v1alpha1.encode import encode, is_encodable
 
 if TYPE_CHECKING:
     from trainer.api.model import ApiModel
     from trainer.kube.objects import Object
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 UPSTREAM = ROOT.parent / "shared" / "peer" / "upstream"
 MODELS: dict[str, type[ApiModel]] = {
     "TrainJob": trainjob.TrainJob,

@@ -11,13 +11,13 @@ import yaml
 
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.decode import decode, is_decodable, restored_runtime
+from trainer.v1alpha1.decode import decode, is_decodable, restored_runtime
 
 if TYPE_CHECKING:
     from trainer.api.model import ApiModel
     from trainer.kube.objects import Object
 
-UPSTREAM = Path(__file__).parents[4] / "shared" / "peer" / "upstream"
+UPSTREAM = Path(__file__).parents[3] / "shared" / "peer" / "upstream"
 MODELS: dict[str, type[ApiModel]] = {
     "TrainJob": TrainJob,
     "TrainingRuntime": TrainingRuntime,

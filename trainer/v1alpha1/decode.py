@@ -1,6 +1,6 @@
 """Decodes TrainJobs and training runtimes of v1alpha1 into the shape of the model, which is that of v2alpha1.
 
-Decoded runtimes are restored as well, for snapshots that the released Trainer can read.
+Decoded runtimes are restored as well, for snapshots that Kubeflow Trainer (Go) can read.
 
 Nothing is refused: what is wrong in v1alpha1 is wrong in the result as well, where its reader finds it. Members that
 neither version knows are kept for the same reason.
@@ -69,7 +69,7 @@ def restored_runtime(runtime: Object) -> Object:
     """A decoded training runtime in the shape that it was decoded from, or one that `decode` makes the same of.
 
     Args:
-        runtime: one that `decode` has made; for any other there is `trainer.api.v1alpha1.encode`. It is not changed.
+        runtime: one that `decode` has made; for any other there is `trainer.v1alpha1.encode`. It is not changed.
     """
     policy = mapping_at(runtime, "spec", "mlPolicy")
     encoded = runtime | {"apiVersion": API_VERSION}

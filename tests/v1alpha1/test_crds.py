@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from trainer.api.crds import crds, crds_yaml
 from trainer.kube.objects import name_of
+from trainer.v1alpha1.crds import crds, crds_yaml
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
 
-CONFIG = Path(__file__).parents[3] / "config" / "v1alpha1"
-UPSTREAM = Path(__file__).parents[4] / "shared" / "peer" / "upstream"
+CONFIG = Path(__file__).parents[2] / "config" / "v1alpha1"
+UPSTREAM = Path(__file__).parents[3] / "shared" / "peer" / "upstream"
 DEFINITIONS = crds("v1alpha1")
 released = pytest.mark.skipif(
     not UPSTREAM.is_dir(), reason="the files of the released Trainer are not beside the checkout"
