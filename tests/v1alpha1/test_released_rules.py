@@ -12,7 +12,6 @@ from tests.v1alpha1.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSE
 from tests.v1alpha1.test_admission import job, patched, request
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
-from trainer.api.crds import crds
 from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.crds import crds

@@ -17,7 +17,7 @@ from trainer.api.trainingruntime import (
 )
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
-from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, KeptSnapshots, digest_of
+from trainer.framework.runtimes.snapshot import KeptSnapshots, digest_of
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.recent import Recent
