@@ -50,8 +50,8 @@ LANES = {
             "e2e/test_scheduling.py",
             "e2e/test_volumes.py",
         ),
-        runs=("devcluster/src", "packages/devcluster/src", "trainer/cli/local"),
-        reads=("devcluster", "packages/devcluster"),
+        runs=("packages/devcluster/src", "trainer/cli/local"),
+        reads=("packages/devcluster",),
     ),
     "v1_jobs": Lane(
         unit=(
@@ -67,28 +67,16 @@ LANES = {
         reads=("packages/v1_jobs", "config/v1", "docs/migrate-from-v1.md", "tests/golden/kubeflow_v1"),
     ),
     "dashboard": Lane(
-        unit=(
-            "packages/dashboard/tests",
-            "packages/dashboard/tests/commands",
-            "packages/dashboard/tests",
-            "packages/dashboard/tests/history",
-        ),
+        unit=("packages/dashboard/tests",),
         e2e=(
             "e2e/dashboard",
             "e2e/test_history.py",
             "e2e/failures/test_dashboard_attacks.py",
             "e2e/failures/test_recorder.py",
         ),
-        runs=(
-            "packages/dashboard/src",
-            "packages/dashboard/src/trainer_dashboard",
-            "packages/dashboard/src/trainer_dashboard/history",
-            "packages/dashboard/src/trainer_dashboard/commands",
-        ),
+        runs=("packages/dashboard/src",),
         reads=(
             "packages/dashboard",
-            "packages/dashboard/src/trainer_dashboard",
-            "dashboard",
             "config/dashboard",
             "config/dashboard-impersonation",
             "config/history",
@@ -96,10 +84,10 @@ LANES = {
         ),
     ),
     "initializers": Lane(
-        unit=("packages/initializers/tests", "packages/initializers/tests"),
+        unit=("packages/initializers/tests",),
         e2e=("e2e/test_initializers.py", "e2e/test_initializer_image.py", "e2e/test_fine_tune.py"),
-        runs=("packages/initializers/src", "packages/initializers/src/trainer_initializers"),
-        reads=("packages/initializers", "packages/initializers/tests", "images/initializer", "examples/fine-tune-tiny"),
+        runs=("packages/initializers/src",),
+        reads=("packages/initializers", "images/initializer", "examples/fine-tune-tiny"),
     ),
 }
 

@@ -17,7 +17,7 @@ FILES = {
     "pyproject.toml": '[tool.ruff]\nsrc = [".", "packages/*/src"]\n',
     "docs/page.md": "",
     "docs/migrate-from-v1.md": "",
-    "dashboard/page.ts": "",
+    "packages/dashboard/web/page.ts": "",
     "config/crd/crd.yaml": "",
     "trainer/__init__.py": "",
     "trainer/quantity.py": "",
@@ -27,6 +27,7 @@ FILES = {
     "packages/initializers/src/fetching/hub.py": "from fetching import names\n",
     "packages/initializers/src/fetching/names.py": "",
     "packages/initializers/tests/test_hub.py": "from fetching.hub import fetch\n",
+    "packages/conftest.py": "import tests.conftest\n",
     "tests/conftest.py": "",
     "tests/test_plugin.py": "import trainer.plugin\n",
     "packages/dashboard/tests/test_server.py": "from trainer_dashboard.server import serve\n",
@@ -35,7 +36,7 @@ FILES = {
     "e2e/test_clients.py": "",
     "e2e/test_history.py": "",
 }
-"""A checkout in which some packages have moved, and others not yet."""
+"""A checkout."""
 ALL = set(LANES)
 
 
@@ -75,9 +76,9 @@ def lanes(root: Path) -> set[str]:
         pytest.param("packages/initializers/tests/test_hub.py", {"initializers"}, id="tests of a lane"),
         pytest.param("packages/initializers/README.md", {"initializers"}, id="file of a package"),
         pytest.param("trainer/__init__.py", {"dashboard"}, id="package of what is imported"),
-        pytest.param("tests/conftest.py", {"dashboard", "v1_jobs"}, id="what tests have in common"),
+        pytest.param("tests/conftest.py", {"dashboard", "initializers", "v1_jobs"}, id="what tests have in common"),
         pytest.param("e2e/conftest.py", {"dashboard", "devcluster"}, id="what end-to-end tests have in common"),
-        pytest.param("dashboard/page.ts", {"dashboard"}, id="what one lane reads"),
+        pytest.param("packages/dashboard/web/page.ts", {"dashboard"}, id="what one lane reads"),
         pytest.param("docs/migrate-from-v1.md", {"v1_jobs"}, id="page that one lane reads"),
         pytest.param("docs/page.md", set(), id="page that none reads"),
         pytest.param("config/crd/crd.yaml", ALL, id="what any lane may read"),
