@@ -153,8 +153,9 @@ def _load_installed(point: EntryPoint) -> Command:
         distribution = point.dist.name if point.dist is not None else point.value
         problem = f"the command {point.name} of {distribution} cannot be loaded: {error}"
         return TyperCommand(point.name, callback=partial(_refuse, problem), help=problem, rich_help_panel=Panel.OTHER)
-    panel = found.info.rich_help_panel
+    panel = found.rich_help_panel
     assert isinstance(command, TyperCommand | TyperGroup)
+    command.name = point.name
     command.rich_help_panel = panel if isinstance(panel, str) else Panel.OTHER
     return command
 

@@ -1,0 +1,105 @@
+"""Subcommands that other distributions add to `trainer`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from trainer.cli import app as application
+from trainer.cli.app import app
+from trainer.cli.options import Panel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROGRAM = """
+import typer
+
+app = typer.Typer(rich_help_panel="Sweeps")
+
+
+@app.command()
+def sweep(trials: int = 3) -> None:
+    "Try several learning rates."
+    print(f"{trials} trials")
+
+
+group = typer.Typer(help="What was tried.")
+
+
+@group.command("list")
+def list_sweeps() -> None:
+    "List sweeps."
+    print("none")
+
+
+@group.command()
+def show() -> None:
+    "Show a sweep."
+"""
+ENTRIES = """
+[trainer.commands]
+sweep = added_commands:app
+sweeps = added_commands:group
+broken = added_commands:nothing
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A distribution that adds three subcommands, one of which cannot be loaded."""
+    (tmp_path / "added_commands.py").write_text(PROGRAM)
+    metadata = tmp_path / "trainer_sweeps-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: trainer-sweeps\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(ENTRIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    application._installed.cache_clear()
+    yield
+    application._installed.cache_clear()
+    sys.modules.pop("added_commands", None)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.output
+
+
+@pytest.mark.usefixtures("installed")
+def test_added_commands() -> None:
+    """They run as those of this distribution, as single commands and as groups."""
+    assert run("sweep", "--trials", "5") == (0, "5 trials\n")
+    assert run("sweeps", "list") == (0, "none\n")
+
+
+@pytest.mark.usefixtures("installed")
+def test_help() -> None:
+    """The help has them in their own panel, or in that of other distributions, and says what cannot be loaded."""
+    code, text = run("--help")
+    assert code == 0
+    sections = {part.partition(" ─")[0]: part for part in text.split("╭─ ")}
+    assert "│ sweep " in sections["Sweeps"]
+    others = sections[Panel.OTHER]
+    assert "│ sweeps " in others
+    assert "│ broken " in others
+    assert "trainer-sweeps cannot be loaded" in " ".join(others.replace("│", " ").split())
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_command_that_cannot_be_loaded() -> None:
+    """It fails with the distribution and the reason, and harms no other."""
+    code, text = run("broken")
+    assert code == 1
+    assert "the command broken of trainer-sweeps cannot be loaded: module 'added_commands' has no attribute" in text
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of our own distributions say how to install them."""
+    monkeypatch.setattr(application, "_installed", dict)
+    code, text = run("dashboard")
+    assert (code, text) == (1, "error: dashboard is not installed: pip install 'trainer-operator[dashboard]'\n")
+    assert "No such command 'dashbord'" in run("dashbord")[1]
