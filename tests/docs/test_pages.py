@@ -42,8 +42,9 @@ def test_links(page: Path) -> None:
 @each_page
 def test_named_files(page: Path) -> None:
     """Each file or folder of the sources that a page names in backticks exists."""
-    named = re.findall(rf"`((?:{'|'.join(OURS)})[\w./-]+)`", page.read_text(encoding="utf-8"))
-    assert [path for path in named if not any((root / path).exists() for root in (ROOT, page.parent))] == []
+    named = re.findall(rf"`((?:{'|'.join(OURS)}|trainer_\w+/)[\w./-]+)`", page.read_text(encoding="utf-8"))
+    roots = (ROOT, page.parent, *ROOT.glob("packages/*/src"))
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
 
 
 @each_page
