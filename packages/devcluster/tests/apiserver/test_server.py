@@ -88,11 +88,6 @@ async def test_bad_requests(api: Api, method: str, path: str, body: Any, content
         assert (answer.body["kind"], answer.body["code"]) == ("Status", code)
 
 
-async def test_unacceptable_answers(api: Api) -> None:
-    """A client that reads only what cannot be written gets 406."""
-    assert (await api("GET", MAPS, Accept="application/vnd.kubernetes.protobuf")).code == 406
-
-
 async def test_authentication(api: Api) -> None:
     """Without a token only version and health are answered; clients can check who the server is."""
     codes = {}
@@ -124,24 +119,6 @@ async def test_unknown_and_duplicate_fields(api: Api, validation: str, code: int
         assert answer.body["data"] == {"k": "2"}
     if warnings:
         assert answer.warnings == ['299 - "duplicate field \\"data.k\\""', '299 - "unknown field \\"colour\\""']
-
-
-async def test_manager_is_the_user_agent(api: Api) -> None:
-    """A write without a field manager belongs to the program that sent it."""
-    answer = await api("POST", MAPS, config_map("a", k="v"), User_Agent="tool/v1 (linux)")
-    assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["tool"]
-
-
-async def test_status_is_apart(api: Api) -> None:
-    """The status changes only through its own endpoint, and only the status there; labels are the exception."""
-    created = (await api("POST", PODS, {**pod("p"), "status": {"phase": "Failed"}})).body
-    assert created["status"]["phase"] == "Pending"
-    patch = {"status": {"phase": "Running"}, "spec": {"activeDeadlineSeconds": 9}}
-    main = (await api("PATCH", f"{PODS}/p", patch, MERGE)).body
-    assert (main["status"]["phase"], main["spec"].get("activeDeadlineSeconds")) == ("Pending", 9)
-    patch = {"status": {"phase": "Running"}, "spec": {"activeDeadlineSeconds": 1}}
-    answer = (await api("PATCH", f"{PODS}/p/status", patch, MERGE)).body
-    assert (answer["status"]["phase"], answer["spec"]["activeDeadlineSeconds"]) == ("Running", 9)
 
 
 async def test_binding(api: Api) -> None:
@@ -184,40 +161,6 @@ async def test_dry_run_stores_nothing(api: Api) -> None:
     assert changed.body["data"] == {"k": "2"}
     assert (await api("GET", f"{MAPS}/b")).body["data"] == {"k": "1"}
     assert (await api("POST", f"{MAPS}?dryRun=All", config_map("b"))).code == 409
-
-
-async def test_generated_names(api: Api) -> None:
-    """Objects with generateName get distinct names that begin with it."""
-    names = {(await api("POST", MAPS, {"metadata": {"generateName": "g-"}})).body["metadata"]["name"] for _ in range(5)}
-    assert len(names) == 5
-    assert all(name.startswith("g-") for name in names)
-
-
-@pytest.mark.parametrize(
-    ("accept", "kind", "item"),
-    [
-        pytest.param("application/json", "ConfigMapList", None, id="list"),
-        pytest.param(
-            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-            "Table",
-            "PartialObjectMetadata",
-            id="table",
-        ),
-        pytest.param(
-            "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-            "PartialObjectMetadataList",
-            "PartialObjectMetadata",
-            id="metadata",
-        ),
-    ],
-)
-async def test_shapes_of_lists(api: Api, accept: str, kind: str, item: str | None) -> None:
-    """Lists come as the client asks; items of built-in lists do not say what they are."""
-    await api("POST", MAPS, config_map("a", k="v"))
-    body = (await api("GET", f"{MAPS}?fieldSelector=metadata.name%3Da", Accept=accept)).body
-    assert body["kind"] == kind
-    [entry] = body["rows"] if kind == "Table" else body["items"]
-    assert (entry["object"] if kind == "Table" else entry).get("kind") == item
 
 
 async def test_many_requests_at_once(api: Api) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.admission.review import ResponseError, decode, denial, encode, request_of
@@ -52,15 +51,6 @@ def test_request() -> None:
         "options": {"kind": "UpdateOptions"},
     }
     assert body == {**HEAD, "request": request}
-
-
-@pytest.mark.parametrize(
-    ("subresource", "kind"),
-    [("", "ConfigMap"), ("status", "ConfigMap"), ("scale", "Scale"), ("binding", "Binding")],
-)
-def test_kind_of_the_object(subresource: str, kind: str) -> None:
-    """Some subresources take objects of a kind of their own."""
-    assert RuleTarget(Operation.UPDATE, CONFIG_MAPS, subresource).kind.kind == kind
 
 
 def test_verdict() -> None:

@@ -39,37 +39,6 @@ def test_core_resource_list() -> None:
     assert document["resources"][0]["singularName"] == "namespace"
 
 
-def test_groups() -> None:
-    """Named groups list their versions, the preferred one first; the core group is not among them."""
-    expected = {
-        "name": "conformance.example.com",
-        "versions": [
-            {"groupVersion": "conformance.example.com/v1", "version": "v1"},
-            {"groupVersion": "conformance.example.com/v1beta1", "version": "v1beta1"},
-        ],
-        "preferredVersion": {"groupVersion": "conformance.example.com/v1", "version": "v1"},
-    }
-    assert discovery.group(ALL, "conformance.example.com") == {"kind": "APIGroup", "apiVersion": "v1", **expected}
-    listed = discovery.group_list(ALL)
-    assert [group["name"] for group in listed["groups"]] == ["conformance.example.com", "authorization.k8s.io"]
-    assert listed["groups"][0] == expected
-
-
-def test_what_is_not_served_is_not_described() -> None:
-    """Unknown groups and versions have no document, and the core group none of its own."""
-    assert discovery.group(ALL, "nope") is None
-    assert discovery.group(ALL, "") is None
-    assert discovery.resource_list(ALL, "nope", "v1") is None
-    assert discovery.resource_list(ALL, "", "v2") is None
-
-
-def test_core_versions() -> None:
-    """`/api` says that there is v1 and where the server is."""
-    document = discovery.core_versions("127.0.0.1:6443")
-    assert document["versions"] == ["v1"]
-    assert document["serverAddressByClientCIDRs"][0]["serverAddress"] == "127.0.0.1:6443"
-
-
 def test_aggregated_documents() -> None:
     """The aggregated form has the core group in one document and all others in the other."""
     core = discovery.aggregated(ALL, core=True)

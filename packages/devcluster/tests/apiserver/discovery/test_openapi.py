@@ -21,24 +21,11 @@ def document(group: str, version: str = "v1") -> dict[str, Any]:
     return found
 
 
-def test_index() -> None:
-    """The index has a URL with a hash for every group and version."""
-    paths = openapi.Writer().index(DEFINITIONS)["paths"]
-    assert list(paths) == ["api/v1", "apis/authorization.k8s.io/v1", "apis/conformance.example.com/v1"]
-    for path, entry in paths.items():
-        assert entry["serverRelativeURL"].startswith(f"/openapi/v3/{path}?hash=")
-
-
 def test_the_hash_follows_the_content() -> None:
     """Clients keep documents by their hash."""
     with_pod, without_pod = openapi.Writer().index([NAMESPACE, POD]), openapi.Writer().index([NAMESPACE])
     assert with_pod["paths"] != without_pod["paths"]
     assert with_pod == openapi.Writer().index([NAMESPACE, POD])
-
-
-def test_what_is_not_served_has_no_document() -> None:
-    """Unknown groups are not found."""
-    assert openapi.document(DEFINITIONS, "nope", "v1") is None
 
 
 def test_patch_says_that_the_server_validates_fields() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA, widget
-from trainer.kube.errors import ConflictError, InternalError
+from trainer.kube.errors import ConflictError
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
 from trainer_kube_testing.api_semantics.field_managers import MAX_UPDATE_MANAGERS, apply, update
 
@@ -17,8 +17,6 @@ THEN, NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T0
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 Object = dict[str, Any]
-
-P: Object = {'k:{"name":"p"}': {".": {}, "f:name": {}, "f:weight": {}}}
 
 
 def applied(
@@ -64,56 +62,6 @@ def fields(obj: Object) -> dict[str, Object]:
     }
 
 
-def test_several_conflicts_are_listed_by_manager() -> None:
-    """The message groups the fields of each manager."""
-    live = updated(None, widget({"size": 1, "mode": "slow"}), "editor")
-    live = applied(live, {"replicas": 2}, "one", force=True)
-    with pytest.raises(ConflictError) as caught:
-        applied(live, {"size": 2, "mode": "fast", "replicas": 3}, "two")
-    assert caught.value.message == (
-        'Apply failed with 3 conflicts: conflicts with "editor" using conformance.example.com/v1:\n- .spec.mode\n'
-        '- .spec.size\nconflicts with "one":\n- .spec.replicas'
-    )
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        pytest.param({"unknown": 1}, ".spec.unknown: field not declared in schema", id="unknown field"),
-        pytest.param({"size": "x"}, '.spec.size: expected numeric (int or float), got "x"', id="wrong type"),
-    ],
-)
-def test_configurations_that_do_not_fit_the_schema(spec: Object, message: str) -> None:
-    """They are refused before anything is merged."""
-    with pytest.raises(InternalError) as caught:
-        applied(None, spec, "one")
-    described = "ns/a; conformance.example.com/v1, Kind=Widget"
-    assert str(caught.value) == f"failed to create typed patch object ({described}): {message}"
-
-
-def test_updates_take_fields_over() -> None:
-    """An update owns what it changes, without conflict, and the times of others stay."""
-    live = applied(None, {"size": 3}, "one", now=THEN)
-    new = updated(live, {**live, "spec": {**live["spec"], "size": 4, "mode": "fast"}}, "merger")
-    assert fields(new) == {"merger/Update": {"f:spec": {"f:size": {}, "f:mode": {}}}}
-    again = updated(new, {**new, "spec": {**new["spec"], "mode": "slow"}}, "other", now=LATER)
-    assert fields(again) == {"merger/Update": {"f:spec": {"f:size": {}}}, "other/Update": {"f:spec": {"f:mode": {}}}}
-    assert [entry["time"] for entry in again["metadata"]["managedFields"]] == [NOW, LATER]
-
-
-def test_a_create_owns_everything_with_its_structures() -> None:
-    """All structures of a new custom resource are new, except metadata."""
-    obj = widget({"size": 3, "parts": [{"name": "p"}]})
-    obj["metadata"] |= {"labels": {"l": "1"}, "uid": "u", "creationTimestamp": NOW, "generation": 1}
-    created = updated(None, obj)
-    assert fields(created) == {
-        "u/Update": {
-            "f:metadata": {"f:labels": {".": {}, "f:l": {}}},
-            "f:spec": {".": {}, "f:size": {}, "f:parts": {".": {}, 'k:{"name":"p"}': {".": {}, "f:name": {}}}},
-        }
-    }
-
-
 def test_built_in_kinds_start_from_what_go_writes() -> None:
     """Structures that Go always writes are not new in a created object."""
     pod = {
@@ -136,15 +84,6 @@ def test_built_in_kinds_start_from_what_go_writes() -> None:
         "f:spec": {"f:containers": {'k:{"name":"c"}': container}},
         "f:status": {"f:phase": {}},
     }
-
-
-def test_removed_fields_have_no_owner() -> None:
-    """A field that vanishes leaves all entries, and an entry without fields goes."""
-    live = updated(None, widget({"size": 3}, status={"phase": "P"}))
-    live = updated(live, {**live, "spec": {**live["spec"], "mode": "fast"}}, "other")
-    new = updated(live, widget({"size": 3}, status={"phase": "P"}), "third")
-    assert "other/Update" not in fields(new)
-    assert "third/Update" not in fields(new)
 
 
 def test_unchanged_updates_keep_the_entries() -> None:
@@ -186,16 +125,6 @@ def test_old_managers_of_updates_are_merged() -> None:
     assert len(owned) == MAX_UPDATE_MANAGERS + 1
     assert owned["ancient-changes/Update"]["f:spec"]["f:labels"]["f:l0"] == {}
     assert {"first/Update", "m00/Update"}.isdisjoint(owned)
-
-
-def test_kubectl_takes_over_what_it_applied_before() -> None:
-    """Fields in kubectl's last-applied annotation are no conflict for server-side kubectl."""
-    obj = widget({"size": 3})
-    obj["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(widget({"size": 3}))}
-    live = updated(None, obj, "kubectl-client-side-apply")
-    assert applied(live, {"size": 4}, "kubectl")["spec"]["size"] == 4
-    with pytest.raises(ConflictError):
-        applied(live, {"size": 4}, "someone")
 
 
 def test_kubectl_does_not_take_over_what_others_have_changed_since() -> None:

@@ -86,20 +86,6 @@ def test_items_differ_in_any_key() -> None:
     assert [port["protocol"] for port in live["spec"]["ports"]] == ["UDP"]
 
 
-def test_an_autoscaler_takes_the_replicas_over() -> None:
-    """After its update the applier conflicts; once it leaves the field out, nobody fights."""
-    live = applied(None, make_deployment(3, image="i"), "kubectl", typing=DEPLOYMENT)
-    scaled = copy.deepcopy(live)
-    scaled["spec"]["replicas"] = 5
-    live = updated(live, scaled, "autoscaler", typing=DEPLOYMENT)
-    assert owned(live, "autoscaler") == {".spec.replicas"}
-    with pytest.raises(ConflictError, match=r'1 conflict: conflict with "autoscaler" using apps/v1: \.spec\.replicas'):
-        applied(live, make_deployment(3, image="i"), "kubectl", typing=DEPLOYMENT)
-    live = applied(live, make_deployment(image="j"), "kubectl", typing=DEPLOYMENT)
-    assert live["spec"]["replicas"] == 5
-    assert ".spec.replicas" not in owned(live, "kubectl")
-
-
 def test_atomic_values_have_one_owner() -> None:
     """A selector is one value: a manager that changes a part of it owns all of it."""
     config = make_deployment(image="i")
@@ -113,16 +99,6 @@ def test_atomic_values_have_one_owner() -> None:
     live = applied(live, other, "two", force=True, typing=DEPLOYMENT)
     assert live["spec"]["selector"] == {"matchLabels": {"a": "1"}}
     assert ".spec.selector" not in owned(live, "one")
-
-
-def test_nested_map_lists_are_shared() -> None:
-    """Two owners of one container: one has the image, the other a variable; each takes only its own away."""
-    live = applied(None, make_deployment(image="i"), "one", typing=DEPLOYMENT)
-    variable = {"name": "V", "value": "1"}
-    live = applied(live, make_deployment(env=[variable]), "two", typing=DEPLOYMENT)
-    assert live["spec"]["template"]["spec"]["containers"] == [{"name": "c", "image": "i", "env": [variable]}]
-    live = applied(live, make_deployment(), "two", typing=DEPLOYMENT)
-    assert live["spec"]["template"]["spec"]["containers"] == [{"name": "c", "image": "i"}]
 
 
 def test_conflicts_come_in_the_order_of_the_real_server() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put
+from packages.devcluster.tests.apiserver.builders import CONFIG_MAP, TARGET, put
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of
 from trainer_devcluster.apiserver.backend import Backend
@@ -37,39 +37,8 @@ def parameters(**query: Any) -> ListParameters:
     return list_parameters({"watch": "1", **{name: str(value) for name, value in query.items()}})
 
 
-async def collected(backend: Backend, clock: ManualClock, wanted: ListParameters) -> list[tuple[str, Object]]:
-    """All events until the watch ends by its timeout of ten seconds."""
-    watch = ServedWatch(backend, TARGET, wanted)
-    await watch.start()
-    events: list[tuple[str, Object]] = []
-
-    async def read() -> None:
-        async with aclosing(watch.events()) as batches:
-            async for batch in batches:
-                events.extend(batch)
-
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch.keep_time)
-            tasks.start_soon(read)
-            await clock.wait_for_sleepers()
-            await clock.advance(10)
-    return events
-
-
 def brief(events: list[tuple[str, Object]]) -> list[str]:
     return [f"{kind} {name_of(obj)}".strip() for kind, obj in events]
-
-
-async def test_object_leaving_the_selection_has_the_new_version(backend: Backend, clock: ManualClock) -> None:
-    """The deletion that a selector sees shows the state before with the version of the change."""
-    put(backend.storage, "a", "before", labels={"on": "yes"})
-    start = backend.storage.revision
-    changed = put(backend.storage, "a", "after")
-    wanted = parameters(resourceVersion=start, labelSelector="on=yes", timeoutSeconds=10)
-    [(kind, obj)] = await collected(backend, clock, wanted)
-    assert (kind, obj["data"]["value"]) == ("DELETED", "before")
-    assert obj["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
 
 
 async def test_changes_arrive_while_watching(backend: Backend, clock: ManualClock) -> None:
@@ -117,12 +86,6 @@ async def test_version_of_the_future_times_out(backend: Backend, clock: ManualCl
             with pytest.raises(ApiError) as caught:
                 await watch.start()
     assert (caught.value.code, caught.value.status_reason) == (504, "Timeout")
-
-
-async def test_other_namespaces_are_not_seen(backend: Backend, clock: ManualClock) -> None:
-    """A watch of one namespace sees nothing of another."""
-    backend.storage.create(PARTITION, key("x", "other"), config_map("x", namespace="other"))
-    assert await collected(backend, clock, parameters(resourceVersion=1, timeoutSeconds=10)) == []
 
 
 @pytest.mark.parametrize("replaced", [True, False])

@@ -13,11 +13,6 @@ from hypothesis import strategies as st
 from packages.devcluster.tests.apiserver.widgets import SCHEMA, WIDGET_SCHEMA, widget
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 
-NOT_CHECKED = (
-    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the "
-    "existing errors to complete validation"
-)
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 20) | st.text(alphabet="abc", max_size=3),
     lambda children: (
@@ -66,22 +61,6 @@ def test_numbers(given_port: float, stored: str) -> None:
 def test_nulls(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     """Null means absent where a field cannot be null."""
     assert prepared(widget(spec))["spec"] == expected
-
-
-def test_status_is_checked_by_itself_on_its_endpoint() -> None:
-    """A status update names fields relative to the status and leaves the keywords of the spec alone."""
-    obj = widget({"size": 99}, status={"progress": 101, "conditions": [{"type": "x"}]})
-    assert errors(obj, widget({"size": 99}), "status") == [
-        "status.conditions[0].status: Required value",
-        "status.progress: Invalid value: 101: progress in body should be less than or equal to 100",
-        NOT_CHECKED,
-    ]
-
-
-def test_stored_duplicates_do_not_block_updates() -> None:
-    """An object that already violates list uniqueness can still be changed."""
-    old = widget({"size": 3, "tags": ["a", "a"]})
-    assert errors(widget({"size": 4, "tags": ["a", "a"]}), old) == []
 
 
 @given(json_values)

@@ -8,46 +8,9 @@ import pytest
 
 from trainer_devcluster.apiserver.schema.validation import (
     fits_format,
-    item_key,
     matches_format,
-    old_items,
     validate_value,
 )
-from trainer_kube_testing.api_semantics.json_values import ABSENT, same
-
-BY_NAME = {
-    "x-kubernetes-list-type": "map",
-    "x-kubernetes-list-map-keys": ["name", "protocol"],
-    "items": {"properties": {"name": {}, "protocol": {"default": "TCP"}}},
-}
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "equal"),
-    [
-        (1, 1.0, True),
-        (1, True, False),
-        (0, False, False),
-        ({"a": [1]}, {"a": [1]}, True),
-        ({"a": [1]}, {"a": [True]}, False),
-        ({"a": None}, {}, False),
-        ([1, 2], [2, 1], False),
-        (None, None, True),
-    ],
-)
-def test_same(left: object, right: object, equal: bool) -> None:
-    """Equality is that of JSON: numbers by value, booleans are no numbers."""
-    assert same(left, right) is equal
-
-
-def test_items_correspond_by_their_keys() -> None:
-    """Key fields find the old item, defaults included; other lists have no correspondence."""
-    old = [{"name": "a", "protocol": "TCP", "v": 1}, {"name": "a", "protocol": "UDP", "v": 2}]
-    new = [{"name": "a", "protocol": "UDP"}, {"name": "a"}, {"name": "b"}, "text"]
-    assert old_items(new, old, BY_NAME) == [old[1], old[0], ABSENT, ABSENT]
-    assert old_items(new, old, {"x-kubernetes-list-type": "set"}) == [ABSENT] * 4
-    assert old_items(new, None, BY_NAME) == [ABSENT] * 4
-    assert item_key("text", BY_NAME) is None
 
 
 @pytest.mark.parametrize(
@@ -202,14 +165,6 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
 def test_keywords(schema: dict[str, Any], value: object, errors: list[str]) -> None:
     """Each keyword complains in the words of the API server."""
     assert [str(cause) for cause in validate_value({"a": value}, in_property(schema))] == errors
-
-
-def test_prefix_is_for_fields_only() -> None:
-    """On the status endpoint messages name fields relative to the status, causes do not."""
-    schema = in_property({"type": "integer", "maximum": 100})
-    (cause,) = validate_value({"a": 101}, schema, prefix="status")
-    assert cause.field == "status.a"
-    assert cause.message == "Invalid value: 101: a in body should be less than or equal to 100"
 
 
 def test_unchanged_parts_are_not_checked_again() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET, widget
-from trainer.kube.resource import PODS, Resource
+from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
-from trainer_devcluster.apiserver.tables.table import printer_for, row_conditions, table
+from trainer_devcluster.apiserver.tables.table import printer_for, table
 
 PRINTED_AT = datetime(2026, 1, 1, 0, 1, 0, tzinfo=UTC)
 
@@ -40,38 +40,6 @@ def test_cells_are_converted_by_the_type_of_the_column(column_type: str, value: 
     """A value that does not fit its column is no value."""
     definition = replace(WIDGET, columns=(Column("C", column_type, ".spec.free"),))
     assert printer_for(definition).cells(widget({"free": value}), PRINTED_AT) == ["a", cell]
-
-
-def test_missing_values_are_null() -> None:
-    """A path without a result gives null, which kubectl shows as nothing."""
-    obj = widget({"mode": "slow"})
-    obj["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-    assert printer_for(WIDGET).cells(obj, PRINTED_AT) == ["a", None, None, "slow", "60s"]
-
-
-def test_columns_without_a_description_say_their_path() -> None:
-    """The name comes first; descriptions are the declared ones or the path."""
-    columns = printer_for(WIDGET).columns
-    assert [column["name"] for column in columns] == ["Name", "State", "Progress %", "Mode", "Age"]
-    assert columns[1]["description"] == (
-        "Custom resource definition column (in JSONPath format): .status.conditions[-1:].type"
-    )
-    assert columns[3] == {"name": "Mode", "type": "string", "format": "", "description": "how it runs", "priority": 1}
-
-
-def test_kinds_without_a_printer_show_name_and_age() -> None:
-    """Every kind can be listed."""
-    definition = ResourceDefinition(Resource("example.com", "v1", "things", "Thing"), Strategy())
-    printer = printer_for(definition)
-    assert [column["name"] for column in printer.columns] == ["Name", "Age"]
-    assert printer.cells(widget({}), PRINTED_AT) == ["a", "<unknown>"]
-
-
-def test_only_finished_pods_have_row_conditions() -> None:
-    """Jobs and custom resources have none, whatever their phase."""
-    finished = {"status": {"phase": "Succeeded"}}
-    assert row_conditions(finished, ResourceDefinition(PODS, Strategy()))[0]["type"] == "Completed"
-    assert row_conditions(finished, WIDGET) == []
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

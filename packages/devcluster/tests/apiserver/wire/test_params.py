@@ -108,23 +108,6 @@ def test_write_parameters(query: dict[str, str], agent: str, expected: WritePara
 
 
 @pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        pytest.param({"dryRun": "Some"}, "dryRun", id="dry run"),
-        pytest.param({"fieldValidation": "Loose"}, "fieldValidation", id="field validation"),
-        pytest.param({"fieldManager": "x" * 129}, "fieldManager", id="long manager"),
-        pytest.param({"fieldManager": "a\nb"}, "fieldManager", id="unprintable manager"),
-    ],
-)
-def test_refused_write_parameters(query: dict[str, str], field: str) -> None:
-    """Values outside of the documented set are named in the answer."""
-    with pytest.raises(ApiError) as caught:
-        write_parameters(query, "")
-    assert caught.value.code == 422
-    assert [cause["field"] for cause in caught.value.status["details"]["causes"]] == [field]
-
-
-@pytest.mark.parametrize(
     ("query", "body", "expected"),
     [
         pytest.param({}, None, DeleteParameters(), id="nothing"),
