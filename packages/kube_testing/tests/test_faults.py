@@ -40,14 +40,6 @@ async def test_so_many_times(client: FakeClient) -> None:
     assert fault.is_over
 
 
-async def test_until_it_is_ended(client: FakeClient) -> None:
-    """A fault without a number of times goes on until the test ends it."""
-    fault = client.faults.fail(statuses.unavailable(), times=None)
-    assert [await fails(client) for _ in range(10)] == [True] * 10
-    fault.end()
-    assert not await fails(client)
-
-
 @pytest.mark.parametrize(
     ("match", "meets"),
     [
@@ -189,17 +181,3 @@ async def test_clear_takes_everything_back(client: FakeClient, background: Backg
     creation = background(client.create(PODS, pod("b")))
     await settle()
     assert creation.done()
-
-
-async def test_same_error_many_times(client: FakeClient) -> None:
-    """An error that is raised often does not collect tracebacks."""
-    error = statuses.unavailable()
-    client.faults.fail(error, times=None)
-    depths = set()
-    for _ in range(3):
-        await fails(client)
-        depth, traceback = 0, error.__traceback__
-        while traceback is not None:
-            depth, traceback = depth + 1, traceback.tb_next
-        depths.add(depth)
-    assert len(depths) == 1
