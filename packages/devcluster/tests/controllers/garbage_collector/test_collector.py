@@ -36,17 +36,6 @@ def node(uid: str, *owners: str, **metadata: object) -> GraphNode:
     return GraphNode.of(CONFIG_MAPS, obj)
 
 
-def test_dependents_are_known_before_their_owner() -> None:
-    """The two watches are not ordered: a child may come first."""
-    graph = OwnershipGraph()
-    child = node("child", "owner")
-    graph.put(child)
-    assert graph.get("owner") is None
-    assert graph.dependents("owner") == [child]
-    graph.put(node("owner"))
-    assert graph.dependents("owner") == [child]
-
-
 def test_changed_owner_references_move_the_dependent() -> None:
     """A former owner loses the dependent."""
     graph = OwnershipGraph()
@@ -56,25 +45,6 @@ def test_changed_owner_references_move_the_dependent() -> None:
     assert len(old.owners) == 2
     assert graph.dependents("a") == []
     assert [entry.uid for entry in graph.dependents("b")] == ["child"]
-
-
-def test_removed_node_leaves_its_dependents() -> None:
-    """They are what has to be looked at next."""
-    graph = OwnershipGraph()
-    graph.put(node("owner"))
-    graph.put(node("child", "owner"))
-    graph.remove("owner")
-    assert [entry.uid for entry in graph.dependents("owner")] == ["child"]
-    graph.remove("child")
-    assert graph.dependents("owner") == []
-
-
-def test_deletion_policies_are_read_from_the_finalizers() -> None:
-    """A finalizer means something only once the object is being deleted."""
-    assert not node("a", finalizers=["foregroundDeletion"]).waits_for_dependents
-    deleted = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
-    assert node("a", finalizers=["foregroundDeletion"], **deleted).waits_for_dependents
-    assert node("a", finalizers=["orphan"], **deleted).orphans_dependents
 
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -153,14 +123,6 @@ async def test_what_has_an_owner_stays() -> None:
         assert world.server.requests == []
 
 
-async def test_background_deletion_takes_all_dependents() -> None:
-    """Dependents of dependents go as well."""
-    async with family() as world:
-        await world.delete(JOBSETS, "jobset")
-        await world.settle()
-        assert world.names() == set()
-
-
 async def test_foreground_deletion_waits_for_the_dependents() -> None:
     """The owner goes last; a pod that is held by a finalizer holds its Job, and that the JobSet."""
     async with family() as world:
@@ -174,15 +136,6 @@ async def test_foreground_deletion_waits_for_the_dependents() -> None:
         await world.settle()
         assert world.names() == set()
         assert [name for verb, _, name in world.cluster.writes if verb == "patch"][-2:] == ["job", "jobset"]
-
-
-async def test_orphaning_deletion_keeps_the_dependents() -> None:
-    """They lose the owner reference and live on."""
-    async with family() as world:
-        await world.delete(JOBS, "job", Propagation.ORPHAN)
-        await world.settle()
-        assert world.names() == {"jobset", "service", "pod-0", "pod-1"}
-        assert all("ownerReferences" not in pod["metadata"] for pod in world.server.objects(PODS))
 
 
 async def test_dependent_of_a_lasting_owner_stays() -> None:

@@ -135,20 +135,6 @@ async def test_pods_that_vanish_unseen_are_not_asked_for_again() -> None:
         assert world.job["status"].get("active", 0) == 0
 
 
-async def test_job_completes_and_tells_so() -> None:
-    """From the last success to Complete nothing but watch events is needed."""
-    async with one_job(make_job()) as world:
-        await world.settle()
-        for pod in world.pods:
-            world.set_phase(pod, "Succeeded")
-        await world.settle()
-        assert is_condition_true(world.job, "Complete")
-        assert world.job["status"]["succeeded"] == 2
-        assert world.job["status"]["completedIndexes"] == "0,1"
-        assert not any(is_tracked(pod) for pod in world.pods)
-        assert ("Completed", "Job completed") in world.events()
-
-
 async def test_refused_pod_is_reported_and_retried() -> None:
     """The event has the server's message; the error goes to the work queue, which repeats the reconcile."""
     async with one_job(make_job()) as world:

@@ -125,19 +125,6 @@ def names(pods: tuple[Object, ...]) -> list[str]:
     return [name_of(pod) for pod in pods]
 
 
-def test_new_job_makes_its_pods_before_it_says_so() -> None:
-    """The first step is the pods; the status follows from what is there."""
-    step = plan(make_job())
-    assert step.create == (0, 1)
-    assert step.status is None
-
-
-def test_status_of_a_started_job() -> None:
-    """Start time and counters are written once the pods exist."""
-    step = plan(make_job(), make_pod("a", index=0), make_pod("b", "Running", index=1, ready=True))
-    assert step == JobPlan(status={**RUNNING, "ready": 1})
-
-
 def test_job_in_its_desired_state_needs_nothing() -> None:
     """A reconcile that finds nothing to do writes nothing."""
     assert plan(make_job(RUNNING), make_pod("a", index=0), make_pod("b", index=1)) == JobPlan()
@@ -216,43 +203,6 @@ def test_reason_of_a_failure_is_what_came_first() -> None:
     step = plan(job, make_pod("a", "Running", index=0, deleting=True))
     assert step.status is not None
     assert [entry["reason"] for entry in step.status["conditions"]] == ["DeadlineExceeded"]
-
-
-def test_complete_job_gets_its_completion_time() -> None:
-    """Complete follows SuccessCriteriaMet in a write of its own."""
-    met = condition("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods")
-    job = make_job({**RUNNING, "succeeded": 2, "completedIndexes": "0,1", "conditions": [met]})
-    step = plan(job, make_pod("a", "Succeeded", index=0, tracked=False))
-    assert step.status is not None
-    assert step.status["conditions"][1] == {
-        **met,
-        "type": "Complete",
-        "lastProbeTime": NOW_TEXT,
-        "lastTransitionTime": NOW_TEXT,
-    }
-    assert step.status["completionTime"] == NOW_TEXT
-
-
-def test_suspended_job_withdraws_its_pods_without_counting_them() -> None:
-    """Suspension is no failure; the start time is cleared."""
-    pods = [make_pod("a", "Running", index=0), make_pod("b", index=1)]
-    assert plan(make_job(RUNNING, suspend=True), *pods) == JobPlan(withdraw=tuple(pods))
-
-    step = plan(make_job(RUNNING, suspend=True))
-    assert step.status is not None
-    assert "startTime" not in step.status
-    assert "failed" not in step.status
-    assert [(entry["reason"], entry["status"]) for entry in step.status["conditions"]] == [("JobSuspended", "True")]
-
-
-def test_resumed_job_starts_anew() -> None:
-    """The condition turns false and the start time is now."""
-    status = {"conditions": [condition("Suspended", "JobSuspended", "Job suspended")]}
-    step = plan(make_job(status), make_pod("a", index=0), make_pod("b", index=1))
-    assert step.status is not None
-    assert step.status["startTime"] == NOW_TEXT
-    [resumed] = step.status["conditions"]
-    assert (resumed["status"], resumed["reason"], resumed["message"]) == ("False", "JobResumed", "Job resumed")
 
 
 def test_replacement_waits_for_the_back_off() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from packages.devcluster.tests.controllers.job.samples import make_job
-from trainer.kube.objects import is_controlled_by
 from trainer_devcluster.controllers.job.pods import build_pod, format_indexes, parse_indexes
 
 
@@ -32,25 +31,6 @@ def test_indexes_beyond_completions_are_dropped() -> None:
 def test_damaged_text_does_not_break_the_job() -> None:
     """What is no number is skipped."""
     assert parse_indexes("1,x,3-y,", completions=10) == frozenset({1})
-
-
-def test_indexed_pod_knows_its_index_in_every_way() -> None:
-    """Label, annotation, hostname, name prefix and variable carry the completion index, in init containers as well."""
-    job = make_job(pod_spec={"initContainers": [{"name": "i", "image": "i"}]})
-
-    pod = build_pod(job, 1)
-
-    assert pod["metadata"]["generateName"] == "j-1-"
-    assert pod["metadata"]["labels"] == {"job-name": "j", "batch.kubernetes.io/job-completion-index": "1"}
-    assert pod["metadata"]["annotations"] == {"batch.kubernetes.io/job-completion-index": "1"}
-    assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
-    assert pod["spec"]["hostname"] == "j-1"
-    for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
-        [variable] = container["env"]
-        assert variable["name"] == "JOB_COMPLETION_INDEX"
-        path = variable["valueFrom"]["fieldRef"]["fieldPath"]
-        assert path == "metadata.labels['batch.kubernetes.io/job-completion-index']"
-    assert is_controlled_by(pod, job)
 
 
 def test_template_is_not_changed() -> None:

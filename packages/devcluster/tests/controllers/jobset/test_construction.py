@@ -14,41 +14,6 @@ if TYPE_CHECKING:
 PREFIX = "jobset.sigs.k8s.io"
 
 
-def test_job_carries_its_place_in_the_jobset() -> None:
-    """Labels and annotations, of the Job and of its pods alike, tell every index and count."""
-    jobset = make_jobset(
-        make_replicated_job("launcher", groupName="a"),
-        make_replicated_job("node", replicas=3, groupName="b"),
-        status={"restarts": 2},
-        coordinator={"replicatedJob": "launcher", "jobIndex": 0, "podIndex": 1},
-    )
-    job = build_job(jobset, jobset["spec"]["replicatedJobs"][1], 1)
-    expected = {
-        f"{PREFIX}/jobset-name": "js",
-        f"{PREFIX}/jobset-uid": "jobset-uid",
-        f"{PREFIX}/replicatedjob-name": "node",
-        f"{PREFIX}/replicatedjob-replicas": "3",
-        f"{PREFIX}/global-replicas": "4",
-        f"{PREFIX}/job-index": "1",
-        f"{PREFIX}/job-global-index": "2",
-        f"{PREFIX}/job-key": "e6f03d0919721927965baeebe9ce21c2245673ac",
-        f"{PREFIX}/restart-attempt": "2",
-        f"{PREFIX}/group-name": "b",
-        f"{PREFIX}/group-replicas": "3",
-        f"{PREFIX}/job-group-index": "1",
-        f"{PREFIX}/coordinator": "js-launcher-0-1.js",
-    }
-
-    assert job["metadata"]["name"] == "js-node-1"
-    assert job["metadata"]["labels"] == {"from": "template", **expected}
-    assert job["metadata"]["annotations"] == expected
-    pods = job["spec"]["template"]
-    assert pods["metadata"] == {"labels": expected, "annotations": expected}
-    assert pods["spec"]["subdomain"] == "js"
-    assert job["spec"]["suspend"] is False
-    assert is_controlled_by(job, jobset)
-
-
 def test_job_key_is_the_sha1_of_namespace_and_name() -> None:
     """The key that a real JobSet controller wrote for this namespace and name."""
     jobset = make_jobset()
@@ -113,9 +78,6 @@ def test_resumed_job_merges_the_scheduling_directives() -> None:
     assert job["spec"]["suspend"] is True
 
 
-STRATEGY = "alpha.jobset.sigs.k8s.io/node-selector"
-
-
 SPEC: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
@@ -131,20 +93,6 @@ def make_mounting(*, init: tuple[str, ...] = (), main: tuple[str, ...] = ()) -> 
     pod_spec["containers"][0]["volumeMounts"] = [{"name": name, "mountPath": "/m"} for name in main]
     pod_spec["initContainers"] = [{"name": "i", "volumeMounts": [{"name": name, "mountPath": "/i"} for name in init]}]
     return replicated_job
-
-
-@pytest.mark.parametrize(
-    ("when_deleted", "is_owned"),
-    [
-        pytest.param("Delete", True, id="goes with the JobSet"),
-        pytest.param("Retain", False, id="stays"),
-    ],
-)
-def test_claim_belongs_to_the_jobset_if_it_goes_with_it(when_deleted: str, is_owned: bool) -> None:
-    """The garbage collector deletes what has an owner."""
-    jobset = make_jobset(volumeClaimPolicies=[make_policy("data", when_deleted=when_deleted)])
-    [claim] = build_claims(jobset)
-    assert is_controlled_by(claim, jobset) is is_owned
 
 
 def test_claim_is_made_from_its_template() -> None:

@@ -11,14 +11,13 @@ from packages.devcluster.tests.controllers.jobset.samples import (
     RUNNING,
     complete,
     conditions_of,
-    failed,
     make_job,
     make_jobset,
     make_replicated_job,
 )
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, NamespaceTerminatingError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
+from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.jobset.controller import JobSetReconciler
@@ -110,16 +109,6 @@ async def test_settled_jobset_causes_no_request() -> None:
         assert world.cluster.writes == []
 
 
-async def test_jobset_completes_with_an_event() -> None:
-    """The event follows the stored status."""
-    async with one_jobset(make_jobset()) as world:
-        await world.reconcile()
-        world.set_job_status(complete())
-        await world.reconcile(2)
-        assert conditions_of(world.jobset["status"]) == {"Completed": ("True", "AllJobsCompleted")}
-        assert world.events() == ["AllJobsCompleted"]
-
-
 async def test_suspended_job_loses_its_start_time_before_it_is_resumed() -> None:
     """The Job API lets its template change only without one."""
     async with one_jobset(make_jobset(suspend=True)) as world:
@@ -133,21 +122,6 @@ async def test_suspended_job_loses_its_start_time_before_it_is_resumed() -> None
         assert "startTime" not in world.job()["status"]
         assert world.cluster.writes[:2] == [("update", "jobs", "js-node-0")] * 2
         assert conditions_of(world.jobset["status"]) == {"Suspended": ("False", "ResumeJobs")}
-
-
-async def test_restart_replaces_the_jobs() -> None:
-    """The old Job is deleted in the foreground; its successor waits for the name."""
-    async with one_jobset(make_jobset(failurePolicy={"maxRestarts": 1})) as world:
-        await world.reconcile()
-        world.set_job_status(failed())
-        await world.reconcile(2)
-        assert is_being_deleted(world.job())
-        assert world.job()["metadata"]["finalizers"] == ["foregroundDeletion"]
-        await world.server.patch(JOBS, "js-node-0", {"metadata": {"finalizers": None}}, "n")
-        await world.reconcile(2)
-        assert world.job()["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] == "1"
-        assert world.jobset["status"]["restarts"] == 1
-        assert world.events() == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]
 
 
 async def test_name_taken_by_a_strange_job_is_reported() -> None:

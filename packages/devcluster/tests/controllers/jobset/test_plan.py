@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -38,17 +38,6 @@ def condition(kind: str, reason: str, value: str = "True", seconds_ago: float = 
     return {"type": kind, "status": value, "reason": reason, "message": "m", "lastTransitionTime": ago(seconds_ago)}
 
 
-def test_new_jobset_gets_service_jobs_and_status() -> None:
-    """Everything is made in one reconcile; the status counts what was there before."""
-    step = plan(make_jobset(make_replicated_job("a"), make_replicated_job("b", replicas=2)))
-    assert step.service is not None
-    assert name_of(step.service) == "js"
-    assert names(step.create) == ["js-a-0", "js-b-0", "js-b-1"]
-    assert step.status is not None
-    assert step.status["restarts"] == 0
-    assert [entry["name"] for entry in step.status["replicatedJobsStatus"]] == ["b", "a"]
-
-
 def test_jobset_in_its_desired_state_is_left_alone() -> None:
     """Nothing but the existence of the Service is looked at again."""
     jobset = make_jobset()
@@ -56,46 +45,6 @@ def test_jobset_in_its_desired_state_is_left_alone() -> None:
     stored = make_jobset(status=plan(jobset, job).status)
     step = plan(stored, job)
     assert step == JobSetPlan(service=step.service)
-
-
-@pytest.mark.parametrize(
-    ("status", "job_status", "created"),
-    [
-        pytest.param("Complete", RUNNING, [], id="not complete"),
-        pytest.param("Complete", complete(), ["js-b-0"], id="complete"),
-        pytest.param("Ready", {"active": 2, "ready": 1}, [], id="not ready"),
-        pytest.param("Ready", RUNNING, ["js-b-0"], id="ready"),
-        pytest.param("Ready", complete(), ["js-b-0"], id="complete is more than ready"),
-    ],
-)
-def test_dependent_jobs_wait(status: str, job_status: Object, created: list[str]) -> None:
-    """A gated replicated job has no Jobs at all until its dependency has reached the status."""
-    dependent = make_replicated_job("b", dependsOn=[{"name": "a", "status": status}])
-    jobset = make_jobset(make_replicated_job("a"), dependent)
-    assert names(plan(jobset, make_job(jobset, "a", status=job_status)).create) == created
-
-
-def in_order(**fields: Any) -> Object:
-    startup = {"startupPolicyOrder": "InOrder"}
-    return make_jobset(make_replicated_job("a"), make_replicated_job("b"), startupPolicy=startup, **fields)
-
-
-def test_in_order_jobs_are_resumed_step_by_step() -> None:
-    """While suspended all Jobs exist; on resumption one replicated job follows the other."""
-    suspended = in_order(suspend=True)
-    assert names(plan(suspended).create) == ["js-a-0", "js-b-0"]
-    jobs = [make_job(suspended, "a"), make_job(suspended, "b")]
-    status = plan(suspended, *jobs).status
-
-    step = plan(in_order(status=status), *jobs)
-    assert names(step.update) == ["js-a-0"]
-    assert conditions_of(step.status)["Suspended"] == ("True", "SuspendedJobs")
-
-    running = make_job(in_order(), "a", status=RUNNING)
-    step = plan(in_order(status=step.status), running, jobs[1])
-    assert names(step.update) == ["js-b-0"]
-    step = plan(in_order(status=step.status), running, make_job(in_order(), "b", status=RUNNING))
-    assert conditions_of(step.status)["Suspended"] == ("False", "ResumeJobs")
 
 
 @pytest.mark.parametrize(
