@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer_devcluster.apiserver.container_logs import LogFilter, RunLogReader, log_file, log_path
+from trainer_devcluster.apiserver.container_logs import LogFilter, RunLogReader, log_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,8 +159,3 @@ def test_long_entries_span_chunks(tmp_path: Path) -> None:
     line = "x" * 600_000
     path.write_text(f"{T}1Z stdout F {line}\n")
     assert RunLogReader(path, LogFilter()).read().decode() == f"{line}\n"
-
-
-def test_path_layout(tmp_path: Path) -> None:
-    """The layout is the seam with the kubelet."""
-    assert log_path(tmp_path, "uid", "main", 2) == tmp_path / "pods" / "uid" / "main" / "2.log"

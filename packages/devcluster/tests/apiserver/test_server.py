@@ -103,9 +103,7 @@ async def test_authentication(api: Api) -> None:
 @pytest.mark.parametrize(
     ("validation", "code", "warnings"),
     [
-        pytest.param("Ignore", 201, 0, id="ignored"),
         pytest.param("Warn", 201, 2, id="warned about"),
-        pytest.param("", 201, 2, id="warned about by default"),
         pytest.param("Strict", 400, 0, id="refused"),
     ],
 )
@@ -136,18 +134,6 @@ async def test_binding(api: Api) -> None:
     assert bound["spec"]["nodeName"] == "n"
     assert [c["status"] for c in bound["status"]["conditions"] if c["type"] == "PodScheduled"] == ["True"]
     assert (await api("POST", f"{PODS}/p/binding", {"target": {}})).code == 422
-
-
-async def test_terminating_namespaces_take_no_objects(api: Api) -> None:
-    """Nothing is created in a namespace that is going; it is gone when its finalizer is."""
-    path = "/api/v1/namespaces/old"
-    await api("POST", "/api/v1/namespaces", {"metadata": {"name": "old"}})
-    assert (await api("DELETE", path)).body["status"]["phase"] == "Terminating"
-    refused = await api("POST", f"{path}/configmaps", config_map("a"))
-    assert (refused.code, refused.body["details"]["causes"][0]["reason"]) == (403, "NamespaceTerminating")
-    namespace = (await api("GET", path)).body
-    assert (await api("PUT", f"{path}/finalize", {**namespace, "spec": {}})).code == 200
-    assert (await api("GET", path)).code == 404
 
 
 async def test_dry_run_stores_nothing(api: Api) -> None:

@@ -26,12 +26,7 @@ def conditions(*expressions: str) -> tuple[MatchCondition, ...]:
 @pytest.mark.parametrize(
     ("expressions", "expected"),
     [
-        pytest.param([], True, id="none"),
         pytest.param(["object.spec.replicas > 2"], True, id="object"),
-        pytest.param(["oldObject == null"], True, id="no old object"),
-        pytest.param(["request.userInfo.username != 'jane'"], False, id="user"),
-        pytest.param(["'devs' in request.userInfo.groups", "request.operation == 'UPDATE'"], True, id="several"),
-        pytest.param(["has(object.metadata.labels) && 'team' in object.metadata.labels"], True, id="has"),
         pytest.param(["object.metadata.labels.all(k, k.startsWith('t'))"], True, id="macro"),
         pytest.param(["object.spec.missing == 1", "false"], False, id="one that is false decides"),
     ],
@@ -102,13 +97,7 @@ def test_conditions_that_cost_too_much() -> None:
     ("expression", "problem"),
     [
         pytest.param("1 +", "compilation failed: ERROR: <input>:1:4: Syntax error", id="syntax"),
-        pytest.param("self.x == 1", "undeclared reference to 'self.x'", id="variable"),
-        pytest.param("f(1)", "undeclared reference to 'f'", id="function"),
-        pytest.param(
-            "authorizer.path('/x').check('get').allowed()", "undeclared reference to 'authorizer'", id="rights"
-        ),
         pytest.param("object.spec.replicas", "must evaluate to bool", id="perhaps no bool"),
-        pytest.param("'a'", "must evaluate to bool", id="no bool"),
     ],
 )
 def test_conditions_that_do_not_compile(expression: str, problem: str) -> None:

@@ -7,50 +7,13 @@ from typing import Any
 
 import pytest
 
-from trainer.workloads import JOBSETS
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
-from trainer_devcluster.apiserver.admission.review import ResponseError, decode, denial, encode, request_of
-from trainer_devcluster.apiserver.authentication.user import User
+from trainer_devcluster.apiserver.admission.review import ResponseError, decode, denial
 
 HEAD = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
 
 
 def answer(**response: Any) -> bytes:
     return json.dumps({**HEAD, "response": {"uid": "u", "allowed": True, **response}}).encode()
-
-
-def test_request() -> None:
-    """A review has everything that webhooks decide by, empty names left out."""
-    attributes = Attributes(
-        endpoint=RuleTarget(Operation.UPDATE, JOBSETS, "status"),
-        namespace="ns",
-        name="",
-        object={"a": 1},
-        old=None,
-        user=User("jane", ("devs",)),
-        options={"kind": "UpdateOptions"},
-        dry_run=True,
-    )
-    body = json.loads(encode(request_of(attributes, attributes.endpoint, "u")))
-    kind = {"group": "jobset.x-k8s.io", "version": "v1alpha2", "kind": "JobSet"}
-    resource = {"group": "jobset.x-k8s.io", "version": "v1alpha2", "resource": "jobsets"}
-    request = {
-        "uid": "u",
-        "kind": kind,
-        "resource": resource,
-        "subResource": "status",
-        "requestKind": kind,
-        "requestResource": resource,
-        "requestSubResource": "status",
-        "namespace": "ns",
-        "operation": "UPDATE",
-        "userInfo": {"username": "jane", "groups": ["devs"]},
-        "object": {"a": 1},
-        "oldObject": None,
-        "dryRun": True,
-        "options": {"kind": "UpdateOptions"},
-    }
-    assert body == {**HEAD, "request": request}
 
 
 def test_verdict() -> None:
@@ -74,7 +37,6 @@ def test_verdict() -> None:
         ),
         pytest.param(b"{}", False, "webhook response was absent", id="no response"),
         pytest.param(answer(uid="x"), False, 'expected response.uid="u", got "x"', id="uid"),
-        pytest.param(answer(uid=None), False, 'expected response.uid="u", got ""', id="no uid"),
         pytest.param(
             json.dumps({"response": {"uid": "u"}}).encode(),
             False,
@@ -88,13 +50,6 @@ def test_verdict() -> None:
             "response.status.details.causes: Expected `array | null`, got `int`",
             id="causes",
         ),
-        pytest.param(
-            answer(status={"message": {}}),
-            False,
-            "response.status.message: Expected `str | null`, got `object`",
-            id="message",
-        ),
-        pytest.param(answer(patch="W10="), False, "validating webhook may not return response.patch", id="validating"),
         pytest.param(
             answer(patchType="JSONPatch"), False, "validating webhook may not return response.patchType", id="type too"
         ),

@@ -82,16 +82,6 @@ def conditions(answer: Answer) -> dict[str, str]:
     return {entry["type"]: entry["status"] for entry in answer.body["status"].get("conditions") or []}
 
 
-async def test_definition_is_established_and_served(api: Api) -> None:
-    """Soon after its creation a definition says so and discovery has the resource."""
-    answer = await install(api, definition())
-    assert conditions(answer) == {"NamesAccepted": "True", "Established": "True"}
-    assert answer.body["status"]["acceptedNames"]["listKind"] == "GadgetList"
-    assert answer.body["status"]["storedVersions"] == ["v1"]
-    resources = (await api("GET", "/apis/example.com/v1")).body["resources"]
-    assert [entry["name"] for entry in resources] == ["gadgets", "gadgets/status", "gadgets/scale"]
-
-
 def nested_definition() -> Object:
     """A definition whose replicas are two levels deep, optional and bound to other fields by a rule."""
     trainer = {"type": "object", "properties": {"n": {"type": "integer"}, "image": {"type": "string"}}}
@@ -209,26 +199,6 @@ async def test_names_are_given_once(api: Api, names: dict[str, Any]) -> None:
     answer = await install(api, definition(**names))
     assert conditions(answer) == {"NamesAccepted": "False", "Established": "False"}
     assert (await api("GET", "/apis/example.com/v1/others")).code == 404
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        pytest.param({"properties": {}}, id="no type"),
-        pytest.param({"type": "string", "pattern": "("}, id="pattern"),
-        pytest.param({"type": "string", "x-kubernetes-validations": [{"rule": "self ==="}]}, id="rule"),
-        pytest.param({"type": "integer", "default": "x"}, id="default"),
-    ],
-)
-async def test_unusable_schemas_are_refused(api: Api, schema: Object) -> None:
-    """A schema that cannot be served is refused with the path of what is wrong."""
-    body = definition()
-    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = schema
-    del body["spec"]["versions"][0]["selectableFields"]
-    answer = await api("POST", CRDS, body)
-    assert answer.code == 422
-    prefix = "spec.validation.openAPIV3Schema.properties[spec]"
-    assert all(cause["field"].startswith(prefix) for cause in answer.body["details"]["causes"])
 
 
 async def test_definitions_are_worked_on_beside_the_event_loop(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

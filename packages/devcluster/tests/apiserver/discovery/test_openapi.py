@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from packages.devcluster.tests.apiserver.discovery.test_discovery import NAMESPACE, POD, REVIEW
-from packages.devcluster.tests.apiserver.widgets import SCHEMA, WIDGET
+from packages.devcluster.tests.apiserver.widgets import WIDGET
 from trainer_devcluster.apiserver.discovery import openapi
 
 DEFINITIONS = [NAMESPACE, POD, WIDGET, REVIEW]
@@ -47,17 +47,6 @@ def test_paths_follow_the_scope_and_the_verbs() -> None:
     assert {path: list(operations) for path, operations in reviews["paths"].items()} == {
         "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": ["post"]
     }
-
-
-def test_custom_schemas_are_served_as_they_are() -> None:
-    """The schema of a custom resource keeps its keywords and gets the fields of every object."""
-    schema = document("conformance.example.com")["components"]["schemas"]["com.example.conformance.v1.Widget"]
-    assert schema["properties"]["spec"] == SCHEMA["properties"]["spec"]
-    assert set(schema["properties"]) == {"apiVersion", "kind", "metadata", "spec", "status"}
-    assert schema["x-kubernetes-group-version-kind"] == [
-        {"group": "conformance.example.com", "version": "v1", "kind": "Widget"}
-    ]
-    assert "x-kubernetes-group-version-kind" not in SCHEMA
 
 
 def test_built_in_schemas_keep_what_patches_need() -> None:

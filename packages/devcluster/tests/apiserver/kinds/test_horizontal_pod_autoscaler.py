@@ -43,11 +43,6 @@ def test_defaults() -> None:
             id="no replica",
         ),
         pytest.param(
-            make_autoscaler(minReplicas=4),
-            ["spec.maxReplicas: Invalid value: 3: must be greater than or equal to `minReplicas`"],
-            id="limits crossed",
-        ),
-        pytest.param(
             make_autoscaler(minReplicas=0),
             ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"],
             id="to zero",

@@ -61,11 +61,6 @@ async def test_refused(api: Api, verb: str, spec: Object, problem: str) -> None:
             {"holderIdentity": "a"},
             id="coordinated-election-is-off",
         ),
-        pytest.param(
-            {"acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T01:00:00.500000+01:00"},
-            {"acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.500000Z"},
-            id="times",
-        ),
     ],
 )
 async def test_accepted(api: Api, spec: Object, stored: Object) -> None:

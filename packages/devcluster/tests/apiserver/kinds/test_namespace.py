@@ -10,15 +10,6 @@ from trainer_devcluster.apiserver.kinds.namespace import NamespaceStrategy
 STRATEGY = NamespaceStrategy()
 
 
-def test_new_namespace_is_active_and_held() -> None:
-    """The finalizer lets the namespace controller empty it; the label serves namespace selectors."""
-    namespace, causes = created(STRATEGY, {"metadata": {"name": "n"}})
-    assert causes == []
-    assert namespace["spec"] == {"finalizers": ["kubernetes"]}
-    assert namespace["status"] == {"phase": "Active"}
-    assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "n"}
-
-
 @pytest.mark.parametrize(
     ("subresource", "left"),
     [pytest.param(None, ["kubernetes"], id="ordinary update"), pytest.param("finalize", [], id="finalize")],

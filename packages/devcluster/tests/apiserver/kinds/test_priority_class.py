@@ -31,12 +31,6 @@ def make_stored(*classes: Object) -> WriteContext:
     [
         pytest.param({}, [], {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}, id="no class"),
         pytest.param(
-            {"priorityClassName": "high"},
-            [make_class("high", 10, preemptionPolicy="Never")],
-            {"priorityClassName": "high", "priority": 10, "preemptionPolicy": "Never"},
-            id="named class",
-        ),
-        pytest.param(
             {},
             [make_class("high", 10), make_class("usual", 5, globalDefault=True)],
             {"priorityClassName": "usual", "priority": 5, "preemptionPolicy": "PreemptLowerPriority"},

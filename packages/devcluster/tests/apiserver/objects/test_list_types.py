@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, description_of, object_meta
-from trainer_devcluster.apiserver.objects.value_types import UNTYPED, SchemaTyping
-from trainer_kube_testing.api_semantics.value_types import ListType
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
+
+if TYPE_CHECKING:
+    from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 
 def at(root: SchemaTyping | None, *path: str) -> SchemaTyping:
@@ -22,48 +24,11 @@ def at(root: SchemaTyping | None, *path: str) -> SchemaTyping:
     return current
 
 
-@pytest.mark.parametrize(
-    ("path", "list_type", "keys"),
-    [
-        pytest.param(("spec", "containers"), ListType.MAP, ("name",), id="map list"),
-        pytest.param(("spec", "containers", "[]", "ports"), ListType.MAP, ("containerPort", "protocol"), id="two keys"),
-        pytest.param(("spec", "containers", "[]", "args"), ListType.ATOMIC, (), id="atomic list"),
-        pytest.param(("spec", "tolerations"), ListType.ATOMIC, (), id="undeclared means atomic"),
-        pytest.param(("metadata", "finalizers"), ListType.SET, (), id="set"),
-        pytest.param(("metadata", "ownerReferences"), ListType.MAP, ("uid",), id="owner references"),
-    ],
-)
-def test_built_in_lists_have_their_published_types(
-    path: tuple[str, ...], list_type: ListType, keys: tuple[str, ...]
-) -> None:
-    """List types and keys of built-in kinds come from the published API."""
-    typing = at(built_in_type("v1", "Pod"), *path)
-    assert typing.list_type is list_type
-    assert typing.list_map_keys == keys
-
-
 def test_defaulted_list_keys_are_known() -> None:
     """A port without a protocol has the key TCP, as in Go's defaults; a name has no default."""
     ports = at(built_in_type("v1", "Service"), "spec", "ports")
     assert ports.key_default("protocol") == "TCP"
     assert ports.key_default("port") is None
-
-
-def test_custom_resources_have_their_own_lists_and_common_metadata() -> None:
-    """A custom resource takes list types from its schema and metadata from the API."""
-    typing = WIDGET_SCHEMA.typing
-    assert at(typing, "spec", "parts").list_map_keys == ("name",)
-    assert at(typing, "spec", "tags").list_type is ListType.SET
-    assert at(typing, "metadata", "finalizers").list_type is ListType.SET
-    assert at(typing, "spec", "free", "anything").is_untyped
-
-
-def test_strategic_merge_information_is_kept() -> None:
-    """Merge keys and strategies are those of the published API."""
-    spec = at(built_in_type("v1", "Pod"), "spec")
-    assert at(spec, "containers").merge_key == "name"
-    assert at(spec, "volumes").patch_strategies == {"merge", "retainKeys"}
-    assert at(built_in_type("v1", "Pod"), "metadata", "ownerReferences", "[]").is_atomic_map
 
 
 def test_prune_removes_what_the_kind_does_not_have() -> None:
@@ -79,27 +44,6 @@ def test_prune_removes_what_the_kind_does_not_have() -> None:
         "metadata": {"name": "p", "labels": {"any": "key"}},
         "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]},
     }
-
-
-def test_kinds_that_are_not_in_the_data_have_no_type() -> None:
-    """Asking for an unknown kind gives nothing rather than an error."""
-    assert built_in_type("apps/v1beta1", "Deployment") is None
-    assert description_of("apps/v1beta1", "Deployment", "spec") == ""
-
-
-def test_descriptions_come_from_the_api_documentation() -> None:
-    """Fields of built-in kinds know what the API documentation says about them."""
-    assert description_of("v1", "Pod", "status", "podIP").startswith("podIP address allocated to the pod.")
-    name = object_meta().field("name")
-    assert name is not None
-    assert name.schema["description"].startswith("Name must be unique within a namespace.")
-
-
-def test_untyped_values_may_be_anything() -> None:
-    """An untyped node leads to untyped nodes; its lists are atomic."""
-    assert at(UNTYPED, "a", "b").is_untyped
-    assert UNTYPED.list_type is ListType.ATOMIC
-    assert not UNTYPED.declares("a")
 
 
 @pytest.mark.parametrize(

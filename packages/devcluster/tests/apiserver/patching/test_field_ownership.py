@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -158,10 +157,6 @@ def configurations(draw: st.DrawFn) -> Object:
     return config
 
 
-def without_managers(obj: Object) -> Object:
-    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
-
-
 @given(configurations(), configurations())
 def test_applying_twice_is_applying_once(first: Object, second: Object) -> None:
     """A second apply of the same configuration changes neither the object nor its entries."""
@@ -195,18 +190,3 @@ def test_taking_an_owner_away_takes_only_its_fields(first: Object, second: Objec
     for name, value in first["metadata"]["labels"].items():
         assert left["metadata"]["labels"][name] == value
     assert (left["metadata"].get("labels") or {}) == first["metadata"]["labels"]
-
-
-@given(configurations(), configurations(), st.booleans())
-def test_every_changed_field_has_one_owner_or_owners_that_agree(first: Object, second: Object, by_update: bool) -> None:
-    """After an update or a forced apply nobody owns a leaf with another value than the one that is stored."""
-    live = applied(None, first, "one", typing=DEPLOYMENT)
-    if by_update:
-        changed = {**copy.deepcopy(second), "metadata": {**second["metadata"]}}
-        live = updated(live, changed, "two", typing=DEPLOYMENT)
-    else:
-        live = applied(live, second, "two", force=True, typing=DEPLOYMENT)
-    replicas = live["spec"].get("replicas")
-    if ".spec.replicas" in owned(live, "one"):
-        assert replicas == first["spec"].get("replicas")
-    assert without_managers(live)["spec"] is not None

@@ -9,9 +9,9 @@ import pytest
 
 from packages.devcluster.tests.apiserver.builders import PARTITION, put, remove
 from trainer.kube.errors import ApiError
-from trainer.kube.objects import ObjectKey, key_of, name_of
+from trainer.kube.objects import key_of, name_of
 from trainer_devcluster.apiserver.storage.storage import Storage
-from trainer_kube_testing.api_semantics.paging import ListPosition, Lists, Page
+from trainer_kube_testing.api_semantics.paging import Lists, Page
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -50,13 +50,6 @@ def test_pages_are_consistent_while_objects_change(storage: Storage) -> None:
     assert last.continue_token == ""
 
 
-def test_limit_counts_selected_objects(storage: Storage) -> None:
-    """Objects that are not selected take no room on a page."""
-    page = lists(storage).first_page(lambda obj: name_of(obj) in "bde", 2)
-    assert names(page) == ["b", "d"]
-    assert names(lists(storage).next_page(lambda obj: name_of(obj) in "bde", 2, page.continue_token)) == ["e"]
-
-
 def test_forgotten_pages_offer_an_inconsistent_rest(storage: Storage) -> None:
     """A token older than the history is refused with one for the rest of the present state."""
     token = lists(storage).first_page(everything, 2).continue_token
@@ -84,9 +77,3 @@ def test_malformed_tokens_are_bad_requests(storage: Storage, token: str) -> None
     with pytest.raises(ApiError) as caught:
         lists(storage).next_page(everything, 2, token)
     assert caught.value.code == 400
-
-
-def test_token_round_trip() -> None:
-    """A position survives its encoding."""
-    position = ListPosition(7, ObjectKey("ns", "name"))
-    assert ListPosition.decode(position.encode()) == position

@@ -52,20 +52,12 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("schema", "value", "errors"),
     [
-        pytest.param({"type": "integer"}, 3, [], id="integer"),
         pytest.param({"type": "integer"}, 3.0, [], id="whole float is an integer"),
-        pytest.param({"type": "number"}, 3, [], id="integer is a number"),
         pytest.param(
             {"type": "integer"},
             True,
             ['a: Invalid value: "boolean": a in body must be of type integer: "boolean"'],
             id="bool",
-        ),
-        pytest.param(
-            {"type": "integer"},
-            1.5,
-            ['a: Invalid value: "number": a in body must be of type integer: "number"'],
-            id="float",
         ),
         pytest.param(STRING, None, ['a: Invalid value: "null": a in body must be of type string: "null"'], id="null"),
         pytest.param({"type": "string", "nullable": True}, None, [], id="nullable"),
@@ -78,7 +70,6 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
         pytest.param(
             {"type": "string", "maxLength": 2}, "éée", ["a: Too long: may not be more than 2 bytes"], id="too long"
         ),
-        pytest.param({"type": "string", "maxLength": 2}, "éé", [], id="length counts characters"),
         pytest.param(
             {"type": "string", "format": "date-time"},
             "x",
@@ -86,18 +77,11 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
             id="format",
         ),
         pytest.param(
-            {"type": "number", "exclusiveMinimum": True, "minimum": 1.5},
-            1.5,
-            ["a: Invalid value: 1.5: a in body should be greater than 1.5"],
-            id="exclusive minimum",
-        ),
-        pytest.param(
             {"type": "integer", "multipleOf": 3},
             4,
             ["a: Invalid value: 4: a in body should be a multiple of 3"],
             id="multiple",
         ),
-        pytest.param({"type": "number", "multipleOf": 0.1}, 0.3, [], id="multiple of a fraction"),
         pytest.param(
             {"type": "integer", "enum": [1, 2]}, 3, ['a: Unsupported value: 3: supported values: "1", "2"'], id="enum"
         ),
@@ -112,12 +96,6 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
             [{"n": "x"}, {}],
             ["a[1].n: Required value"],
             id="required in an item",
-        ),
-        pytest.param(
-            {"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 2},
-            {"x": "y", "z": 1},
-            ['a.x: Invalid value: "string": a.x in body must be of type integer: "string"'],
-            id="map value",
         ),
         pytest.param(
             {"type": "object", "maxProperties": 1, "additionalProperties": STRING},

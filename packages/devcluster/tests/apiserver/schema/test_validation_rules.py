@@ -39,8 +39,6 @@ def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[s
     ("rules", "expected"),
     [
         pytest.param(rule("self > 3"), [], id="holds"),
-        pytest.param(rule("self > 5"), ["a: Invalid value: 4: failed rule: self > 5"], id="default message"),
-        pytest.param(rule("self > 5", message=" too small "), ["a: Invalid value: 4: too small"], id="message"),
         pytest.param(
             rule("self > 5", messageExpression="'got ' + string(self)"),
             ["a: Invalid value: 4: got 4"],
@@ -62,12 +60,6 @@ def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[s
             rule("1 / 0 == self"), ["a: Invalid value: 4: divide by zero evaluating rule: 1 / 0 == self"], id="error"
         ),
         pytest.param(
-            rule("dyn('x') < self", message="no"),
-            ["a: Invalid value: 4: No matching overloads found : _<_(string, int64) evaluating rule: no"],
-            id="no overload",
-        ),
-        pytest.param(rule("dyn(self)"), ["a: Invalid value: 4: failed rule: dyn(self)"], id="no boolean"),
-        pytest.param(
             rule("self > 5", message="m", messageExpression="dyn(self)"), ["a: Invalid value: 4: m"], id="no text"
         ),
     ],
@@ -86,10 +78,8 @@ def test_values_of_objects_are_left_out_of_messages() -> None:
 @pytest.mark.parametrize(
     ("new", "old", "expected"),
     [
-        pytest.param({"x": 1}, ABSENT, [], id="create"),
         pytest.param({"x": 1}, {"x": 1}, [], id="same"),
         pytest.param({"x": 2}, {"x": 1}, ["a: Invalid value: immutable"], id="changed"),
-        pytest.param({"x": 1}, {}, ["a: Invalid value: immutable"], id="field added"),
         pytest.param(None, {"x": 1}, [], id="null is not checked"),
     ],
 )
@@ -128,94 +118,6 @@ def test_items_without_a_past(list_type: str | None) -> None:
     )
 
 
-CREATED = "has(oldSelf.status) && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
-SAME = "has(self.spec.x) == has(oldSelf.spec.x) && (!has(self.spec.x) || self.spec.x == oldSelf.spec.x)"
-JOB = {
-    "type": "object",
-    "properties": {
-        "spec": {"type": "object", "properties": {"x": {"type": "integer"}}},
-        "status": {
-            "type": "object",
-            "properties": {
-                "conditions": {
-                    "type": "array",
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["type"],
-                    "items": {
-                        "type": "object",
-                        "required": ["type"],
-                        "properties": {"type": {"type": "string"}, "status": {"type": "string"}},
-                    },
-                }
-            },
-        },
-    },
-    "x-kubernetes-validations": [
-        rule(f"!({CREATED}) || ({SAME})", message="immutable", reason="FieldValueForbidden", fieldPath=".spec.x")
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "state", "expected"),
-    [
-        pytest.param({"x": 1}, {"x": 2}, None, [], id="before"),
-        pytest.param({"x": 1}, {"x": 2}, "False", [], id="not yet"),
-        pytest.param({"x": 1}, {"x": 2}, "True", ["spec.x: Forbidden: immutable"], id="changed"),
-        pytest.param({"x": 1}, {}, "True", ["spec.x: Forbidden: immutable"], id="added"),
-        pytest.param({}, {"x": 1}, "True", ["spec.x: Forbidden: immutable"], id="removed"),
-        pytest.param({"x": 1}, {"x": 1}, "True", [], id="kept"),
-        pytest.param({}, {}, "True", [], id="still absent"),
-    ],
-)
-def test_rules_that_depend_on_the_status(
-    new: dict[str, int], old: dict[str, int], state: str | None, expected: list[str]
-) -> None:
-    """Rules at the root compare the specification with the old one if the old status asks for it."""
-    rules, causes = compile_rules(JOB, is_resource=True)
-    assert causes == []
-    status = {} if state is None else {"status": {"conditions": [{"type": "Created", "status": state}]}}
-    found = rules.validate({"spec": new, **status, "metadata": {"name": "a"}}, {"spec": old, **status})
-    assert [str(cause) for cause in found] == expected
-
-
-@pytest.mark.parametrize(
-    ("expression", "value", "expected"),
-    [
-        pytest.param("type(self.port) == int ? self.port > 5 : self.port == '80%'", {"port": "80%"}, [], id="text"),
-        pytest.param("type(self.port) == int ? self.port > 5 : self.port == '80%'", {"port": 6}, [], id="number"),
-        pytest.param("string(self.port) in ['auto', '4']", {"port": 4}, [], id="as text"),
-        pytest.param("!has(self.port) || int(self.port) > 0", {}, [], id="absent"),
-        pytest.param(
-            "self.names.all(n, n.startsWith('a')) && size(self.names) == 2", {"names": ["a", "ab"]}, [], id="all"
-        ),
-        pytest.param("self.names.map(n, n.size()).exists(s, s > 1)", {"names": ["a", "ab"]}, [], id="map"),
-        pytest.param("self.names.filter(n, n.matches('^a$')).size() == 1", {"names": ["a", "ab"]}, [], id="filter"),
-        pytest.param("self.names.exists_one(n, n == 'a')", {"names": ["a", "ab"]}, [], id="exists_one"),
-        pytest.param("self.names.join('-').upperAscii() == 'A-AB'", {"names": ["a", "ab"]}, [], id="texts"),
-        pytest.param("self.map.all(k, self.map[k] != '')", {"map": {"a": "x"}}, [], id="map values"),
-        pytest.param("'a' in self.map && self.map['a'].contains('x')", {"map": {"a": "x"}}, [], id="map keys"),
-        pytest.param(
-            "[has(self.port), has(self.names)].filter(present, present).size() <= 1",
-            {"port": 1, "names": []},
-            ["a: Invalid value: no"],
-            id="one of several",
-        ),
-    ],
-)
-def test_expressions(expression: str, value: object, expected: list[str]) -> None:
-    """What rules of definitions like ours need can be said."""
-    schema = schema_of(
-        rule(expression, message="no"),
-        properties={
-            "port": {"x-kubernetes-int-or-string": True},
-            "names": {"type": "array", "items": {"type": "string"}},
-            "map": {"type": "object", "additionalProperties": {"type": "string"}},
-        },
-    )
-    assert check(schema, value) == expected
-
-
 def test_unchanged_values_are_not_checked_again() -> None:
     """A stored value that breaks a newer rule may stay; transition rules always run."""
     schema = schema_of(rule("self > 5"), rule("self < oldSelf"), kind="integer")
@@ -251,20 +153,7 @@ def test_the_root_sees_the_names_of_the_object() -> None:
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        pytest.param({"rule": "self >"}, "x-kubernetes-validations[0].rule", id="syntax"),
-        pytest.param({"rule": "oldSelf >"}, "x-kubernetes-validations[0].rule", id="syntax of a transition"),
-        pytest.param({"rule": "past == []"}, "x-kubernetes-validations[0].rule", id="unknown variable"),
-        pytest.param(
-            {"rule": "oldSelf.hasValue() && past == []", "optionalOldSelf": True},
-            "x-kubernetes-validations[0].rule",
-            id="unknown variable of a transition",
-        ),
-        pytest.param({"rule": "nope(self.x)"}, "x-kubernetes-validations[0].rule", id="unknown function"),
-        pytest.param({"rule": "'a' == 1"}, "x-kubernetes-validations[0].rule", id="wrong type"),
         pytest.param({"rule": "1"}, "x-kubernetes-validations[0].rule", id="no boolean"),
-        pytest.param(
-            {"rule": "true", "messageExpression": "1"}, "x-kubernetes-validations[0].messageExpression", id="no text"
-        ),
         pytest.param({"rule": " "}, "x-kubernetes-validations[0].rule", id="empty"),
         pytest.param(
             {"rule": "self.x > 1", "messageExpression": "self.x +"},
@@ -345,9 +234,6 @@ def test_rules_that_hold(expression: str, suffix: str) -> None:
     ("expression", "problem"),
     [
         pytest.param("self.nope == 1", 'Key not found in map : "nope"', id="unknown field"),
-        pytest.param("self.s.x", "Applying SELECT to non-message type", id="field of a text"),
-        pytest.param("self.list[500] == ''", "Index error", id="index"),
-        pytest.param("self.s.matches('(')", "invalid regular expression", id="pattern"),
         pytest.param("self.list.all(x, self.list.all(y, x == y))", "Iteration budget exceeded", id="too many steps"),
     ],
 )
@@ -382,14 +268,11 @@ COSTLY = {
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
-        pytest.param("self.numbers.all(x, x >= 0)", {"numbers": list(range(9_000))}, id="a long list"),
-        pytest.param("self.numbers.all(x, x in self.numbers)", {"numbers": list(range(1_000))}, id="scans of a list"),
         pytest.param(
             "self.groups.all(x, x.name != '')",
             {"groups": [{"name": "a", "script": "x" * 1_000_000, "numbers": list(range(2_000))}] * 100},
             id="large fields that the rule does not name",
         ),
-        pytest.param("!self.text.contains('y')", {"text": "x" * 1_000_000}, id="a long text, once"),
         pytest.param("true", {"lists": [list(range(50))] * 50}, id="rules of items"),
     ],
 )

@@ -40,24 +40,11 @@ def with_metadata(obj: Object, **metadata: object) -> Object:
     ("live", "wanted", "expected"),
     [
         pytest.param(EDIT, EDIT, EDIT, id="complete"),
-        pytest.param(EDIT | {"rules": None}, EDIT | {"rules": EDIT["rules"][:0]}, EDIT | {"rules": None}, id="none"),
-        pytest.param(
-            EDIT | {"rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]},
-            EDIT,
-            EDIT | {"rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]},
-            id="more than enough",
-        ),
         pytest.param(
             EDIT | {"rules": EDIT["rules"][1:2]},
             EDIT | {"rules": EDIT["rules"][1:2] + EDIT["rules"][3:4]},
             EDIT | {"rules": EDIT["rules"][1:2] + EDIT["rules"][3:4]},
             id="a rule is missing",
-        ),
-        pytest.param(
-            with_metadata(EDIT, labels={"a": "b"}),
-            EDIT,
-            with_metadata(EDIT, labels={**EDIT["metadata"]["labels"], "a": "b"}),
-            id="labels are missing",
         ),
         pytest.param(
             VIEWERS | {"subjects": VIEWERS["subjects"][1:]},

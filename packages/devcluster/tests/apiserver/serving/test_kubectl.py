@@ -18,7 +18,6 @@ from packages.devcluster.tests.apiserver.admission.configurations import (
     rule,
     webhook,
 )
-from packages.devcluster.tests.apiserver.admission.webhook_server import always, webhook_server
 from packages.devcluster.tests.apiserver.custom_resources.test_controller import definition, gadget
 
 if TYPE_CHECKING:
@@ -74,83 +73,6 @@ async def test_explain(kubectl: Kubectl) -> None:
     assert "FIELD: caBundle <string>" in await kubectl(
         "explain", "validatingwebhookconfiguration.webhooks.clientConfig.caBundle"
     )
-
-
-async def test_what_users_read_of_webhooks(kubectl: Kubectl, tmp_path: Path) -> None:
-    """Denials and warnings come out as in a real cluster."""
-    await kubectl("apply", "-f", "-", objects=[definition()])
-    await kubectl("wait", "--for=condition=Established", "crd/gadgets.example.com", "--timeout=10s")
-    async with webhook_server(tmp_path) as server:
-        hook = webhook(server=server, rules=[rule("gadgets", group="example.com")])
-        await kubectl("apply", "-f", "-", objects=[configuration(VALIDATING, "v", hook)])
-        server.answers["/check"] = always(allowed=True, warnings=["think twice"])
-        assert "Warning: think twice" in await kubectl("apply", "-f", "-", objects=[gadget("a")])
-        server.answers["/check"] = always(allowed=False, status={"code": 403, "message": "spec.n: Forbidden: no"})
-        denied = await kubectl("apply", "-f", "-", objects=[gadget("b")])
-        assert 'admission webhook "check.example.com" denied the request: spec.n: Forbidden: no' in denied
-
-
-async def test_autoscalers(kubectl: Kubectl) -> None:
-    """They are made, checked and shown as in a real cluster, and anything with a scale can be their target."""
-    await kubectl("apply", "-f", "-", objects=[definition()])
-    await kubectl("wait", "--for=condition=Established", "crd/gadgets.example.com", "--timeout=10s")
-    await kubectl("create", "-f", "-", objects=[gadget("a")])
-    assert (
-        await kubectl("autoscale", "gadget/a", "--min=1", "--max=4")
-        == "horizontalpodautoscaler.autoscaling/a autoscaled\n"
-    )
-    header, row = (line.split() for line in (await kubectl("get", "hpa")).splitlines())
-    assert header == ["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"]
-    assert row[:-1] == ["a", "Gadget/a", "cpu:", "<unknown>/80%", "1", "4", "0"]
-    refused = await kubectl("patch", "hpa", "a", "--type=merge", "-p", '{"spec": {"maxReplicas": 0}}')
-    assert "spec.maxReplicas: Invalid value: 0: must be greater than 0" in refused
-    assert await kubectl("scale", "gadget/a", "--replicas=3") == "gadget.example.com/a scaled\n"
-    assert await kubectl("get", "gadget", "a", "-o", "jsonpath={.spec.n}") == "3"
-    assert "FIELD: maxReplicas <integer>" in await kubectl("explain", "hpa.spec.maxReplicas")
-
-
-async def test_access(kubectl: Kubectl) -> None:
-    """Roles are made, bound and asked about as on any cluster."""
-    await kubectl("create", "role", "reader", "--verb=get,list", "--resource=configmaps,pods/log")
-    await kubectl("create", "rolebinding", "readers", "--role=reader", "--user=bob", "--serviceaccount=default:default")
-    for who, question, answer in (
-        ("bob", ("list", "configmaps"), "yes"),
-        ("system:serviceaccount:default:default", ("get", "pods", "--subresource=log"), "yes"),
-        ("bob", ("list", "configmaps", "-A"), "no"),
-        ("bob", ("delete", "configmaps"), "no"),
-        ("bob", ("get", "/healthz"), "yes"),
-        ("bob", ("get", "/metrics"), "no"),
-    ):
-        assert (await kubectl("auth", "can-i", *question, "--as", who)).splitlines()[-1] == answer, question
-    listed = (await kubectl("auth", "can-i", "--list", "--as", "bob")).splitlines()
-    assert ["configmaps", "[]", "[]", "[get", "list]"] in [line.split() for line in listed]
-    refused = await kubectl("get", "secrets", "--as", "bob")
-    assert refused == (
-        'Error from server (Forbidden): secrets is forbidden: User "bob" cannot list resource "secrets" in API group '
-        '"" in the namespace "default"\n'
-    )
-    assert "Role/reader" in await kubectl("get", "rolebindings", "-o", "wide")
-    assert "PolicyRule:" in await kubectl("describe", "clusterrole", "system:basic-user")
-
-
-async def test_reconciled_roles(kubectl: Kubectl) -> None:
-    """`kubectl auth reconcile` finds nothing to do the second time."""
-    group = "rbac.authorization.k8s.io"
-    envelope = {"apiVersion": f"{group}/v1", "metadata": {"name": "team:x"}}
-    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
-    objects = [
-        {**envelope, "kind": "ClusterRole", "rules": rules},
-        {
-            **envelope,
-            "kind": "ClusterRoleBinding",
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "team:x"},
-            "subjects": [{"apiGroup": group, "kind": "Group", "name": "x"}],
-        },
-    ]
-    assert "missing rules added" in await kubectl("auth", "reconcile", "-f", "-", objects=objects)
-    again = await kubectl("auth", "reconcile", "-f", "-", objects=objects)
-    assert len(again.splitlines()) == 2, again
-    assert await kubectl("auth", "can-i", "get", "pods", "--as", "eve", "--as-group", "x") == "yes\n"
 
 
 async def test_lists_are_validated_and_applied(kubectl: Kubectl) -> None:

@@ -10,7 +10,6 @@ from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.storage.storage import (
     INITIAL_REVISION,
-    KeyExistsError,
     Partition,
     StaleWriteError,
     Storage,
@@ -32,22 +31,6 @@ def test_one_revision_counts_the_changes_of_all_partitions() -> None:
     versions = [int(obj["metadata"]["resourceVersion"]) for obj in (first, second)]
     assert versions == [INITIAL_REVISION + 1, INITIAL_REVISION + 2]
     assert storage.revision == INITIAL_REVISION + 2
-
-
-def test_snapshot_is_ordered_by_namespace_and_name() -> None:
-    """Lists come in the order of their keys, not of creation."""
-    storage = Storage()
-    for name, namespace in (("b", "y"), ("c", "x"), ("a", "y")):
-        storage.create(PARTITION, key(name, namespace), config_map(name, namespace=namespace))
-    assert names(storage) == ["c", "a", "b"]
-
-
-def test_create_refuses_a_taken_key() -> None:
-    """A name is given once."""
-    storage = Storage()
-    put(storage, "a")
-    with pytest.raises(KeyExistsError):
-        storage.create(PARTITION, key("a"), config_map("a"))
 
 
 @pytest.mark.parametrize("name", [pytest.param("a", id="changed since"), pytest.param("missing", id="gone")])

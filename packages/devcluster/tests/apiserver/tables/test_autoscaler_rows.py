@@ -43,7 +43,6 @@ def test_row() -> None:
 @pytest.mark.parametrize(
     ("metrics", "current", "text"),
     [
-        pytest.param([], [], "<none>", id="none"),
         pytest.param(
             [resource(averageUtilization=80)], [measured("Resource", averageUtilization=65)], "cpu: 65%/80%", id="share"
         ),
@@ -52,14 +51,6 @@ def test_row() -> None:
             [measured("Resource", averageValue="1Gi")],
             "memory: 1Gi/2Gi",
             id="amount",
-        ),
-        pytest.param([resource()], [], "cpu: <unknown>/<auto>", id="no target"),
-        pytest.param([other("Pods", averageValue="5")], [measured("Pods", averageValue="3")], "3/5", id="pods"),
-        pytest.param(
-            [resource(averageUtilization=n) for n in (1, 2, 3, 4)],
-            [],
-            "cpu: <unknown>/1%, cpu: <unknown>/2% + 2 more...",
-            id="many",
         ),
     ],
 )

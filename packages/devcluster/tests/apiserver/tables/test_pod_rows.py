@@ -40,7 +40,6 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
 @pytest.mark.parametrize(
     ("obj", "ready", "status", "restarts"),
     [
-        pytest.param(pod("Pending"), "0/2", "Pending", "0", id="pending"),
         pytest.param(
             pod("Pending", conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]),
             "0/2",
@@ -64,7 +63,6 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
         pytest.param(
             pod(containerStatuses=[waiting("CrashLoopBackOff")]), "0/2", "CrashLoopBackOff", "0", id="waiting"
         ),
-        pytest.param(pod("Failed", containerStatuses=[terminated(1, reason="Error")]), "0/2", "Error", "0", id="error"),
         pytest.param(pod("Failed", containerStatuses=[terminated(7)]), "0/2", "ExitCode:7", "0", id="exit code"),
         pytest.param(pod("Failed", containerStatuses=[terminated(137, signal=9)]), "0/2", "Signal:9", "0", id="signal"),
         pytest.param(
@@ -77,21 +75,6 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             "0",
             id="one completed and ready",
         ),
-        pytest.param(
-            pod(containerStatuses=[terminated(reason="Completed"), running()]),
-            "1/2",
-            "NotReady",
-            "0",
-            id="one completed",
-        ),
-        pytest.param(
-            pod("Succeeded", containerStatuses=[terminated(reason="Completed")]),
-            "0/2",
-            "Completed",
-            "0",
-            id="completed",
-        ),
-        pytest.param(pod("Failed", reason="Evicted"), "0/2", "Evicted", "0", id="status reason"),
         pytest.param(
             pod("Pending", spec=INIT, initContainerStatuses=[terminated(), {"name": "j", "state": {"running": {}}}]),
             "0/2",
@@ -174,9 +157,7 @@ def job(spec: dict[str, Any], status: dict[str, Any], **metadata: Any) -> dict[s
 @pytest.mark.parametrize(
     ("obj", "expected"),
     [
-        pytest.param(job({"completions": 3}, {"succeeded": 1}), ["Running", "1/3", "", "60s"], id="running"),
         pytest.param(job({"parallelism": 2}, {}), ["Running", "0/1 of 2", "", "60s"], id="work queue"),
-        pytest.param(job({}, {"startTime": CREATED}), ["Running", "0/1", "60s", "60s"], id="started"),
         pytest.param(
             job(
                 {"completions": 1},
@@ -189,19 +170,9 @@ def job(spec: dict[str, Any], status: dict[str, Any], **metadata: Any) -> dict[s
             id="complete",
         ),
         pytest.param(
-            job({"completions": 1}, {"conditions": [{"type": "Failed", "status": "True"}]}),
-            ["Failed", "0/1", "", "60s"],
-            id="failed",
-        ),
-        pytest.param(
             job({"completions": 1}, {"conditions": [{"type": "Suspended", "status": "True"}]}),
             ["Suspended", "0/1", "", "60s"],
             id="suspended",
-        ),
-        pytest.param(
-            job({"completions": 1}, {"conditions": [{"type": "FailureTarget", "status": "True"}]}),
-            ["FailureTarget", "0/1", "", "60s"],
-            id="failing",
         ),
         pytest.param(
             job({"completions": 1}, {}, deletionTimestamp=CREATED), ["Terminating", "0/1", "", "60s"], id="terminating"

@@ -58,12 +58,6 @@ def named(**fields: Any) -> dict[str, Any]:
             id="service",
         ),
         pytest.param(
-            "v1/Service",
-            named(spec={"type": "ClusterIP", "clusterIP": "None"}),
-            {"Cluster-IP": "None", "Port(s)": "<none>", "Selector": "<none>"},
-            id="headless service",
-        ),
-        pytest.param(
             "v1/ConfigMap", named(data={"a": "1"}, binaryData={"b": "Yg=="}), {"Data": 2, "Age": "60s"}, id="config map"
         ),
         pytest.param("v1/Secret", named(type="Opaque", data={"a": "MQ=="}), {"Type": "Opaque", "Data": 1}, id="secret"),

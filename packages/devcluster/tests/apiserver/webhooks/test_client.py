@@ -36,7 +36,6 @@ def put(storage: Storage, resource: Resource, obj: Object, *, namespace: str = "
 @pytest.mark.parametrize(
     ("service", "slice_", "endpoints", "port", "expected"),
     [
-        pytest.param(SERVICE, SLICE, None, 443, Address("127.0.0.5", 9443), id="slice"),
         pytest.param(SERVICE, None, {"subsets": [SUBSET]}, 443, Address("127.0.0.6", 9444), id="endpoints"),
         pytest.param(
             SERVICE,
@@ -57,15 +56,6 @@ def put(storage: Storage, resource: Resource, obj: Object, *, namespace: str = "
         pytest.param(None, None, None, 443, 'service "hook" not found', id="no service"),
         pytest.param(SERVICE, SLICE, None, 444, 'no service port 444 found for service "hook"', id="no such port"),
         pytest.param(SERVICE, None, None, 443, 'no endpoints available for service "hook"', id="nothing behind it"),
-        pytest.param(SERVICE, SLICE, None, 80, 'no endpoints available for service "hook"', id="not behind that port"),
-        pytest.param(
-            SERVICE,
-            {**SLICE, "endpoints": [UNREADY]},
-            None,
-            443,
-            'no endpoints available for service "hook"',
-            id="nothing ready",
-        ),
     ],
 )
 def test_resolve(

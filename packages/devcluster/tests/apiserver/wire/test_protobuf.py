@@ -41,24 +41,9 @@ def body(api_version: str, kind: str, *fields: bytes) -> bytes:
     ("encoded", "expected"),
     [
         pytest.param(
-            "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhsKEwoDZm9vEgAaACIAKgAyADgAQgASABoCCgAaACIA",
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foo"}},
-            id="create namespace",
-        ),
-        pytest.param(
-            "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEhwKEgoCY20SABoAIgAqADIAOABCABIGCgFhEgExGgAiAA==",
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}, "data": {"a": "1"}},
-            id="create configmap",
-        ),
-        pytest.param(
             "azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAWESATEaABoAIgA=",
             {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "MQ=="}},
             id="create secret",
-        ),
-        pytest.param(
-            "azhzAAoUCgJ2MRIOU2VydmljZUFjY291bnQSFwoVCgVyb2JvdBIAGgAiACoAMgA4AEIAGgAiAA==",
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}},
-            id="create serviceaccount",
         ),
         pytest.param(
             "azhzAAoNCgJ2MRIHU2VydmljZRJpCh8KA3N2YxIAGgAiACoAMgA4AEIAWgoKA2FwcBIDc3ZjEkIKGwoHODAtODA4MBIDVENQGFAiBwgAEJA/"
@@ -76,82 +61,6 @@ def body(api_version: str, kind: str, *fields: bytes) -> bytes:
             id="create service",
         ),
         pytest.param(
-            "azhzAAoPCghiYXRjaC92MRIDSm9iEoABChEKAWoSABoAIgAqADIAOABCABJhMl8KEAoAEgAaACIAKgAyADgAQgASSxIoCgFqEgFpGgJzaBoC"
-            "LWMaBHRydWUqAEIAagByAIABAIgBAJABAKIBABoFTmV2ZXIyAEIASgBSAFgAYABoAIIBAIoBAJoBAMIBABoIIAAoADAAOgAaACIA",
-            {
-                "apiVersion": "batch/v1",
-                "kind": "Job",
-                "metadata": {"name": "j"},
-                "spec": {
-                    "template": {
-                        "spec": {
-                            "containers": [{"name": "j", "image": "i", "command": ["sh", "-c", "true"]}],
-                            "restartPolicy": "Never",
-                        }
-                    }
-                },
-            },
-            id="create job",
-        ),
-        pytest.param(
-            "azhzAAokChxyYmFjLmF1dGhvcml6YXRpb24uazhzLmlvL3YxEgRSb2xlEiIKEQoBchIAGgAiACoAMgA4AEIAEg0KA2dldBIAGgRwb2RzGgAi"
-            "AA==",
-            {
-                "apiVersion": f"{RBAC}/v1",
-                "kind": "Role",
-                "metadata": {"name": "r"},
-                "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}],
-            },
-            id="create role",
-        ),
-        pytest.param(
-            "azhzAAorChxyYmFjLmF1dGhvcml6YXRpb24uazhzLmlvL3YxEgtSb2xlQmluZGluZxJiChIKAnJiEgAaACIAKgAyADgAQgASJgoEVXNlchIZ"
-            "cmJhYy5hdXRob3JpemF0aW9uLms4cy5pbxoBdSIAGiQKGXJiYWMuYXV0aG9yaXphdGlvbi5rOHMuaW8SBFJvbGUaAXIaACIA",
-            {
-                "apiVersion": f"{RBAC}/v1",
-                "kind": "RoleBinding",
-                "metadata": {"name": "rb"},
-                "subjects": [{"kind": "User", "apiGroup": RBAC, "name": "u"}],
-                "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "r"},
-            },
-            id="create rolebinding",
-        ),
-        pytest.param(
-            "azhzAAoyChdhdXRob3JpemF0aW9uLms4cy5pby92MRIXU2VsZlN1YmplY3RBY2Nlc3NSZXZpZXcSPAoQCgASABoAIgAqADIAOABCABIeChwK"
-            "B2RlZmF1bHQSA2dldBoAIgAqBHBvZHMyADoAGggIABIAGgAgABoAIgA=",
-            {
-                "apiVersion": "authorization.k8s.io/v1",
-                "kind": "SelfSubjectAccessReview",
-                "spec": {"resourceAttributes": {"namespace": "default", "verb": "get", "resource": "pods"}},
-                "status": {"allowed": False},
-            },
-            id="auth can-i",
-        ),
-        pytest.param(
-            "azhzAAolChRzY2hlZHVsaW5nLms4cy5pby92MRINUHJpb3JpdHlDbGFzcxIwChIKAnBjEgAaACIAKgAyADgAQgAQBRgAIgAqFFByZWVtcHRM"
-            "b3dlclByaW9yaXR5GgAiAA==",
-            {
-                "apiVersion": "scheduling.k8s.io/v1",
-                "kind": "PriorityClass",
-                "metadata": {"name": "pc"},
-                "value": 5,
-                "preemptionPolicy": "PreemptLowerPriority",
-            },
-            id="create priorityclass",
-        ),
-        pytest.param(
-            "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSNgoRCgFiEgAaACIAKgAyADgAQgASFQoJCAEQABoDNTAlEggKBgoBYRIB"
-            "YhoKCAAYACAAKAAwABoAIgA=",
-            {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": "b"},
-                "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}},
-                "status": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
-            },
-            id="create poddisruptionbudget",
-        ),
-        pytest.param(
             "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIwChEKAXESABoAIgAqADIAOABCABIZCgoKA2NwdRIDCgExCgsKBHBvZHMSAwoBMhoAGgAiAA==",
             {
                 "apiVersion": "v1",
@@ -160,16 +69,6 @@ def body(api_version: str, kind: str, *fields: bytes) -> bytes:
                 "spec": {"hard": {"cpu": "1", "pods": "2"}},
             },
             id="create quota",
-        ),
-        pytest.param(
-            "azhzAAooChhhdXRoZW50aWNhdGlvbi5rOHMuaW8vdjESDFRva2VuUmVxdWVzdBIdChAKABIAGgAiACoAMgA4AEIAEgMg2AQaBAoAEgAaACIA",
-            {
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenRequest",
-                "spec": {"expirationSeconds": 600},
-                "status": {"token": "", "expirationTimestamp": None},
-            },
-            id="create token",
         ),
     ],
 )
@@ -251,10 +150,3 @@ def test_any_bytes_give_an_object_or_an_error(kind: str, content: bytes) -> None
     """Malformed bodies never break the server."""
     with contextlib.suppress(ProtobufError):
         assert isinstance(decode(body("v1", kind, content)), dict)
-
-
-@given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4))
-def test_config_map_round_trip(data: dict[str, str]) -> None:
-    """Maps of text come through unchanged."""
-    entries = [field(2, field(1, key) + field(2, value)) for key, value in data.items()]
-    assert decode(body("v1", "ConfigMap", *entries)).get("data", {}) == data

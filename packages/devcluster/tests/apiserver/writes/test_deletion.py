@@ -60,15 +60,12 @@ def current(backend: Backend, target: Target) -> Object | None:
 @pytest.mark.parametrize(
     ("resource", "finalizers", "propagation", "expected"),
     [
-        pytest.param(CONFIG_MAPS, [], Propagation.FOREGROUND, ["foregroundDeletion"], id="foreground"),
-        pytest.param(CONFIG_MAPS, [], Propagation.ORPHAN, ["orphan"], id="orphan"),
         pytest.param(
             CONFIG_MAPS, ["orphan", "a.b/c"], Propagation.FOREGROUND, ["a.b/c", "foregroundDeletion"], id="changed mind"
         ),
         pytest.param(CONFIG_MAPS, ["a.b/c", "orphan"], Propagation.BACKGROUND, ["a.b/c"], id="background"),
         pytest.param(CONFIG_MAPS, ["orphan"], None, ["orphan"], id="unset keeps what is there"),
         pytest.param(JOBS, [], None, ["orphan"], id="jobs orphan by default"),
-        pytest.param(JOBS, [], Propagation.FOREGROUND, ["foregroundDeletion"], id="jobs otherwise as asked for"),
     ],
 )
 def test_propagation_becomes_finalizers(
@@ -93,11 +90,8 @@ def test_default_of_jobs_is_warned_about(backend: Backend, propagation: Propagat
     ("fields", "parameters", "seconds"),
     [
         pytest.param(RUNNING, DeleteParameters(), 20, id="the pod's own grace period"),
-        pytest.param({"spec": {"nodeName": "n"}}, DeleteParameters(), 30, id="default"),
-        pytest.param(RUNNING, DeleteParameters(5), 5, id="as asked"),
         pytest.param(RUNNING, DeleteParameters(0), None, id="at once"),
         pytest.param({"spec": {}}, DeleteParameters(), None, id="never scheduled"),
-        pytest.param({**RUNNING, "status": {"phase": "Failed"}}, DeleteParameters(), None, id="over"),
     ],
 )
 def test_pods_get_time_to_end(
@@ -148,14 +142,6 @@ def test_namespaces_wait_for_their_content(backend: Backend) -> None:
     assert "deletionGracePeriodSeconds" not in answer["metadata"]
     assert not is_finished(target.definition, answer)
     assert is_finished(target.definition, {**answer, "spec": {}})
-
-
-def test_the_default_namespace_stays(backend: Backend) -> None:
-    """Some namespaces cannot be deleted."""
-    target = stored(backend, NAMESPACES, {"name": "default"}, spec={})
-    with pytest.raises(ApiError) as caught:
-        Deleter(backend).delete(target, DeleteParameters())
-    assert caught.value.code == 403
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -123,47 +123,6 @@ def test_job_cannot_shrink_below_what_its_success_takes() -> None:
     assert causes == []
     new = change(change(old, "spec.parallelism", 1), "spec.completions", 1)
     assert set(fields(updated(STRATEGY, new, old))) == {"spec.successPolicy.rules[0].succeededCount"}
-
-
-GENERATED = {
-    "batch.kubernetes.io/controller-uid": "u",
-    "controller-uid": "u",
-    "batch.kubernetes.io/job-name": "j",
-    "job-name": "j",
-}
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param({}, (1, 1), id="nothing given"),
-        pytest.param({"completions": 3}, (1, 3), id="completions only"),
-        pytest.param({"parallelism": 3}, (3, None), id="parallelism only: a work queue"),
-    ],
-)
-def test_parallelism_and_completions(spec: dict[str, Any], expected: tuple[int, int | None]) -> None:
-    """A Job runs one pod once, unless it says otherwise."""
-    job, causes = created(STRATEGY, make_job(**spec))
-    assert causes == []
-    assert (job["spec"]["parallelism"], job["spec"].get("completions")) == expected
-
-
-def test_defaults_and_selector() -> None:
-    """The selector and the labels that it selects are made from the uid."""
-    job, causes = created(STRATEGY, make_job())
-    assert causes == []
-    spec = job["spec"]
-    assert (spec["backoffLimit"], spec["completionMode"], spec["suspend"], spec["manualSelector"]) == (
-        6,
-        "NonIndexed",
-        False,
-        False,
-    )
-    assert spec["podReplacementPolicy"] == "TerminatingOrFailed"
-    assert spec["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
-    assert spec["template"]["metadata"]["labels"] == GENERATED
-    assert job["metadata"]["labels"] == GENERATED
-    assert job["status"] == {}
 
 
 def test_failure_policy_waits_for_the_failure() -> None:

@@ -82,20 +82,6 @@ def test_what_else_may_change(field: str, value: object, refused: list[str]) -> 
     assert fields(complaints_about_change(new, old)) == refused
 
 
-def test_defaults_are_those_of_the_webhook() -> None:
-    """Policies, network, completion mode and restart policy; structs of Go are never absent."""
-    spec = stored(make_jobset())["spec"]
-    assert spec["successPolicy"] == {"operator": "All"}
-    assert spec["startupPolicy"] == {"startupPolicyOrder": "AnyOrder"}
-    assert spec["network"] == {"enableDNSHostnames": True, "publishNotReadyAddresses": True}
-    template = spec["replicatedJobs"][0]["template"]
-    assert template["metadata"] == {}
-    assert template["spec"]["completionMode"] == "Indexed"
-    assert template["spec"]["template"]["metadata"] == {}
-    assert template["spec"]["template"]["spec"]["restartPolicy"] == "OnFailure"
-    assert template["spec"]["template"]["spec"]["containers"] == [{"name": "c", "resources": {}}]
-
-
 def test_failure_policy_rules_get_names() -> None:
     """By their position; the names appear in condition reasons."""
     policy = {"rules": [{"action": "FailJobSet"}, {"action": "RestartJobSet", "name": "mine"}]}
@@ -107,28 +93,6 @@ def refusal(jobset: Object) -> ApiError:
     with pytest.raises(ApiError) as caught:
         created(JobSetStrategy(DEFAULT_FEATURE_GATES), deepcopy(jobset))
     return caught.value
-
-
-def test_refusals_are_those_of_a_webhook() -> None:
-    """An Invalid status that says who has denied the request; a complaint without a field is an internal error."""
-    error = refusal(make_jobset(make_replicated_job(dependsOn=[{"name": "node", "status": "Complete"}])))
-    detail = "DependsOn can't be set for the first ReplicatedJob"
-    assert error.status == {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": 'admission webhook "vjobset.kb.io" denied the request: JobSet.jobset.x-k8s.io "js" is invalid: '
-        f"<nil>: Internal error: {detail}",
-        "reason": "Invalid",
-        "details": {
-            "name": "js",
-            "group": "jobset.x-k8s.io",
-            "kind": "JobSet",
-            "causes": [{"reason": "InternalError", "message": f"Internal error: {detail}", "field": "<nil>"}],
-        },
-        "code": 422,
-    }
 
 
 def test_several_refusals_are_reported_together() -> None:

@@ -58,10 +58,6 @@ def test_volume_of_a_pod() -> None:
     [
         pytest.param({}, {}, True, id="by default"),
         pytest.param({}, {"automountServiceAccountToken": False}, False, id="the account declines"),
-        pytest.param({"automountServiceAccountToken": False}, {}, False, id="the pod declines"),
-        pytest.param(
-            {"automountServiceAccountToken": True}, {"automountServiceAccountToken": False}, True, id="the pod decides"
-        ),
     ],
 )
 def test_who_decides(spec: Object, of_account: Object, mounted: bool) -> None:
