@@ -10,9 +10,6 @@ from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
     [
         pytest.param("", DEFAULT_FEATURE_GATES, id="nothing"),
         pytest.param("ElasticJobSet=true", FeatureGates(elastic_job_set=True), id="on"),
-        pytest.param("ElasticJobSet=false", FeatureGates(), id="off"),
-        pytest.param("WatchList=false", FeatureGates(watch_list=False), id="off that is on"),
-        pytest.param("ElasticJobSet=false, ElasticJobSet=true", FeatureGates(elastic_job_set=True), id="the last wins"),
     ],
 )
 def test_notation_is_that_of_kubernetes(text: str, expected: FeatureGates) -> None:

@@ -31,3 +31,10 @@ def test_patterns_that_cannot_be_compiled(pattern: str) -> None:
     """The error says what is wrong."""
     with pytest.raises(ValueError, match="must be a valid regular expression, but isn't: "):
         check_pattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+Z", "((a*)*)*Z", "(a?){50}a{50}Z"])
+def test_no_pattern_takes_long(pattern: str) -> None:
+    """Backtracking would try more ways than a cluster has years."""
+    assert not is_found(pattern, "a" * 60)
+    assert is_found(pattern, "a" * 60 + "Z")

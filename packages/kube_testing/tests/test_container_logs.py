@@ -82,18 +82,12 @@ async def test_follows(client: FakeClient, log: FakeLog, background: Background)
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        pytest.param(LogOptions("c"), "one\ntwo\ntwo\nthree", id="all"),
         pytest.param(
             LogOptions("c", timestamps=True, tail_lines=2),
             f"{T0}.500000000Z two\n{T0[:-1]}2.000000007Z three",
             id="tail",
         ),
-        pytest.param(LogOptions("c", tail_lines=0), "", id="no tail"),
-        pytest.param(LogOptions("c", tail_lines=9), "one\ntwo\ntwo\nthree", id="tail of more than there is"),
         pytest.param(LogOptions("c", since_time=f"{T0}Z"), "two\ntwo\nthree", id="since"),
-        pytest.param(LogOptions("c", since_time=f"{T0}.75Z"), "two\ntwo\nthree", id="since, to the second"),
-        pytest.param(LogOptions("c", since_time=f"{T0[:-1]}1Z"), "three", id="since a second later"),
-        pytest.param(LogOptions("c", since_time=f"{T0[:-1]}9Z"), "", id="since later"),
         pytest.param(LogOptions("c", previous=True), "before\n", id="previous"),
         pytest.param(LogOptions("other"), "", id="container without a log"),
     ],

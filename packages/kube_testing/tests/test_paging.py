@@ -30,11 +30,7 @@ def names(page: ObjectList) -> list[str]:
     ("options", "expected", "version"),
     [
         pytest.param(ListOptions(), ["b", "c"], "4", id="newest"),
-        pytest.param(ListOptions("0"), ["b", "c"], "4", id="any"),
-        pytest.param(ListOptions("2"), ["b", "c"], "4", id="not-older-by-default"),
         pytest.param(ListOptions("2", limit=5), ["a", "b"], "2", id="exact-with-a-limit"),
-        pytest.param(ListOptions("1", limit=5), ["a"], "1", id="exact-1"),
-        pytest.param(ListOptions("3", limit=5), ["b"], "3", id="exact-3"),
     ],
 )
 async def test_versions(client: FakeClient, options: ListOptions, expected: list[str], version: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -147,20 +146,3 @@ async def test_dry_run_stores_nothing(api: Api) -> None:
     assert changed.body["data"] == {"k": "2"}
     assert (await api("GET", f"{MAPS}/b")).body["data"] == {"k": "1"}
     assert (await api("POST", f"{MAPS}?dryRun=All", config_map("b"))).code == 409
-
-
-async def test_many_requests_at_once(api: Api) -> None:
-    """Concurrent increments with optimistic concurrency lose nothing."""
-    await api("POST", MAPS, config_map("n", n="0"))
-
-    async def increment() -> None:
-        while True:
-            obj = (await api("GET", f"{MAPS}/n")).body
-            obj["data"]["n"] = str(int(obj["data"]["n"]) + 1)
-            if (await api("PUT", f"{MAPS}/n", obj)).code == 200:
-                return
-
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        for _ in range(10):
-            tasks.create_task(increment())
-    assert (await api("GET", f"{MAPS}/n")).body["data"]["n"] == "10"

@@ -125,11 +125,6 @@ FAILURE_POLICY = {
     ],
 }
 POD_POLICY = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}
-REFUSED = (
-    'JobSet Warning JobCreationFailed job "a-x-0" creation failed with error: Job.batch "a-x-0" is invalid: '
-    "spec.backoffLimitPerIndex: Forbidden: the dev cluster counts failures for the Job as a whole: leave it out, or "
-    "use a real cluster"
-)
 
 
 @pytest.mark.parametrize(
@@ -176,12 +171,6 @@ REFUSED = (
             {"JobSet Normal ResumeJobs jobset is resumed",
              "JobSet Normal InOrderStartupPolicyCompleted in order startup policy has completed"},
             id="resumed in order",
-        ),
-        pytest.param(
-            make_jobset(make_replicated_job("x", completionMode="NonIndexed", backoffLimitPerIndex=1)),
-            [(nothing, {"a": [], "pods": []})],
-            {REFUSED},
-            id="Job that cannot be made",
         ),
     ],
 )  # fmt: skip

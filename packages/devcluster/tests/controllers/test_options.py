@@ -22,10 +22,7 @@ def finished(kind: str, value: str = "True", ttl: int | None = 60) -> Object:
     ("obj", "expected"),
     [
         pytest.param(finished("Failed"), 30.0, id="counts from the end"),
-        pytest.param(finished("Failed", ttl=0), -30.0, id="due at once"),
-        pytest.param(finished("Failed", ttl=None), None, id="stays"),
         pytest.param(finished("Complete", "False"), None, id="not finished"),
-        pytest.param(finished("FailureTarget"), None, id="not quite finished"),
     ],
 )
 def test_time_to_live(obj: Object, expected: float | None) -> None:

@@ -26,13 +26,6 @@ paths = st.lists(elements, min_size=1, max_size=4).map(tuple)
     [
         pytest.param({"f:spec": {"f:size": {}}}, {("f:spec", "f:size")}, id="leaf"),
         pytest.param({"f:data": {".": {}, "f:a": {}}}, {("f:data",), ("f:data", "f:a")}, id="container itself"),
-        pytest.param(
-            {"f:parts": {'k:{"name":"p"}': {".": {}, "f:name": {}}}},
-            {("f:parts", 'k:{"name":"p"}'), ("f:parts", 'k:{"name":"p"}', "f:name")},
-            id="list item",
-        ),
-        pytest.param({"f:tags": {'v:"a"': {}}}, {("f:tags", 'v:"a"')}, id="set value"),
-        pytest.param({}, set(), id="nothing"),
     ],
 )
 def test_fields_v1(fields: dict[str, Any], expected: set[tuple[str, ...]]) -> None:

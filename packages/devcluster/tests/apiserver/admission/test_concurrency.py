@@ -97,17 +97,6 @@ async def test_two_patches_at_once(api: Api, tmp_path: Path, path: str, content_
         assert len(server.requests) == 3
 
 
-async def test_many_patches_at_once(api: Api, tmp_path: Path) -> None:
-    """None of twenty is lost."""
-    await api("POST", MAPS, config_map())
-    async with webhook_server(tmp_path) as server:
-        await configure(api, MUTATING, webhook(server=server))
-        patches = [api("PATCH", f"{MAPS}/m", {"data": {str(index): "x"}}, MERGE) for index in range(20)]
-        answers = await asyncio.gather(*patches)
-    assert {answer.code for answer in answers} == {200}
-    assert len((await api("GET", f"{MAPS}/m")).body["data"]) == 20
-
-
 async def test_an_update_of_what_has_changed_meanwhile(api: Api, tmp_path: Path) -> None:
     """With a resource version it conflicts; without one the last one wins, whole."""
     created = (await api("POST", MAPS, config_map(a="1"))).body

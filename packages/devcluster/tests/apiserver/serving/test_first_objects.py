@@ -32,10 +32,6 @@ EDIT = OBJECTS["ClusterRole", "system:aggregate-to-edit"]
 VIEWERS = OBJECTS["ClusterRoleBinding", "system:public-info-viewer"]
 
 
-def with_metadata(obj: Object, **metadata: object) -> Object:
-    return obj | {"metadata": {**obj["metadata"], **metadata}}
-
-
 @pytest.mark.parametrize(
     ("live", "wanted", "expected"),
     [
@@ -57,19 +53,6 @@ def with_metadata(obj: Object, **metadata: object) -> Object:
 def test_completed(live: Object, wanted: Object, expected: Object) -> None:
     """What is missing is put back, what is more stays."""
     assert completed(wanted, live) == expected
-
-
-async def test_they_are_stored(api: Api) -> None:
-    """A fresh server has all of them, marked as its own."""
-    for kind in ("ClusterRole", "ClusterRoleBinding"):
-        listed = (await api("GET", f"{RBAC}/{kind.lower()}s")).body["items"]
-        assert sorted(map(name_of, listed)) == sorted(name for known, name in OBJECTS if known == kind)
-        for obj in listed:
-            assert obj["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
-            assert obj["metadata"]["annotations"] == {"rbac.authorization.kubernetes.io/autoupdate": "true"}
-            assert [entry["manager"] for entry in obj["metadata"]["managedFields"]] == ["kube-apiserver"]
-    shown = await api("GET", f"{RBAC}/clusterroles/system%3Adiscovery")
-    assert (shown.code, shown.body["metadata"]["name"]) == (200, "system:discovery")
 
 
 async def test_restart_puts_them_in_order(tmp_path: Path) -> None:

@@ -23,16 +23,6 @@ def names(storage: Storage, revision: int | None = None) -> list[str]:
     return [name_of(obj) for obj in storage.snapshot(PARTITION, revision)]
 
 
-def test_one_revision_counts_the_changes_of_all_partitions() -> None:
-    """Every change of whatever kind takes the next resource version."""
-    storage = Storage()
-    first = put(storage, "a")
-    second = storage.create(OTHER, key("s"), config_map("s"))
-    versions = [int(obj["metadata"]["resourceVersion"]) for obj in (first, second)]
-    assert versions == [INITIAL_REVISION + 1, INITIAL_REVISION + 2]
-    assert storage.revision == INITIAL_REVISION + 2
-
-
 @pytest.mark.parametrize("name", [pytest.param("a", id="changed since"), pytest.param("missing", id="gone")])
 def test_stale_writers_are_refused(name: str) -> None:
     """Who writes or deletes from an old copy has to read again."""
@@ -56,15 +46,6 @@ def test_changes_since_tell_what_happened_in_order() -> None:
     assert [change.type for change in changes] == ["ADDED", "MODIFIED", "DELETED"]
     assert [change.previous and change.previous["data"]["value"] for change in changes] == [None, "1", "2"]
     assert storage.changes_since(PARTITION, changes[1].revision) == changes[2:]
-
-
-def test_deletion_carries_its_own_resource_version() -> None:
-    """The last state of a deleted object has the revision at which it went."""
-    storage = Storage()
-    before = put(storage, "a", "1")
-    gone = remove(storage, "a")
-    assert gone["data"] == before["data"]
-    assert int(gone["metadata"]["resourceVersion"]) == storage.revision
 
 
 def test_snapshot_of_the_past_undoes_later_changes() -> None:

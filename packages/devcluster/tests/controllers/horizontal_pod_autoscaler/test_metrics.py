@@ -48,16 +48,7 @@ def two(metric: str = "") -> list[Object]:
     ("metric", "seen", "replicas", "current"),
     [
         pytest.param(utilization(50), situation(two(), cpu="90%"), 4, {"averageUtilization": 90}, id="percentage"),
-        pytest.param(utilization(50), situation(two(), cpu="54%"), 2, {"averageUtilization": 54}, id="tolerated"),
-        pytest.param(utilization(50), situation(two(), cpu="20%"), 1, {"averageUtilization": 20}, id="less"),
         pytest.param(utilization(50), situation(two("750m")), 3, {"averageUtilization": 75}, id="amount-of-request"),
-        pytest.param(
-            utilization(50),
-            situation([pod("a", metric="1", cpu="1"), pod("b", metric="500m", cpu="1")]),
-            3,
-            {"averageUtilization": 75},
-            id="average-of-pods",
-        ),
         pytest.param(CPU_AMOUNT, situation(two(), cpu="1"), 4, {"averageValue": "1"}, id="amount"),
         pytest.param(PODS, situation(two(), queue="25"), 5, {"averageValue": "25"}, id="pods"),
     ],

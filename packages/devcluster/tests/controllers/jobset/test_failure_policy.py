@@ -15,7 +15,6 @@ from packages.devcluster.tests.controllers.jobset.samples import (
 from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
 from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
 from trainer_devcluster.controllers.options import ReconcileEvent
-from trainer_devcluster.regular_expressions import is_found
 
 
 def ruled(policy: dict[str, Any] | None, status: dict[str, Any] | None = None) -> StatusDraft:
@@ -98,70 +97,3 @@ def test_second_restart_is_reported_although_the_first_goes_on() -> None:
     [condition] = draft.status["conditions"]
     assert (condition["reason"], condition["lastTransitionTime"]) == ("DefaultFailurePolicy", since)
     assert [event.reason for event in draft.events] == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]
-
-
-FAILURE = "Container c for pod n/a-node-0 failed with exit code 42 matching FailJob rule at index 0"
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "exit code 42",
-        "^Container .* failed",
-        "index 0$",
-        r"index 0\z",
-        r"\bcode\s+\d{2}\b",
-        "exit code (1|42) ",
-        "(?i)EXIT",
-        "(?i:EXIT) code",
-        "(?P<code>[[:digit:]]+) matching",
-        "(?<code>42)",
-        "[^]a]",
-        r"\Qn/a-node-0\E",
-        r"\x{63}ode",
-        "",
-    ],
-)
-def test_patterns_that_occur(pattern: str) -> None:
-    """Anywhere in the message, in the syntax of RE2."""
-    assert is_found(pattern, FAILURE)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "exit code 43",
-        "^failed",
-        "code$",
-        pytest.param("EXIT", id="letters of the other case"),
-        pytest.param("[broken", id="open class"),
-        pytest.param("(", id="open group"),
-        pytest.param("*", id="nothing to repeat"),
-        pytest.param("(?=exit)", id="lookahead"),
-        pytest.param("(?<=exit )code", id="lookbehind"),
-        pytest.param(r"(o)\1?", id="reference to a group"),
-        pytest.param("c++", id="possessive repetition"),
-        pytest.param("(?>c)", id="atomic group"),
-        pytest.param("[[:letter:]]", id="unknown class"),
-    ],
-)
-def test_patterns_that_do_not_occur(pattern: str) -> None:
-    """Patterns are not validated at admission; a malformed one matches nothing."""
-    assert not is_found(pattern, FAILURE)
-
-
-def test_the_end_of_a_text_is_its_end() -> None:
-    """Not the place before its last line feed."""
-    assert not is_found("a$", "a\n")
-
-
-def test_classes_are_those_of_ascii() -> None:
-    """As Go's are."""
-    assert not is_found(r"\d", "٣")
-
-
-@pytest.mark.parametrize("pattern", ["(a+)+Z", "((a*)*)*Z", "(a?){50}a{50}Z"])
-def test_no_pattern_takes_long(pattern: str) -> None:
-    """Backtracking would try more ways than a cluster has years."""
-    assert not is_found(pattern, "a" * 60)
-    assert is_found(pattern, "a" * 60 + "Z")

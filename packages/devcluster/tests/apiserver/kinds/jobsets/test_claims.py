@@ -61,14 +61,7 @@ def test_claims_go_with_the_jobset_by_default(policy: Object, retention: Object)
 @pytest.mark.parametrize(
     ("jobset", "field", "message"),
     [
-        pytest.param(
-            make_jobset("data", "data"),
-            "spec.volumeClaimPolicies[0].template[1].name",
-            'Invalid value: "data": names must be unique for VolumeClaimPolicies template',
-            id="name twice",
-        ),
         pytest.param(make_jobset("Data"), NAME, "a lowercase RFC 1123 subdomain must consist of", id="upper case"),
-        pytest.param(make_jobset(""), NAME, "a lowercase RFC 1123 subdomain must consist of", id="no name"),
         pytest.param(make_jobset("d" * 61), NAME, "VolumeClaimPolicies template name is too long", id="64 characters"),
         pytest.param(
             make_jobset("data", mounts=("other",)),
