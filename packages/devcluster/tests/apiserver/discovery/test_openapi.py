@@ -28,6 +28,11 @@ def test_the_hash_follows_the_content() -> None:
     assert with_pod == openapi.Writer().index([NAMESPACE, POD])
 
 
+def test_what_is_not_served_has_no_document() -> None:
+    """Unknown groups are not found."""
+    assert openapi.document(DEFINITIONS, "nope", "v1") is None
+
+
 def test_patch_says_that_the_server_validates_fields() -> None:
     """kubectl looks for `fieldValidation` on the PATCH operation of the kind before it sends anything."""
     for group, path, kind in (

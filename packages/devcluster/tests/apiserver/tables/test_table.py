@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET, widget
-from trainer.kube.resource import PODS
+from trainer.kube.resource import PODS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.tables.table import printer_for, table
@@ -40,6 +40,14 @@ def test_cells_are_converted_by_the_type_of_the_column(column_type: str, value: 
     """A value that does not fit its column is no value."""
     definition = replace(WIDGET, columns=(Column("C", column_type, ".spec.free"),))
     assert printer_for(definition).cells(widget({"free": value}), PRINTED_AT) == ["a", cell]
+
+
+def test_kinds_without_a_printer_show_name_and_age() -> None:
+    """Every kind can be listed."""
+    definition = ResourceDefinition(Resource("example.com", "v1", "things", "Thing"), Strategy())
+    printer = printer_for(definition)
+    assert [column["name"] for column in printer.columns] == ["Name", "Age"]
+    assert printer.cells(widget({}), PRINTED_AT) == ["a", "<unknown>"]
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

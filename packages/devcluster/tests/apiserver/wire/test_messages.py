@@ -148,6 +148,22 @@ async def test_refused_lists(api: Api, query: str, message: str) -> None:
     assert answer.body["message"].startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        pytest.param(
+            MAPS, '"a" is not a known field selector: only "metadata.name", "metadata.namespace"', id="no fields"
+        ),
+        pytest.param("/api/v1/pods", "field label not supported: a", id="fields of its own"),
+        pytest.param("/apis/batch/v1/jobs", 'field label "a" not supported for batchv1.Job', id="jobs"),
+    ],
+)
+async def test_unknown_field_labels(api: Api, path: str, message: str) -> None:
+    """What cannot be selected by is refused in the words of the kind."""
+    answer = await api("GET", f"{path}?fieldSelector=a%3Db")
+    assert (answer.code, answer.body["message"]) == (400, message)
+
+
 async def test_what_stays_for_life(api: Api) -> None:
     """A patch may not change uid or creation time; an update for another uid finds another object."""
     await api("POST", MAPS, config_map())
