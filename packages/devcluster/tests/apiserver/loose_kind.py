@@ -33,11 +33,6 @@ def definition() -> dict[str, Any]:
     }
 
 
-def loose_thing(name: str, **fields: Any) -> dict[str, Any]:
-    """An object of the kind."""
-    return {"apiVersion": "example.com/v1", "kind": "LooseThing", "metadata": {"name": name}, **fields}
-
-
 async def install(api: Api) -> None:
     """Create the definition and wait until it is served."""
     answer = await api("POST", DEFINITIONS, definition())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from packages.devcluster.tests.apiserver.custom_resources.test_controller import GADGETS, definition, gadget, install
 from packages.devcluster.tests.apiserver.http_client import api_for
-from packages.devcluster.tests.apiserver.loose_kind import PATH, install, loose_thing
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ async def test_watches_go_on(tmp_path: Path) -> None:
 async def test_custom_resources_are_served_from_the_first_request_on(tmp_path: Path) -> None:
     """Definitions that were served are served again before anything is answered, and their objects are there."""
     async with served(tmp_path) as api:
-        await install(api)
-        created = await api("POST", PATH, loose_thing("w", spec={"any": [1, {"thing": None}]}))
+        await install(api, definition())
+        created = await api("POST", GADGETS, gadget("w"))
         assert created.code == 201
     async with served(tmp_path) as api:
-        assert (await api("GET", f"{PATH}/w")).body == created.body
+        assert (await api("GET", f"{GADGETS}/w")).body == created.body
 
 
 @pytest.mark.parametrize("persistent", [True, False])
