@@ -87,7 +87,6 @@ FIXED = (
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
     "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-MORE = {"key": "more", "operator": "Exists"}
 GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "activeDeadlineSeconds": 10}
 
 
