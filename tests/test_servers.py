@@ -23,6 +23,7 @@ from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.components import Webhooks
 from trainer.configuration.configuration import Configuration
 from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, TlsConfiguration
 from trainer.kube.errors import ConfigurationError, ForbiddenError, KubeError, NotFoundError
@@ -70,8 +71,13 @@ def of_kind(objects: list[Object], kind: str) -> Object:
 def servers_of(manager: Manager, configuration: Configuration) -> tuple[WebhookServer | None, MetricsServer | None]:
     """What a manager listens with."""
     admission = AdmissionHandlers(pipeline(), StaticRuntimes(RUNTIMES.values()))
-    certificates = certificates_of(manager, configuration, "trainer-system")
-    return add_servers(manager, configuration, [admission], certificates)
+    webhooks = Webhooks()
+    webhooks.add(
+        admission,
+        validating=configuration.webhook.validating_webhook_configuration_name,
+        mutating=configuration.webhook.mutating_webhook_configuration_name,
+    )
+    return add_servers(manager, configuration, webhooks, certificates_of(manager, configuration, "trainer-system"))
 
 
 def webhooks_only(*hosts: str, **sections: Object) -> Configuration:

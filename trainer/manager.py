@@ -6,13 +6,14 @@ import os
 import platform
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
 from prometheus_client import Gauge
 
 from trainer import __version__
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.components import ComponentContext, Webhooks, installed_components
 from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
@@ -59,10 +60,11 @@ from trainer.webhooks.kubeflow_v1 import JobAdmission
 from trainer.webhooks.live_runtimes import LiveRuntimes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from prometheus_client import CollectorRegistry
 
+    from trainer.components import Registration
     from trainer.configuration.configuration import Configuration
     from trainer.framework import PluginFactory
     from trainer.framework.plugin_api.extension_points import Plugin
@@ -123,13 +125,15 @@ def build_manager(
     *,
     served: Served = V2ALPHA1,
     plugins: Iterable[EnabledPlugin] | None = None,
+    components: Iterable[Registration] = (),
     namespace: str = "default",
     clock: Clock | None = None,
     metrics: Metrics | None = None,
 ) -> Manager:
     """A manager with all controllers registered, ready to run.
 
-    Without `plugins` it has the enabled ones of this package. `namespace` is its own, for lease and certificates if the
+    Without `plugins` it has the enabled ones of this package. `components` are registered after all of our own, by
+    default none. `namespace` is its own, for lease and certificates if the
     configuration names no other; `metrics` are those of the client, so that one endpoint exposes both.
     """
     manager = Manager(client, clock=clock, options=_options(configuration, namespace), metrics=metrics)
@@ -179,12 +183,26 @@ def build_manager(
         )
     else:
         admission = AdmissionHandlers(pipeline, live, metrics=manager.metrics)
-    admissions: list[Registrar] = [admission]
-    if configuration.controllers.v1.enabled:
-        serve_jobs(manager, only_namespace, served.version)
-        admissions.append(JobAdmission(pipeline, manager.api_reader, version=served.version, metrics=manager.metrics))
-    add_servers(manager, configuration, admissions, certificates)
+    webhooks = Webhooks()
+    webhooks.add(
+        admission,
+        validating=configuration.webhook.validating_webhook_configuration_name,
+        mutating=configuration.webhook.mutating_webhook_configuration_name,
+    )
+    context = ComponentContext(configuration, served.version, pipeline)
+    for register in (register_v1_jobs, *components):
+        register(manager, webhooks, context)
+    add_servers(manager, configuration, webhooks, certificates)
     return manager
+
+
+def register_v1_jobs(manager: Manager, webhooks: Webhooks, context: ComponentContext) -> None:
+    """Serve PyTorchJobs and JAXJobs of kubeflow.org/v1, if the configuration says so."""
+    if not context.configuration.controllers.v1.enabled:
+        return
+    serve_jobs(manager, context.namespace, context.version)
+    admission = JobAdmission(context.pipeline, manager.api_reader, version=context.version, metrics=manager.metrics)
+    webhooks.add(admission, validating=V1_WEBHOOKS)
 
 
 async def run_manager(
@@ -196,12 +214,12 @@ async def run_manager(
     namespace: str = "default",
     metrics: Metrics | None = None,
 ) -> None:
-    """Run the controller manager until cancelled; arguments as for `build_manager`, with all installed plugins.
+    """Run the controller manager until cancelled; arguments as for `build_manager`, with all that is installed.
 
     Raises:
         ServedVersionChangedError: of `version_watch`; a new process works with what is served now.
-        ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported, made or used; an
-            address is in use; there is no certificate in time.
+        ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported, made or used; a
+            component cannot be imported; an address is in use; there is no certificate in time.
         CacheSyncError: the API server does not serve our kinds or JobSets in time; the message names the remedy.
         LeadershipLostError: another manager may be working.
         ShutdownError: reconciles did not end within the grace period.
@@ -210,13 +228,22 @@ async def run_manager(
     own_pod = ObjectKey(namespace, os.environ.get("POD_NAME", ""))
     with_image = await with_own_image(client, configuration.plugins, own_pod, SystemClock())
     plugins = await run_sync(enabled_plugins, with_image, served.version)
+    components = await run_sync(installed_components)
     if configuration.webhook.enabled:
         await run_sync(AdmissionHandlers.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
     if configuration.ignored:
         log.warning("ignored settings that have no effect here", settings=configuration.ignored)
     log.info("works with", api_version=f"{TRAIN_JOBS.group}/{served.version}")
-    manager = build_manager(client, configuration, served=served, plugins=plugins, namespace=namespace, metrics=metrics)
+    manager = build_manager(
+        client,
+        configuration,
+        served=served,
+        plugins=plugins,
+        components=components,
+        namespace=namespace,
+        metrics=metrics,
+    )
     if version_watch is not None:
         manager.add(version_watch, name="version watch", group=Group.HTTP_SERVERS)
     await manager.run()
@@ -286,17 +313,10 @@ def certificates_of(
     )
 
 
-class Registrar(Protocol):
-    """Has webhooks to serve."""
-
-    def register(self, server: WebhookServer) -> None:
-        """Have the server serve them."""
-
-
 def add_servers(
     manager: Manager,
     configuration: Configuration,
-    admissions: Sequence[Registrar],
+    webhooks: Webhooks,
     certificates: FileCertificates | CertificateRotator | None,
 ) -> tuple[WebhookServer | None, MetricsServer | None]:
     """Add the servers of webhooks and metrics that are enabled."""
@@ -304,10 +324,11 @@ def add_servers(
     if not configuration.webhook.enabled:
         return None, metrics
     assert certificates is not None
-    webhooks = _webhook_server(manager, configuration, certificates)
-    for admission in admissions:
-        admission.register(webhooks)
-    return webhooks, metrics
+    server = _webhook_server(manager, configuration, certificates)
+    webhooks.register(server)
+    if isinstance(certificates, CertificateRotator):
+        CaInjector(manager, certificates, validating=webhooks.validating, mutating=webhooks.mutating)
+    return server, metrics
 
 
 def _webhook_server(
@@ -321,16 +342,7 @@ def _webhook_server(
         client_ca=Path(webhook.client_ca_file) if webhook.client_ca_file else None,
         client_names=frozenset(webhook.client_names),
     )
-    server = WebhookServer(manager, certificates=certificates, options=options)
-    if isinstance(certificates, CertificateRotator):
-        of_v1 = [V1_WEBHOOKS] if configuration.controllers.v1.enabled else []
-        CaInjector(
-            manager,
-            certificates,
-            validating=[webhook.validating_webhook_configuration_name, *of_v1],
-            mutating=[webhook.mutating_webhook_configuration_name],
-        )
-    return server
+    return WebhookServer(manager, certificates=certificates, options=options)
 
 
 def _metrics_server(

@@ -1,4 +1,4 @@
-"""Installed packages with plugins, as pip would leave them."""
+"""Installed packages with plugins or components, as pip would leave them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,12 @@ class Faulty:
 
 @contextmanager
 def installed(
-    site: Path, *, package: str = "acme-trainer", version: str = "1.2.0", **plugins: tuple[str, str]
+    site: Path,
+    *,
+    package: str = "acme-trainer",
+    version: str = "1.2.0",
+    group: str = "trainer.plugins",
+    **plugins: tuple[str, str],
 ) -> Iterator[None]:
     """Have a package installed that announces plugins.
 
@@ -58,12 +63,13 @@ def installed(
         site: a directory for this package alone.
         package: name of the distribution.
         version: its version.
+        group: the entry-point group.
         plugins: by name of the entry point, the source of its module and the object in it; `_` stands for `-`.
     """
     directory = site / f"{package.replace('-', '_')}-{version}.dist-info"
     directory.mkdir(parents=True)
     (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-    lines, modules = ["[trainer.plugins]"], []
+    lines, modules = [f"[{group}]"], []
     for key, (source, attribute) in plugins.items():
         module = f"{package}_{key}".replace("-", "_")
         (site / f"{module}.py").write_text(source)

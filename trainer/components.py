@@ -1,0 +1,95 @@
+"""Components: what other distributions add to the manager, such as controllers, watches and webhooks.
+
+A distribution registers a function in the entry-point group `trainer.components`. The manager calls it once before it
+starts, with itself, its webhooks, and what else it has to share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.manager.manager import Manager
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from trainer.configuration.configuration import Configuration
+    from trainer.framework.pipeline import Pipeline
+    from trainer.kube.webhook.server import WebhookServer
+    from trainer.v1alpha1.discovery import Version
+
+GROUP: Final = "trainer.components"
+"""The entry-point group of components; a value is a `Registration`."""
+
+
+class Registrar(Protocol):
+    """Has webhooks to serve."""
+
+    def register(self, server: WebhookServer) -> None:
+        """Have the server serve them."""
+
+
+class Webhooks:
+    """Collects what the webhook server will serve; nothing is served where the configuration disables webhooks."""
+
+    def __init__(self) -> None:
+        self._registrars: list[Registrar] = []
+        self.validating: list[str] = []
+        """Names of the ValidatingWebhookConfigurations that get the CA bundle of the server."""
+        self.mutating: list[str] = []
+        """Names of the MutatingWebhookConfigurations that get it."""
+
+    def add(self, registrar: Registrar, *, validating: str = "", mutating: str = "") -> None:
+        """Have its webhooks served, and the CA bundle written into the webhook configurations of these names."""
+        self._registrars.append(registrar)
+        self.validating += [validating] if validating else []
+        self.mutating += [mutating] if mutating else []
+
+    def register(self, server: WebhookServer) -> None:
+        """Have the server serve all of them."""
+        for registrar in self._registrars:
+            registrar.register(server)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentContext:
+    """What the manager shares with components."""
+
+    configuration: Configuration
+    """That of the manager."""
+    version: Version
+    """The version of TrainJobs that the cluster serves."""
+    pipeline: Pipeline
+    """Reviews and builds TrainJobs as the manager does, with its plugins."""
+
+    @property
+    def namespace(self) -> str | None:
+        """The only namespace whose objects the manager looks at; None for all."""
+        return self.configuration.controller.namespace or None
+
+
+Registration: TypeAlias = Callable[[Manager, Webhooks, ComponentContext], None]
+"""Registers a component; a ConfigurationError that it raises keeps the manager from starting."""
+
+
+def installed_components() -> list[Registration]:
+    """Those of all installed distributions, by name; imports their code.
+
+    Raises:
+        ConfigurationError: one cannot be imported; the message names its distribution.
+    """
+    return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+
+
+def _loaded(point: EntryPoint) -> Registration:
+    try:
+        registration: Registration = point.load()
+    except Exception as error:
+        origin = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
+        problem = f"component {point.name} ({origin}) cannot be imported: {type(error).__name__}: {error}"
+        raise ConfigurationError(problem) from error
+    return registration
