@@ -20,6 +20,7 @@ WORKDIR /source
 # runs. A layer of its own, which a change of our code leaves alone.
 COPY pyproject.toml constraints.txt ./
 COPY packages/dashboard/pyproject.toml packages/dashboard/
+COPY packages/v1_jobs/pyproject.toml packages/v1_jobs/
 RUN python -m pip install --quiet --only-binary=:all: --constraint constraints.txt hatchling
 RUN python -m venv --without-pip /opt/trainer
 # One image for all that runs in a cluster: the manager, the dashboard and the recorder.
@@ -34,7 +35,9 @@ COPY README.md LICENSE ./
 COPY config config
 COPY trainer trainer
 COPY packages/dashboard packages/dashboard
-RUN python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels . ./packages/dashboard
+COPY packages/v1_jobs packages/v1_jobs
+RUN python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels \
+      . ./packages/dashboard ./packages/v1_jobs
 RUN python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --no-deps --no-index /wheels/*.whl && \
     python -m pip --python /opt/trainer/bin/python check
 # The root file system is read-only, so byte code is made here; it refers to its source by content, not by time.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
 BUILD, FINAL = stages((ROOT / "Dockerfile").read_text())
-FOLDERS = (".", "packages/dashboard")
+FOLDERS = (".", "packages/dashboard", "packages/v1_jobs")
 """The distributions that the image has."""
 pytestmark = pytest.mark.timeout(300)
 

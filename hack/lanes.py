@@ -54,17 +54,10 @@ LANES = {
         reads=("packages/devcluster",),
     ),
     "v1_jobs": Lane(
-        unit=(
-            "packages/v1_jobs/tests",
-            "tests/api/kubeflow_v1",
-            "tests/controllers/v1",
-            "tests/conversion",
-            "tests/golden/kubeflow_v1",
-            "tests/webhooks/test_kubeflow_v1.py",
-        ),
+        unit=("packages/v1_jobs/tests",),
         e2e=("e2e/test_from_v1.py", "e2e/test_v1_jobs.py", "e2e/test_v1_jobs_v1alpha1.py"),
-        runs=("packages/v1_jobs/src", "trainer/conversion", "trainer/controllers/v1", "trainer/api/kubeflow_v1"),
-        reads=("packages/v1_jobs", "config/v1", "docs/migrate-from-v1.md", "tests/golden/kubeflow_v1"),
+        runs=("packages/v1_jobs/src",),
+        reads=("packages/v1_jobs", "config/v1", "docs/migrate-from-v1.md"),
     ),
     "dashboard": Lane(
         unit=("packages/dashboard/tests",),

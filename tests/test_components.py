@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoints
 from typing import TYPE_CHECKING
 
 import anyio
@@ -51,4 +52,13 @@ async def test_broken_component_keeps_the_manager_from_starting(tmp_path: Path) 
         pytest.raises(ConfigurationError, match=r"component teams \(acme-trainer 1.2.0\) cannot be imported"),
     ):
         await run_manager(client, bare())
+    assert client.requests == []
+
+
+async def test_component_that_the_configuration_names_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manager that shall serve v1 jobs and cannot does not start, and the message names the remedy."""
+    monkeypatch.setattr("trainer.components.entry_points", lambda group: EntryPoints())
+    client = FakeClient(resources=RESOURCES)
+    with pytest.raises(ConfigurationError, match=r"controllers.v1.enabled: .* pip install 'trainer-operator\[v1\]'"):
+        await run_manager(client, bare(controllers={"v1": {"enabled": True}}))
     assert client.requests == []

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 GROUP: Final = "trainer.components"
 """The entry-point group of components; a value is a `Registration`."""
+_V1_JOBS: Final = "v1-jobs"
+"""The one of our distribution for the jobs of the Training Operator."""
 
 
 class Registrar(Protocol):
@@ -76,13 +78,18 @@ Registration: TypeAlias = Callable[[Manager, Webhooks, ComponentContext], None]
 """Registers a component; a ConfigurationError that it raises keeps the manager from starting."""
 
 
-def installed_components() -> list[Registration]:
+def installed_components(configuration: Configuration) -> list[Registration]:
     """Those of all installed distributions, by name; imports their code.
 
     Raises:
-        ConfigurationError: one cannot be imported; the message names its distribution.
+        ConfigurationError: one cannot be imported, and the message names its distribution; or the configuration enables
+            one that is not installed.
     """
-    return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+    points = entry_points(group=GROUP)
+    if configuration.controllers.v1.enabled and _V1_JOBS not in points.names:
+        problem = "controllers.v1.enabled: what serves these jobs is not installed: pip install 'trainer-operator[v1]'"
+        raise ConfigurationError(problem)
+    return [_loaded(point) for point in sorted(points, key=lambda point: point.name)]
 
 
 def _loaded(point: EntryPoint) -> Registration:

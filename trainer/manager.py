@@ -6,7 +6,7 @@ import os
 import platform
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 from prometheus_client import Gauge
@@ -18,7 +18,6 @@ from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
 from trainer.controllers.trainjob import TrainJobController
-from trainer.controllers.v1.serving import serve_jobs
 from trainer.framework.building.profile import Profile
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
@@ -56,7 +55,6 @@ from trainer.v1alpha1.policies import priority_classes_of
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 from trainer.v1alpha1.take_over import TakeOver
 from trainer.webhooks.handlers import AdmissionHandlers
-from trainer.webhooks.kubeflow_v1 import JobAdmission
 from trainer.webhooks.live_runtimes import LiveRuntimes
 
 if TYPE_CHECKING:
@@ -76,9 +74,6 @@ if TYPE_CHECKING:
     from trainer.kube.metrics import Metrics
     from trainer.kube.serving.certificates import CaBundle, CertificateSource
     from trainer.v1alpha1.discovery import Served, Version
-
-V1_WEBHOOKS: Final = "validator.kubeflow-v1.trainer.kubeflow.org"
-"""Name of the ValidatingWebhookConfiguration of config/v1."""
 
 log = get_logger(__name__)
 
@@ -190,19 +185,10 @@ def build_manager(
         mutating=configuration.webhook.mutating_webhook_configuration_name,
     )
     context = ComponentContext(configuration, served.version, pipeline)
-    for register in (register_v1_jobs, *components):
+    for register in components:
         register(manager, webhooks, context)
     add_servers(manager, configuration, webhooks, certificates)
     return manager
-
-
-def register_v1_jobs(manager: Manager, webhooks: Webhooks, context: ComponentContext) -> None:
-    """Serve PyTorchJobs and JAXJobs of kubeflow.org/v1, if the configuration says so."""
-    if not context.configuration.controllers.v1.enabled:
-        return
-    serve_jobs(manager, context.namespace, context.version)
-    admission = JobAdmission(context.pipeline, manager.api_reader, version=context.version, metrics=manager.metrics)
-    webhooks.add(admission, validating=V1_WEBHOOKS)
 
 
 async def run_manager(
@@ -219,7 +205,7 @@ async def run_manager(
     Raises:
         ServedVersionChangedError: of `version_watch`; a new process works with what is served now.
         ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported, made or used; a
-            component cannot be imported; an address is in use; there is no certificate in time.
+            component is missing or cannot be imported; an address is in use; there is no certificate in time.
         CacheSyncError: the API server does not serve our kinds or JobSets in time; the message names the remedy.
         LeadershipLostError: another manager may be working.
         ShutdownError: reconciles did not end within the grace period.
@@ -228,7 +214,7 @@ async def run_manager(
     own_pod = ObjectKey(namespace, os.environ.get("POD_NAME", ""))
     with_image = await with_own_image(client, configuration.plugins, own_pod, SystemClock())
     plugins = await run_sync(enabled_plugins, with_image, served.version)
-    components = await run_sync(installed_components)
+    components = await run_sync(installed_components, configuration)
     if configuration.webhook.enabled:
         await run_sync(AdmissionHandlers.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])

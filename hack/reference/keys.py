@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import trainer
 import trainer_devcluster
+import trainer_v1_jobs
 from hack.reference.docstrings import constants
 from hack.reference.markdown import code, page, prose, table
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(trainer.__file__).parent
 _DEV_CLUSTER_PACKAGE = Path(trainer_devcluster.__file__).parent
+_V1_JOBS_PACKAGE = Path(trainer_v1_jobs.__file__).parent
 _OURS = "trainer.kubeflow.org/"
 _OF_V1_JOBS = "training.kubeflow.org/"
 _DEV_CLUSTER = "devcluster.trainer/"
@@ -43,7 +45,7 @@ def labels_and_annotations() -> str:
         "## Of PyTorchJobs and JAXJobs",
         "Where they are [served](../migrate-from-v1.md#serve-the-v1-kinds), their pods have the labels of the Training "
         "Operator.",
-        _keys(_OF_V1_JOBS),
+        _keys(_OF_V1_JOBS, package=_V1_JOBS_PACKAGE),
         "## Of the dev cluster",
         "Annotations of pods: `runs-for` and `exits-with` where `trainer cluster --fake-pods` runs no processes, "
         "`metric-` also of HorizontalPodAutoscalers. See [devcluster.md](../devcluster.md).",

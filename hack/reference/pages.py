@@ -14,13 +14,13 @@ from hack.reference.torchtune import torchtune
 from hack.reference.v1_fields import v1_fields
 from trainer.api import rules
 from trainer.api.crds import crds
-from trainer.api.kubeflow_v1.definitions import served_definitions
-from trainer.api.kubeflow_v1.kinds import JAXJob, PyTorchJob
 from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.configuration.configuration import Configuration
 from trainer.configuration.feature_gates import KNOWN_GATES, STAGE_GATES
 from trainer.framework.plugin_api.devices import KINDS
+from trainer_v1_jobs.api.definitions import served_definitions
+from trainer_v1_jobs.api.kinds import JAXJob, PyTorchJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

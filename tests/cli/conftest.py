@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from trainer.api.kubeflow_v1.kinds import PYTORCH_JOBS
+from trainer.api.kubeflow_v1 import PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster

@@ -13,13 +13,13 @@ import yaml
 from typer.testing import CliRunner
 
 import trainer
-from trainer.api.kubeflow_v1.definitions import served_definitions
 from trainer.cli.app import app
 from trainer.cli.operate.install import crds as print_crds
 from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.supervisor import RunRecord
 from trainer.v1alpha1.crds import crds
+from trainer_v1_jobs.api.definitions import served_definitions
 
 if TYPE_CHECKING:
     from pathlib import Path

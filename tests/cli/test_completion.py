@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.conftest import train_job
-from trainer.api.kubeflow_v1.kinds import PYTORCH_JOBS
+from trainer.api.kubeflow_v1 import PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.cli.app import app
 from trainer.cli.main import complete_for_kubectl

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from packages.v1_jobs.tests.controllers.conftest import Cluster
 from tests.config.test_admission_policies import (
     JOBS,
     OWN,
@@ -19,7 +20,6 @@ from tests.config.test_admission_policies import (
     stranger,
 )
 from tests.config.test_v1_roles import live
-from tests.controllers.v1.conftest import Cluster
 from trainer.kube.objects import controller_reference
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
 

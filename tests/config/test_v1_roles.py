@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from packages.v1_jobs.tests.controllers.conftest import Cluster
+from packages.v1_jobs.tests.controllers.samples import elastic_job, jax_job, pytorch_job
 from tests.config.kustomized import V1ALPHA1, of_kind, rendered
 from tests.config.test_roles import VERBS, as_texts, grants, role
-from tests.controllers.v1.conftest import Cluster
-from tests.controllers.v1.samples import elastic_job, jax_job, pytorch_job
-from trainer.api.kubeflow_v1.kinds import JAX_JOBS, PYTORCH_JOBS
+from trainer.api.kubeflow_v1 import JAX_JOBS, PYTORCH_JOBS
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.resource import LEASES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer_kube_testing import StreamingLists

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.golden.kubeflow_v1 import comparison
-from tests.golden.kubeflow_v1.manifests import manifests
+from packages.v1_jobs.tests.golden import comparison
+from packages.v1_jobs.tests.golden.manifests import manifests
 from tests.golden.rendering import EXPECTED, examples, expected, render
 
 

@@ -30,7 +30,6 @@ _COMMANDS = {
     "run": ("trainer.cli.run.run", Panel.TRY),
     "lint": ("trainer.cli.offline.lint", Panel.TRY),
     "render": ("trainer.cli.offline.render", Panel.TRY),
-    "convert": ("trainer.cli.offline.convert", Panel.TRY),
     "get": ("trainer.cli.jobs.get", Panel.LOOK),
     "top": ("trainer.cli.jobs.top", Panel.LOOK),
     "explain": ("trainer.cli.explain.explain", Panel.LOOK),

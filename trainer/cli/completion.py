@@ -29,33 +29,20 @@ _TIME_LIMIT = 3.0
 
 def train_job_names(context: typer.Context, incomplete: str) -> list[str]:
     """The TrainJobs of the namespace that the command line names."""
-    return _names(context, incomplete, TRAIN_JOBS)
+    return names_of(context, incomplete, TRAIN_JOBS)
 
 
 def runtime_names(context: typer.Context, incomplete: str) -> list[str]:
     """The runtimes that a TrainJob of that namespace may refer to."""
-    return _names(context, incomplete, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+    return names_of(context, incomplete, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 
 
 def namespace_names(context: typer.Context, incomplete: str) -> list[str]:
     """The namespaces of the cluster."""
-    return _names(context, incomplete, NAMESPACES)
+    return names_of(context, incomplete, NAMESPACES)
 
 
-def job_references(context: typer.Context, incomplete: str) -> list[str]:
-    """Kinds of jobs of the Training and MPI Operator; after a slash the jobs of that kind in the cluster."""
-    from trainer.api.kubeflow_v1.kinds import KINDS  # noqa: PLC0415 - only who completes this needs it
-
-    kind, slash, name = incomplete.partition("/")
-    if not slash:
-        names = {each.resource.kind.lower() for each in KINDS.values()}
-        return sorted({f"{each}/" for each in names if each.startswith(kind.lower())})
-    wanted = kind.lower()
-    found = [each.resource for each in KINDS.values() if wanted in {each.resource.kind.lower(), each.resource.plural}]
-    return [f"{kind}/{each}" for each in _names(context, name, *found)]
-
-
-def _names(context: typer.Context, incomplete: str, *resources: Resource) -> list[str]:
+def names_of(context: typer.Context, incomplete: str, *resources: Resource) -> list[str]:
     """None where the cluster cannot be asked: a shell has no place for an error."""
     from trainer.cli.current_cluster import current_cluster, open_cluster  # noqa: PLC0415 - only who completes needs it
     from trainer.kube.logs.logs import configure_logging  # noqa: PLC0415 - likewise

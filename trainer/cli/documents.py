@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from trainer.api.kubeflow_v1.kinds import SERVED_KINDS
-from trainer.api.kubeflow_v1.reading import kind_of
+from trainer.api.kubeflow_v1 import is_job
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -46,10 +45,6 @@ _V1ALPHA1_MODELS: dict[Resource, type[ApiModel]] = {
     CLUSTER_TRAINING_RUNTIMES: v1alpha1_runtimes.ClusterTrainingRuntime,
 }
 _ACCEPTED = (*_MODELS, CONFIG_MAPS, SECRETS, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS)
-SERVED_JOBS: Mapping[tuple[str, str], Resource] = {
-    (kind.resource.api_version, kind.resource.kind): kind.resource for kind in SERVED_KINDS
-}
-"""The kinds of the Training Operator that a manager can serve, by apiVersion and kind."""
 _BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACCEPTED} | {
     (served.api_version, served.kind): resource for resource, served in SERVED.items()
 }
@@ -271,10 +266,10 @@ def _refusal(place: str, content: Object) -> DocumentError:
         problem = f"apiVersion {api_version} of {kind} is not supported: {which}"
         return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
-    is_job = kind_of(content) is not None
-    remedy = "trainer convert -f FILE prints it as a TrainJob" if is_job else "use kubectl apply for it"
+    is_convertible = is_job(content)
+    remedy = "trainer convert -f FILE prints it as a TrainJob" if is_convertible else "use kubectl apply for it"
     problem = f"trainer does not handle {kind}, only {kinds}: {remedy}"
     metadata = content.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    error = ConvertibleKindError if is_job else UnknownKindError
+    error = ConvertibleKindError if is_convertible else UnknownKindError
     return error(place, FieldError("", problem), subject=f"{kind} {name}" if name else kind)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import anyio
 import typer
 
+from trainer.api.kubeflow_v1 import SERVED_JOBS
 from trainer.cli.console import Format, OutputFormat, printable, say, say_json
 from trainer.cli.documents import (
-    SERVED_JOBS,
     ConvertibleKindError,
     DocumentError,
     UnknownKindError,

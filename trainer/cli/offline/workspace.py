@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainer.api.kubeflow_v1.kinds import KINDS
+from trainer.api.kubeflow_v1 import SERVED_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.documents import SERVED_JOBS, Document, version_of
+from trainer.cli.documents import Document, version_of
 from trainer.cli.manifests import runtimes
+from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError, Review
@@ -24,7 +25,6 @@ from trainer.manager import enabled_plugins, profile_of
 from trainer.v1alpha1 import admission as v1alpha1
 from trainer.v1alpha1.client import decoded
 from trainer.webhooks.defaults import default_runtime, default_train_job
-from trainer.webhooks.kubeflow_v1 import review_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
 
@@ -109,8 +109,8 @@ class Workspace:
             return await review_train_job(document.obj, None, self.pipeline, self)
         if document.is_runtime:
             return review_runtime(document.obj, None, self.pipeline)
-        if (kind := KINDS.get((document.resource.api_version, document.resource.kind))) is not None:
-            return review_job(document.obj, None, kind, self.pipeline, self._version)
+        if document.resource in SERVED_JOBS.values():
+            return installed_v1_jobs().review(document.obj, self.pipeline, self._version)
         return Review()
 
     async def _v1alpha1_review(self, document: Document) -> Review:

@@ -12,13 +12,13 @@ from anyio.to_thread import run_sync
 
 from trainer.api.crds import stream_of
 from trainer.api.image_reference import check_image
-from trainer.api.kubeflow_v1.definitions import served_definitions
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, TRANSFORMERS_IMAGE, runtimes
+from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.cli.options import ApiVersion, Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock, move_on_after
@@ -54,7 +54,7 @@ OfV1Jobs = Annotated[
 
 def crds(api_version: ApiVersion = "v2alpha1", v1_jobs: OfV1Jobs = False) -> None:
     """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
-    output().file.write(stream_of(served_definitions()) if v1_jobs else crds_yaml(api_version))
+    output().file.write(stream_of(installed_v1_jobs().definitions()) if v1_jobs else crds_yaml(api_version))
 
 
 _TRANSIENT: Final = (

@@ -1,0 +1,44 @@
+"""Names of the jobs of the Training Operator, `kubeflow.org/v1`, and of the MPI Operator, `kubeflow.org/v2beta1`.
+
+The distribution `trainer-v1-jobs` reads and serves them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GROUP: Final = "kubeflow.org"
+
+
+def _resource(plural: str, kind: str, version: str = "v1") -> Resource:
+    return Resource(GROUP, version, plural, kind)
+
+
+PYTORCH_JOBS: Final = _resource("pytorchjobs", "PyTorchJob")
+JAX_JOBS: Final = _resource("jaxjobs", "JAXJob")
+TF_JOBS: Final = _resource("tfjobs", "TFJob")
+XGBOOST_JOBS: Final = _resource("xgboostjobs", "XGBoostJob")
+PADDLE_JOBS: Final = _resource("paddlejobs", "PaddleJob")
+MPI_JOBS: Final = _resource("mpijobs", "MPIJob")
+MPI_JOBS_V2BETA1: Final = _resource("mpijobs", "MPIJob", "v2beta1")
+
+JOBS: Final = (PYTORCH_JOBS, JAX_JOBS, TF_JOBS, XGBOOST_JOBS, PADDLE_JOBS, MPI_JOBS, MPI_JOBS_V2BETA1)
+SERVED_JOBS: Final[Mapping[tuple[str, str], Resource]] = {
+    (each.api_version, each.kind): each for each in (PYTORCH_JOBS, JAX_JOBS)
+}
+"""Those that a manager can serve, as they become TrainJobs without being converted by hand; by apiVersion and kind."""
+
+_TYPES: Final = {(each.api_version, each.kind) for each in JOBS}
+
+
+def is_job(obj: Any) -> bool:
+    """Whether an object is of one of these kinds."""
+    if not isinstance(obj, dict):
+        return False
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    return isinstance(api_version, str) and isinstance(kind, str) and (api_version, kind) in _TYPES
