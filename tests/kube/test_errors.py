@@ -97,7 +97,6 @@ def test_details() -> None:
     [
         pytest.param("namespaces", errors.NamespaceNotFoundError, id="the-namespace"),
         pytest.param("pods", errors.NotFoundError, id="an-object"),
-        pytest.param(None, errors.NotFoundError, id="not-said"),
     ],
 )
 def test_a_namespace_that_is_gone(about: str | None, kind: type[ApiError]) -> None:

@@ -515,18 +515,6 @@ async def server(clock: ManualClock, handler: RecordingHandler, background: Back
     return Server(clock, handler, background)
 
 
-async def test_missing_optional_kind_is_no_problem(server: Server, clock: ManualClock) -> None:
-    """The informer has synced with nothing, stays healthy, and asks about twice a minute."""
-    informer = server.informer
-    assert informer.is_served
-    await informer.wait_for_sync()
-    assert (informer.is_served, informer.problem, informer.lister.list()) == (False, None, [])
-    await clock.advance(3600)
-    assert (informer.is_served, informer.problem) == (False, None)
-    assert 100 <= len(server.client.requests) <= 150
-    assert server.reported == []
-
-
 async def test_optional_kind_that_is_installed_and_removed_and_installed(
     server: Server, handler: RecordingHandler, clock: ManualClock
 ) -> None:

@@ -17,7 +17,7 @@ from trainer.kube.cache.informer import RESYNC
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.errors import CacheSyncError, NotFoundError
+from trainer.kube.errors import CacheSyncError
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.objects import ObjectKey, controller_reference
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tests.kube.conftest import Background
-    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.controller.handlers import Enqueue
 
 A = ObjectKey("ns", "a")
@@ -282,22 +281,6 @@ async def test_late_source_is_named(manager: Manager, background: Background, cl
         await running
 
 
-async def test_missing_kind_is_named(clock: ManualClock) -> None:
-    """A controller on its own tells which CRD to install."""
-    client = FakeClient(clock=clock)
-    manager = make_manager(client, clock)
-    for _ in range(100):
-        client.faults.fail(NotFoundError(404, "not found"), resource=JOBS)
-    controller = Controller("test", manager, Reconciler(), cache_sync_timeout=5).reconciles(JOBS)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(manager.cache.run)
-        running = asyncio.create_task(controller.run())
-        await clock.advance(5)
-        tasks.cancel_scope.cancel()
-    with pytest.raises(CacheSyncError, match=r"waited 5 s: jobs\.batch is not served by the API server: install"):
-        await running
-
-
 async def test_controller_starts_without_an_optional_kind(clock: ManualClock, background: Background) -> None:
     """It works, is ready, and reconciles owners of such objects from when their CRD is installed."""
     client = FakeClient(job("a"), clock=clock)
@@ -418,18 +401,6 @@ async def test_log_events_say_what_is_reconciled(manager: Manager, background: B
     assert (entry["controller"], entry["controller_group"], entry["controller_kind"]) == ("test", "batch", "Job")
 
 
-async def test_keys_come_from_other_sources_too(manager: Manager, background: Background) -> None:
-    """Whatever has the methods of a source."""
-
-    async def feed(enqueue: Enqueue) -> None:
-        enqueue(A)
-
-    reconciler = Reconciler()
-    Controller("test", manager, reconciler).watches_source(Feed(feed))
-    await start(manager, background)
-    assert reconciler.keys == [A]
-
-
 async def test_keys_of_another_type_are_refused(manager: Manager, background: Background) -> None:
     """What a type checker would find shows where the key was made, and does not end a worker."""
     keys: list[Any] = ["ns/a"]
@@ -454,23 +425,6 @@ async def test_metadata_is_enough_for_a_watch(manager: Manager, client: FakeClie
     await client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "ns"}, "data": {"a": "b"}})
     await settle()
     assert reconciler.keys == [ObjectKey("ns", "c")]
-
-
-async def test_failing_map_function_is_contained(manager: Manager, client: FakeClient, background: Background) -> None:
-    """Other objects and other watches go on."""
-    reconciler = Reconciler()
-
-    def job_of(obj: CachedObject) -> list[ObjectKey]:
-        return [ObjectKey("ns", obj["data"]["job"])]
-
-    Controller("test", manager, reconciler).watches(CONFIG_MAPS, job_of)
-    await start(manager, background)
-    with capture_logs() as logs:
-        await client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "ns"}})
-        await client.create(CONFIG_MAPS, {"metadata": {"name": "d", "namespace": "ns"}, "data": {"job": "b"}})
-        await settle()
-    assert [entry["event"] for entry in logs] == ["handler failed"]
-    assert reconciler.keys == [ObjectKey("ns", "b")]
 
 
 async def test_wrong_construction_is_refused(manager: Manager) -> None:

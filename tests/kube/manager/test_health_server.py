@@ -145,27 +145,3 @@ def resolve_both(_host: str | None, port: int, family: int = 0, *_: int, **__: i
     """All addresses, as on machines of which only the loopback interface is up."""
     everywhere: dict[int, Any] = {socket.AF_INET: ("0.0.0.0", port), socket.AF_INET6: ("::", port, 0, 0)}
     return [(each, socket.SOCK_STREAM, 6, "", everywhere[each]) for each in everywhere if family in {0, each}]
-
-
-@pytest.mark.parametrize("turns", range(8))
-async def test_cancellation_while_it_starts(turns: int, unused_tcp_port: int) -> None:
-    """Whenever it is cancelled, the port is free afterwards."""
-    server = HealthServer("127.0.0.1", unused_tcp_port, checks=(), clock=SystemClock())
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run)
-        for _ in range(turns):
-            await anyio.lowlevel.checkpoint()
-        tasks.cancel_scope.cancel()
-    socket.create_server(("127.0.0.1", unused_tcp_port)).close()
-
-
-async def test_port_in_use() -> None:
-    """The error names the address."""
-    server = health_server("127.0.0.1")
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run)
-        await server.wait_for_start()
-        second = HealthServer(*server.address, checks=(), clock=SystemClock())
-        with pytest.raises(ConfigurationError, match=str(server.address[1])):
-            await second.run()
-        tasks.cancel_scope.cancel()

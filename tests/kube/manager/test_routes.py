@@ -138,14 +138,10 @@ async def broken(_: HttpRequest) -> HttpResponse:
     [
         pytest.param("GET", "/jobs/a/b", 200, "{'namespace': 'a', 'name': 'b'} {}\n", id="parameters"),
         pytest.param("GET", "/jobs/a/b?x=1&y=&x=2", 200, "'x': ['1', '2'], 'y': ['']}\n", id="query"),
-        pytest.param("GET", "/jobs/a%2Fb/c", 200, "{'namespace': 'a/b', 'name': 'c'} {}\n", id="encoded"),
         pytest.param("GET", "/late", 200, "{} {}\n", id="added-while-it-runs"),
         pytest.param("HEAD", "/late", 200, "", id="head"),
         pytest.param("POST", "/late", 405, "", id="other-method"),
         pytest.param("GET", "/broken", 500, "the log of the manager says why\n", id="failing"),
-        pytest.param("GET", "/nothing", 404, "there is nothing at this path\n", id="unknown"),
-        pytest.param("GET", "/", 404, "there is nothing at this path\n", id="root"),
-        pytest.param("GET", "/healthz", 404, "there is nothing at this path\n", id="health-is-elsewhere"),
         pytest.param("GET", "/metrics", 200, "process_open_fds", id="metrics"),
     ],
 )

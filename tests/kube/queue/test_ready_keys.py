@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trainer.kube.queue.ready_keys import Ready, ReadyKeys
 
@@ -30,21 +28,3 @@ def test_nothing_is_kept_of_priorities_without_keys() -> None:
     keys.clear()
     assert keys.counts() == {}
     assert "a" not in keys
-
-
-@given(st.lists(st.one_of(st.none(), st.tuples(st.sampled_from("abcdef"), st.integers(-2, 2)))))
-def test_keys_come_by_priority_and_then_in_order_of_arrival(script: list[tuple[str, int] | None]) -> None:
-    """As if they were sorted anew each time; None takes one out."""
-    keys: ReadyKeys[str] = ReadyKeys()
-    model: dict[str, tuple[int, int]] = {}
-    for moment, step in enumerate(script):
-        if step is not None:
-            key, priority = step
-            keys.put(key, priority, 0.0)
-            if key not in model or -model[key][0] < priority:
-                model[key] = (-priority, moment)
-        elif model:
-            expected = min(model, key=model.__getitem__)
-            del model[expected]
-            assert keys.pop().key == expected
-        assert len(keys) == len(model)

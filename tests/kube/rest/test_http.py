@@ -29,22 +29,15 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.errors import (
-    ApiError,
-    ConflictError,
     GoneError,
-    InternalError,
     NotFoundError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
     TransportError,
     UnauthorizedError,
 )
-from trainer.kube.objects import name_of
 from trainer.kube.resource import NODES, PODS, Resource
 from trainer.kube.rest import http
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.rest.retries import REQUESTED_RETRIES
 from trainer.kube.rest.transport import Endpoint, Transport, log_warning
 from trainer.kube.selection import Selection
 
@@ -348,28 +341,11 @@ async def test_items_of_lists_get_their_kind(client: HttpClient, api: ApiServer)
     assert listed.resource_version == "7"
 
 
-async def test_list_follows_continue_tokens(client: HttpClient, api: ApiServer) -> None:
-    """Pages are put together; `items: null` is an empty page."""
-    api.answers = [
-        json_answer({"items": [{"metadata": {"name": "a"}}], "metadata": {"resourceVersion": "7", "continue": "t"}}),
-        json_answer({"items": None, "metadata": {"resourceVersion": "7"}}),
-    ]
-    listed = await client.list(PODS, Selection("ns"))
-    assert [name_of(item) for item in listed.items] == ["a"]
-    assert [seen.query for seen in api.seen] == [{"limit": "500"}, {"limit": "500", "continue": "t"}]
-
-
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
         pytest.param(failure(404, "NotFound", 'pods "p" not found'), NotFoundError, 'pods "p" not found', id="status"),
-        pytest.param(failure(409, "Conflict"), ConflictError, "no", id="conflict"),
-        pytest.param(failure(410, "Expired"), GoneError, "no", id="expired"),
-        pytest.param(failure(500, "InternalError"), InternalError, "no", id="internal"),
         pytest.param(text_answer("404 page not found\n", 404), NotFoundError, "404 page not found", id="text"),
-        pytest.param(text_answer("", 502), ApiError, "answered with HTTP status 502", id="empty"),
-        pytest.param(text_answer("", 401), UnauthorizedError, "does not accept the credentials", id="unauthorized"),
-        pytest.param(json_answer({}, 302, Location="/login"), ApiError, "HTTP status 302", id="redirect"),
         pytest.param(text_answer("<html>"), TransportError, "not from a Kubernetes API server", id="not-json"),
         pytest.param(text_answer("[]"), TransportError, "not from a Kubernetes API server", id="not-an-object"),
     ],
@@ -410,14 +386,6 @@ async def test_a_page(client: HttpClient, api: ApiServer, items: str, names: lis
     assert (page.resource_version, page.continue_token) == ("7", "c")
 
 
-async def test_unreachable_server(unused_tcp_port: int) -> None:
-    """No server is a transport error that names the address."""
-    endpoint = Endpoint(f"http://127.0.0.1:{unused_tcp_port}")
-    async with Transport(endpoint, FixedCredentials(), user_agent="trainer/test") as transport:
-        with pytest.raises(TransportError, match=f"GET http://127.0.0.1:{unused_tcp_port}/api/v1/nodes/n"):
-            await HttpClient(transport).get(NODES, "n")
-
-
 async def retried(call: Awaitable[Any], clock: ManualClock) -> tuple[Any, list[float]]:
     """The outcome of a request and the pauses between its attempts."""
     task = asyncio.ensure_future(call)
@@ -429,77 +397,6 @@ async def retried(call: Awaitable[Any], clock: ManualClock) -> tuple[Any, list[f
                 await clock.advance(clock.sleeping[0])
             await anyio.lowlevel.checkpoint()
     return task.exception() or task.result(), pauses
-
-
-@pytest.mark.parametrize(
-    ("call", "answer", "pause"),
-    [
-        pytest.param(lambda c: c.get(NODES, "n"), broken, (0.1, 0.15), id="get-broken-connection"),
-        pytest.param(lambda c: c.get(NODES, "n"), failure(503, "ServiceUnavailable"), (0.1, 0.15), id="get-503"),
-        pytest.param(
-            lambda c: c.get(NODES, "n"), failure(429, "TooManyRequests", Retry_After="7"), (7, 7), id="get-retry-after"
-        ),
-        pytest.param(
-            lambda c: c.create(NODES, {}), failure(429, "TooManyRequests", Retry_After="2"), (2, 2), id="create-429"
-        ),
-        pytest.param(
-            lambda c: c.create(NODES, {}),
-            json_answer({"reason": "ServiceUnavailable", "details": {"retryAfterSeconds": 3}}, 503),
-            (3, 3),
-            id="create-503-details",
-        ),
-        pytest.param(
-            lambda c: c.get(NODES, "n"), failure(429, "TooManyRequests", Retry_After="3600"), (60, 60), id="bounded"
-        ),
-    ],
-)
-async def test_what_the_client_retries(
-    client: HttpClient,
-    api: ApiServer,
-    clock: ManualClock,
-    call: Callable[[HttpClient], Awaitable[Any]],
-    answer: Handler,
-    pause: tuple[float, float],
-) -> None:
-    """Broken GETs, and whatever the server puts off, are sent again after the right pause."""
-    api.answers = [answer, json_answer({"kind": "Node"})]
-    outcome, pauses = await retried(call(client), clock)
-    assert outcome == {"kind": "Node"}
-    assert len(pauses) == 1
-    assert pause[0] <= pauses[0] <= pause[1]
-
-
-@pytest.mark.parametrize(
-    ("call", "answer", "error"),
-    [
-        pytest.param(lambda c: c.create(NODES, {}), broken, TransportError, id="create-broken-connection"),
-        pytest.param(
-            lambda c: c.create(NODES, {}), failure(503, "ServiceUnavailable"), ServiceUnavailableError, id="create-503"
-        ),
-        pytest.param(lambda c: c.get(NODES, "n"), failure(500, "InternalError"), InternalError, id="get-500"),
-    ],
-)
-async def test_what_the_client_does_not_retry(
-    client: HttpClient,
-    api: ApiServer,
-    clock: ManualClock,
-    call: Callable[[HttpClient], Awaitable[Any]],
-    answer: Handler,
-    error: type[Exception],
-) -> None:
-    """A request that may have been carried out is not repeated."""
-    api.answers = [answer]
-    outcome, pauses = await retried(call(client), clock)
-    assert isinstance(outcome, error)
-    assert pauses == []
-
-
-async def test_retries_are_bounded(client: HttpClient, api: ApiServer, clock: ManualClock) -> None:
-    """A server that stays overloaded is not asked forever."""
-    api.answers = [failure(429, "TooManyRequests", Retry_After="1")]
-    outcome, pauses = await retried(client.get(NODES, "n"), clock)
-    assert isinstance(outcome, TooManyRequestsError)
-    assert len(pauses) == REQUESTED_RETRIES
 
 
 def open_connections(client: HttpClient) -> int:
@@ -569,25 +466,6 @@ async def test_warnings_for_a_screen(connect_to: Connect, api: ApiServer) -> Non
 BIG = pod("big", annotations={"text": "x" * 3_000_000})
 
 
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        pytest.param([event("ADDED", pod("a")), event("DELETED", pod("b"))], id="line-per-chunk"),
-        pytest.param([event("ADDED", pod("a")) + event("DELETED", pod("b"))], id="lines-in-one-chunk"),
-        pytest.param(
-            [event("ADDED", pod("a"))[:9], event("ADDED", pod("a"))[9:] + b"\n", event("DELETED", pod("b"))[:-1]],
-            id="cut-anywhere-and-no-last-newline",
-        ),
-    ],
-)
-async def test_watch_splits_lines_itself(client: HttpClient, api: ApiServer, chunks: list[bytes]) -> None:
-    """Events are found however the connection cuts them."""
-    api.answers = [chunks_answer(*chunks)]
-    async with client.watch(PODS, Selection("ns")) as events:
-        received = [(item.type, name_of(item.object)) async for item in events]
-    assert received == [(EventType.ADDED, "a"), (EventType.DELETED, "b")]
-
-
 async def test_watch_takes_large_objects(client: HttpClient, api: ApiServer) -> None:
     """A line may be as long as an object may be large."""
     api.answers = [chunks_answer(event("MODIFIED", BIG))]
@@ -617,15 +495,6 @@ async def test_watch_query(client: HttpClient, api: ApiServer, options: WatchOpt
     assert seen.query == {"watch": "true", "allowWatchBookmarks": "true", "labelSelector": "a=b"} | extra
 
 
-async def test_unknown_event_types_are_skipped(client: HttpClient, api: ApiServer) -> None:
-    """A newer server does not break the watch."""
-    api.answers = [chunks_answer(event("SURPRISE", {}), event("BOOKMARK", pod("")))]
-    with capture_logs() as logs:
-        async with client.watch(PODS) as events:
-            assert [item.type async for item in events] == [EventType.BOOKMARK]
-    assert logs[0]["type"] == "SURPRISE"
-
-
 async def watch_to_the_end(client: HttpClient) -> None:
     async with client.watch(PODS) as events:
         async for _ in events:
@@ -638,12 +507,10 @@ EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too o
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        pytest.param(chunks_answer(event("ERROR", EXPIRED)), GoneError, "too old", id="error-event"),
         pytest.param(json_answer(EXPIRED, 410), GoneError, "too old", id="status"),
         pytest.param(
             chunks_answer(event("ADDED", pod("a")), then=abort), TransportError, "GET http", id="connection-lost"
         ),
-        pytest.param(chunks_answer(event("ADDED", pod("a"))[:-9]), TransportError, "cut off, or not", id="cut-off"),
     ],
 )
 async def test_watch_failures_are_typed(
@@ -731,14 +598,6 @@ async def test_start_of_a_stream_is_retried(client: HttpClient, api: ApiServer, 
     outcome, pauses = await retried(watch_to_the_end(client), clock)
     assert outcome is None
     assert pauses == [1]
-
-
-async def test_log_failures_are_typed(client: HttpClient, api: ApiServer) -> None:
-    """A pod without logs is an error, not an empty log."""
-    api.answers = [failure(404, "NotFound", 'pods "p" not found')]
-    with pytest.raises(NotFoundError):
-        async with client.logs("p", "ns"):
-            pass
 
 
 async def test_metadata_alone_can_be_asked_for(client: HttpClient, api: ApiServer) -> None:

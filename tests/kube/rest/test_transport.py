@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -253,15 +253,3 @@ async def test_proxy_gets_the_requests(server: Server, clock: ManualClock) -> No
     async with Transport(endpoint, FixedCredentials(), user_agent="t", clock=clock) as opened:
         assert await opened.fetch(GET) == b'{"kind": "Status"}'
     assert server.attempts == 1
-
-
-async def test_streams_have_connections_of_their_own(server: Server, clock: ManualClock) -> None:
-    """However many streams are open, requests find a connection."""
-    async with transport(server, clock) as opened, AsyncExitStack() as stack:
-        for _ in range(3):
-            await stack.enter_async_context(opened.stream(GET))
-        assert opened._requests is not opened._streams
-        assert opened._requests.connector is not None
-        assert opened._requests.connector.limit == 100
-        assert opened._streams.connector is not None
-        assert opened._streams.connector.limit == 0

@@ -6,10 +6,8 @@ import asyncio
 import base64
 import gzip
 import json
-import socket
 import ssl
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -428,36 +426,6 @@ async def test_peer_that_goes_away_does_no_harm() -> None:
         assert (await webhook.review())["allowed"]
 
 
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        pytest.param(b"GET / HTTP/9.9\r\n\r\n", 400, id="version"),
-        pytest.param(b"\x00\x01\x02\r\n\r\n", 400, id="bytes"),
-        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nContent-Length: x\r\n\r\n", 400, id="length"),
-        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", 431, id="header"),
-    ],
-)
-async def test_malformed_http_is_refused(data: bytes, code: int) -> None:
-    """With 4xx, at most a line in the log without a traceback, and no harm to others."""
-    with capture_logs() as logs:
-        async with serving(allow) as webhook:
-            async with Peer.connected(webhook.port) as peer:
-                await peer.send(data)
-                assert f" {code} ".encode() in await peer.reader.readline()
-            assert (await webhook.review())["allowed"]
-    reported = [entry for entry in logs if "exc_info" in entry or entry["log_level"] in {"warning", "error"}]
-    assert [entry["event"] for entry in reported] in ([], ["trouble with connections"])
-
-
-async def test_silent_connection_is_closed(clock: ManualClock) -> None:
-    """Who connects and does not send a request is not waited for forever."""
-    async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
-        await peer.send(b"POST /validate HTTP/1.1\r\nHost:")
-        await clock.advance(10)
-        with anyio.fail_after(10), suppress(ConnectionError):
-            assert await peer.reader.read() == b""
-
-
 async def test_requests_wait_for_their_turn(clock: ManualClock) -> None:
     """No more than `max_concurrent` are answered at a time; who waits for too long gets the reason."""
     go_on = anyio.Event()
@@ -539,33 +507,6 @@ async def test_hurried_stop_ends_requests() -> None:
             await asking
 
 
-async def test_new_certificate_is_shown_to_new_connections() -> None:
-    """The server goes on listening, and connections that are open go on."""
-    certificates = GivenCertificates("127.0.0.1")
-    async with serving(allow, certificates=certificates) as webhook:
-        await webhook.review()
-        before = await _shown(webhook.port)
-        assert before == await _shown(webhook.port)
-        pair = AUTHORITY.issue("new", "127.0.0.1")
-        assert certificates.use is not None
-        await certificates.use(ServingCertificate(pair.chain, pair.key))
-        assert await _shown(webhook.port) == ssl.PEM_cert_to_DER_cert(pair.chain.decode())
-        with pytest.raises(ConfigurationError, match="do not belong together"):
-            await certificates.use(ServingCertificate(pair.chain, AUTHORITY.issue("other").key))
-        assert await _shown(webhook.port) == ssl.PEM_cert_to_DER_cert(pair.chain.decode())
-        assert (await webhook.review())["allowed"]
-
-
-async def _shown(port: int, host: str | None = None) -> bytes:
-    """The certificate that the server shows, with or without a name in the handshake."""
-    context = client_context()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=host or "127.0.0.1")
-    certificate: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    writer.close()
-    await reader.read()
-    return certificate
-
-
 async def test_old_tls_is_refused() -> None:
     """Nothing below 1.2."""
     async with serving(allow) as webhook:
@@ -585,13 +526,6 @@ async def _connect(port: int, context: ssl.SSLContext) -> asyncio.StreamWriter:
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     writer.close()
     return writer
-
-
-async def test_served_by_a_name() -> None:
-    """A client that sends the name of the Service is shown the certificate as well."""
-    name = "webhook.system.svc"
-    async with serving(allow, certificates=GivenCertificates(name, "127.0.0.1")) as webhook:
-        assert await _shown(webhook.port, name)
 
 
 async def test_ready_while_it_listens_with_a_valid_certificate(background: Background) -> None:
@@ -647,25 +581,6 @@ async def test_stop_while_waiting_for_a_certificate(clock: ManualClock, backgrou
     await running
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", ""])
-async def test_taken_port_ends_the_manager(host: str) -> None:
-    """The error names the address and what to do."""
-    with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as taken:
-        port = taken.getsockname()[1]
-        manager = Manager(FakeClient(), options=ManagerOptions(loop_lag=None))
-        options = replace(OPTIONS, host=host, port=port)
-        WebhookServer(manager, certificates=GivenCertificates("127.0.0.1"), options=options)
-        where = host or "all addresses"
-        with pytest.raises(ConfigurationError, match=f"on {where}, port {port}: .*in use; choose another"):
-            await manager.run()
-
-
-async def test_all_addresses() -> None:
-    """Without a host it listens on every address."""
-    async with serving(allow, host="") as webhook:
-        assert (await webhook.review())["allowed"]
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -711,15 +626,3 @@ async def test_series_are_there_from_the_start() -> None:
         assert webhook.sample("panics_total") == 0
         assert webhook.sample("requests_in_flight", webhook=PATH) == 0
         assert webhook.sample("latency_seconds_count", webhook=PATH) == 0
-
-
-async def test_many_at_once() -> None:
-    """Requests on many connections get each its own answer."""
-
-    async def handler(request: AdmissionRequest) -> AdmissionResponse:
-        await anyio.lowlevel.checkpoint()
-        return AdmissionResponse.allow([request.name])
-
-    async with serving(handler, max_concurrent=5) as webhook:
-        answers = await asyncio.gather(*(webhook.review(name=f"w{number}") for number in range(50)))
-    assert [answer["warnings"] for answer in answers] == [[f"w{number}"] for number in range(50)]
