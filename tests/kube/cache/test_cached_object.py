@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -147,6 +148,22 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def test_the_garbage_collector_does_not_visit_it() -> None:
     """A cache of many objects does not make collections longer by as many."""
     assert not gc.is_tracked(compact(FULL))
+
+
+def test_it_is_small() -> None:
+    """A pod of 8 KB, nearly half of it managed fields, takes less than 6 KiB in all."""
+    fields: dict[str, Any] = {f"f:field-{index}": {} for index in range(190)}
+    env = [{"name": f"VARIABLE_{index}", "value": "value" * 8} for index in range(50)]
+    obj = pod("a", labels={f"l{n}": "v" for n in range(6)}, managedFields=[{"manager": "m", "fieldsV1": fields}])
+    raw = msgspec.json.encode(obj | {"spec": {"containers": [{"name": "main", "env": env}]}})
+    assert 7000 < len(raw) < 8500
+    tracemalloc.start()
+    try:
+        cached = [CachedObject.compact(raw, "v1", "Pod") for _ in range(500)]
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size / len(cached) < 6 * 1024
 
 
 def test_metadata_only_drops_the_rest() -> None:

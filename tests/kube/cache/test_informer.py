@@ -298,18 +298,6 @@ async def test_handler_removed_by_another_is_not_reported_of_the_same_change(
     assert leaving.take() == []
 
 
-async def test_removed_handler_is_reported_nothing_more(informer: Informer, client: FakeClient) -> None:
-    """A handler that is gone costs nothing."""
-    leaving = RecordingHandler()
-    registration = informer.add_handler(leaving)
-    await registration.wait_for_sync()
-    informer.remove_handler(registration)
-    leaving.take()
-    client.add(pod("d"))
-    await settle()
-    assert leaving.take() == []
-
-
 async def test_resync_tells_of_every_object_again(
     informer: Informer, handler: RecordingHandler, client: FakeClient, clock: ManualClock
 ) -> None:
@@ -616,18 +604,6 @@ async def test_managed_fields_are_not_kept(client: FakeClient, clock: ManualCloc
     assert not any("managedFields" in obj["metadata"] for obj in objects)
 
 
-async def test_selection_limits_the_copy(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """Only selected objects are kept; one that leaves the selection is gone."""
-    informer = Informer(client, PODS, Selection("ns", label_selector="app=x"), clock=clock)
-    background(informer.run())
-    await informer.wait_for_sync()
-    assert [name_of(obj) for obj in informer.lister.list()] == ["a"]
-    await client.patch(PODS, "b", {"metadata": {"labels": {"app": "x"}}}, "ns")
-    await client.patch(PODS, "a", {"metadata": {"labels": {"app": "y"}}}, "ns")
-    await settle()
-    assert [name_of(obj) for obj in informer.lister.list()] == ["b"]
-
-
 async def test_index_is_added_before_the_start(informer: Informer) -> None:
     """A late index is refused: others may already rely on what exists."""
     with pytest.raises(RuntimeError, match="index 'node' must be added before the informer of pods starts"):
@@ -638,26 +614,6 @@ async def test_informer_runs_once(informer: Informer) -> None:
     """A second run would write to the same store."""
     with pytest.raises(RuntimeError, match="started before"):
         await informer.run()
-
-
-async def test_index_finds_objects(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """`by_index` finds objects by the values of the index function."""
-    informer = Informer(client, PODS, clock=clock)
-    informer.add_index("app", lambda obj: obj.labels.values())
-    background(informer.run())
-    await informer.wait_for_sync()
-    assert [name_of(obj) for obj in informer.lister.by_index("app", "x")] == ["a"]
-    assert informer.lister.by_index("app", "y") == []
-
-
-async def test_what_a_reader_changes_reaches_nobody(informer: Informer) -> None:
-    """Each read is a copy of its own."""
-    first = informer.lister.get(ObjectKey("ns", "a"))
-    assert first is not None
-    first["metadata"]["labels"]["app"] = "changed"
-    second = informer.lister.get(ObjectKey("ns", "a"))
-    assert second is not None
-    assert second["metadata"]["labels"]["app"] == "x"
 
 
 @pytest.mark.parametrize("streams", [True, False])

@@ -19,7 +19,6 @@ from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
-    from trainer.kube.cache.cached_object import CachedObject
 
 
 class Keys:
@@ -42,10 +41,6 @@ def informer(client: FakeClient, clock: ManualClock) -> Informer:
     return Informer(client, JOBS, clock=clock)
 
 
-def is_b(_: CachedObject | None, new: CachedObject | None) -> bool:
-    return new is not None and new.key.name == "b"
-
-
 @pytest.mark.parametrize("late", [pytest.param(False, id="before-the-informer"), pytest.param(True, id="after-it")])
 async def test_kind_enqueues_what_exists_and_then_what_changes(
     informer: Informer, client: FakeClient, background: Background, late: bool
@@ -64,16 +59,6 @@ async def test_kind_enqueues_what_exists_and_then_what_changes(
     await client.create(JOBS, job("c"))
     await settle()
     assert keys.calls[2:] == [("c", 0)]
-
-
-async def test_kind_asks_its_predicate(informer: Informer, background: Background) -> None:
-    """What the predicate drops is not enqueued, and does not keep the source from syncing."""
-    keys = Keys()
-    source = Kind(informer, own_key, is_b)
-    background(source.run(keys))
-    background(informer.run())
-    await source.wait_for_sync()
-    assert keys.calls == [("b", LOW_PRIORITY)]
 
 
 async def test_kind_ends_cleanly(informer: Informer, client: FakeClient, background: Background) -> None:

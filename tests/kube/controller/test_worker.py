@@ -365,16 +365,6 @@ async def test_only_our_own_deadline_counts_as_timeout(bench: Bench, error: Base
     assert reconciler.keys == [A, A]
 
 
-async def test_result_of_a_reconcile_in_time_counts(bench: Bench) -> None:
-    """A deadline that does not fire changes nothing."""
-    reconciler = await bench.start(Result(requeue_after=60), timeout=30)
-    await bench.clock.advance(59)
-    assert reconciler.keys == [A]
-    await bench.clock.advance(1)
-    assert reconciler.keys == [A, A]
-    assert bench.sample("reconcile_timeouts_total") == 0
-
-
 @pytest.mark.parametrize("timeout", [pytest.param(None, id="no-timeout"), pytest.param(30.0, id="timeout")])
 async def test_shutdown_is_no_failure(bench: Bench, timeout: float | None) -> None:
     """A reconcile that is cancelled because everything stops is not logged, counted or retried."""

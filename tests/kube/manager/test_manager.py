@@ -23,11 +23,9 @@ from trainer.kube.errors import (
     LeadershipLostError,
     NotFoundError,
     ShutdownError,
-    TransportError,
 )
 from trainer.kube.manager.manager import Group, Manager, ManagerOptions
 from trainer.kube.resource import EVENTS, JOBS, LEASES, PODS, Resource
-from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
@@ -47,13 +45,6 @@ def client(clock: ManualClock) -> FakeClient:
 @pytest.fixture
 def manager(client: FakeClient, clock: ManualClock) -> Manager:
     return Manager(client, clock=clock)
-
-
-def test_informers_are_shared(manager: Manager) -> None:
-    """One informer serves all that ask for the same resource and selection."""
-    assert manager.informer(PODS) is manager.informer(PODS)
-    assert manager.informer(PODS) is not manager.informer(PODS, Selection("ns"))
-    assert manager.informer(PODS) is not manager.informer(JOBS)
 
 
 async def test_runnables_start_after_the_caches(manager: Manager, client: FakeClient, background: Background) -> None:
@@ -104,17 +95,6 @@ async def test_late_controllers_start_at_once(manager: Manager, background: Back
     assert [key.name for key in reconciled] == ["a"]
 
 
-async def test_names_of_controllers_are_unique(manager: Manager) -> None:
-    """They are labels of metrics."""
-
-    async def reconcile(_: ObjectKey) -> None:
-        """Nothing."""
-
-    Controller("same", manager, reconcile)
-    with pytest.raises(ValueError, match="two controllers named 'same'"):
-        Controller("same", manager, reconcile)
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -122,11 +102,6 @@ async def test_names_of_controllers_are_unique(manager: Manager) -> None:
             NotFoundError(404, "the server could not find the requested resource"),
             "install the Widget CRD",
             id="not-served",
-        ),
-        pytest.param(
-            ForbiddenError(403, "widgets is forbidden"),
-            "widgets is forbidden",
-            id="forbidden",
         ),
     ],
 )
@@ -149,17 +124,6 @@ async def test_missing_caches_stop_the_manager_with_the_reason(
     assert str(raised.value).startswith("widgets.example.com")
     assert message in str(raised.value)
     assert "pods" not in str(raised.value)
-
-
-async def test_resource_that_appears_in_time_is_waited_for(clock: ManualClock, background: Background) -> None:
-    """A CRD may be installed after the manager has started."""
-    client = FakeClient(resources=[WIDGETS], clock=clock)
-    manager = Manager(client, clock=clock)
-    manager.informer(WIDGETS)
-    client.faults.fail(NotFoundError(404, "not found"))
-    background(manager.run())
-    await clock.advance(2)
-    assert manager.is_ready
 
 
 async def test_first_failure_stops_everything_and_is_raised(manager: Manager) -> None:
@@ -619,22 +583,6 @@ async def test_checks_of_users(served: Served, background: Background) -> None:
     assert await served.get("/healthz/disk") == (500, "[-]disk failed: reason withheld\n")
     assert await served.get("/readyz/webhook") == (500, "[-]webhook failed: reason withheld\n")
     assert await served.get("/readyz?exclude=webhook") == (200, "ok")
-
-
-async def test_readiness_ends_when_the_watch_dies(
-    client: FakeClient, served: Served, clock: ManualClock, background: Background
-) -> None:
-    """A cache that has not heard of the server for long is not to be relied on."""
-    served.manager.informer(PODS)
-    background(served.manager.run())
-    await served.manager.wait_for_start()
-    assert await served.get("/readyz") == (200, "ok")
-    for _ in range(1000):
-        client.faults.fail(TransportError("connection refused"), resource=PODS)
-    client.faults.drop_watches(TransportError("connection reset"))
-    await clock.advance(600)
-    assert (await served.get("/readyz/informers"))[0] == 500
-    assert await served.get("/healthz") == (200, "ok")
 
 
 async def test_probes_are_answered_while_stopping(served: Served) -> None:
