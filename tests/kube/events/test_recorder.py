@@ -75,13 +75,6 @@ def test_host_is_reported_where_it_matters() -> None:
     assert (source.component, source.host, source.instance) == ("kubelet", "laptop", "laptop")
 
 
-def test_long_message_is_cut() -> None:
-    """The API server refuses more than 1024 bytes, and nobody shall keep more."""
-    events = RecordedEvents()
-    EventRecorder(events, "trainer").record(JOB, type="Normal", reason="Created", message="x" * 2000)
-    assert events.occurrences[0].message == "x" * 1021 + "..."
-
-
 def test_cached_objects_can_be_reported_about() -> None:
     """What predicates and map functions receive need not be decoded for an event."""
     events = RecordedEvents()

@@ -253,15 +253,6 @@ async def test_a_flood_costs_no_other_namespace_an_event(clock: ManualClock) -> 
     assert world.sample("dropped_total", reason="queue_full") == 3003 - 100
 
 
-async def test_stop_writes_what_waits(world: World) -> None:
-    """The sender ends when all that was recorded is written."""
-    for name in "abc":
-        world.record(name=name)
-    world.sender.stop()
-    await world.sender.run()
-    assert len(world.events) == 3
-
-
 async def test_stop_does_not_wait_for_a_dead_server(world: World, clock: ManualClock, background: Background) -> None:
     """During an outage the sender gives up at once and says how much is lost."""
     task = background(world.sender.run())

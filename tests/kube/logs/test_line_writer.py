@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from structlog.testing import capture_logs
 
 from trainer.kube.logs.line_writer import LineWriter
 
@@ -59,23 +57,6 @@ def test_nobody_reads(pipe: tuple[int, int]) -> None:
     # Its thread would otherwise tell of the lost lines during another test.
     os.close(pipe[0])
     lines.close(timeout=60)
-
-
-@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "made-non-blocking"])
-def test_slow_reader_loses_lines_and_is_reported(pipe: tuple[int, int], blocking: bool) -> None:
-    """What found no room is counted, and logged when there is room; all that was written is whole."""
-    os.set_blocking(pipe[1], blocking)
-    lines = LineWriter(pipe[1], lines=10)
-    with capture_logs() as logs:
-        for _ in range(100):
-            lines.write(LINE)
-        with ThreadPoolExecutor() as threads:
-            reading = threads.submit(read_all, pipe[0])
-            lines.close(timeout=60)
-            os.close(pipe[1])
-            received = reading.result()
-    assert {entry["event"] for entry in logs} == {"dropped log lines that were not read in time"}
-    assert received == (LINE * (100 - sum(entry["dropped"] for entry in logs))).encode()
 
 
 def test_reader_that_is_gone(pipe: tuple[int, int]) -> None:

@@ -186,11 +186,8 @@ BROKEN = TransportError("connection reset")
         pytest.param(Mishap(lambda c: c.faults.drop_logs(torn=True), "broken"), id="torn"),
         pytest.param(Mishap(lambda c: c.faults.silence_logs(), "silent"), id="silent"),
         pytest.param(Mishap(lambda c: fail(c, statuses.too_many_requests(20)), "throttled"), id="429"),
-        pytest.param(Mishap(lambda c: fail(c, statuses.unavailable(5)), "failed"), id="503"),
-        pytest.param(Mishap(lambda c: fail(c, statuses.internal_error()), "failed"), id="500"),
         pytest.param(Mishap(lambda c: fail(c, statuses.expired()), "gone"), id="410"),
         pytest.param(Mishap(lambda c: fail(c, statuses.bad_request("is waiting to start")), "waiting"), id="400"),
-        pytest.param(Mishap(lambda c: fail(c, TransportError("connection refused")), "broken"), id="refused"),
         pytest.param(Mishap(lambda c: c.faults.partition(), "silent"), id="partition"),
     ],
 )

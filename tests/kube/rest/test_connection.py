@@ -74,31 +74,12 @@ async def test_kubeconfig_variable_may_list_files(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        pytest.param({"qps": 0.0}, "positive qps", id="qps"),
-        pytest.param({"qps": 5.0, "burst": 0}, "burst of at least 1", id="burst"),
-    ],
-)
-async def test_wrong_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    """A limit that makes no sense is refused before anything is sent."""
-    path = kubeconfig(tmp_path / "config")
-    with pytest.raises(ValueError, match=message):
-        await connected_to(ConnectionOptions(kubeconfig=path, **options))
-
-
-@pytest.mark.parametrize(
     ("parts", "message"),
     [
         pytest.param(
             {"cluster": {"certificate-authority-data": base64.b64encode(b"x").decode()}},
             "cluster 'one' in .*config.*: certificate-authority holds no PEM certificate",
             id="ca",
-        ),
-        pytest.param(
-            {"user": {"client-certificate-data": base64.b64encode(b"x").decode()}},
-            "client-certificate and client-key are not a PEM certificate and PEM key",
-            id="certificate",
         ),
         pytest.param(
             {"user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}}},
@@ -198,18 +179,6 @@ async def plugin_user(directory: Path, *statuses: dict[str, str]) -> dict[str, A
         await anyio.Path(directory / name).write_text(text)
     arguments = [str(directory / name) for name in ("plugin.py", "counter", "statuses")]
     return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": arguments}}
-
-
-async def test_exec_plugin_runs_again_after_a_401(tmp_path: Path) -> None:
-    """An expired token of a plugin is replaced without the caller noticing."""
-    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
-    server.accepted = {("Bearer two", None)}
-    async with server.running() as url:
-        user = await plugin_user(tmp_path, {"token": "one"}, {"token": "two"})
-        path = kubeconfig(tmp_path / "config", url, user=user)
-        async with connect(ConnectionOptions(kubeconfig=path)) as client:
-            assert await client.get(NODES, "n") == {"kind": "Node"}
-    assert server.seen == [("Bearer one", None), ("Bearer two", None)]
 
 
 async def test_certificates_of_an_exec_plugin(tmp_path: Path, clock: ManualClock) -> None:

@@ -67,37 +67,11 @@ async def test_context_stays_the_same_while_nothing_changes(files: Files, clock:
     assert not await tls.check_now()
 
 
-async def test_changed_files_are_loaded_at_the_next_poll(
-    files: Files, clock: ManualClock, authority: Authority
-) -> None:
-    """Files are looked at each ten seconds at most."""
-    tls = ReloadingTls(files.options, clock=clock)
-    first = await tls.context()
-    await files.write(authority, authority.issue("new"))
-    await clock.advance(POLL_SECONDS - 1)
-    assert await tls.context() is first
-    await clock.advance(1)
-    assert await tls.context() is not first
-
-
-async def test_rejected_certificate_is_looked_for_at_once(
-    files: Files, clock: ManualClock, authority: Authority
-) -> None:
-    """After a 401 nobody waits for the poll."""
-    tls = ReloadingTls(files.options, clock=clock)
-    first = await tls.context()
-    await files.write(authority, authority.issue("new"))
-    assert await tls.check_now()
-    assert await tls.context() is not first
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         pytest.param("ca.crt", b"rubbish", "certificate-authority .*ca.crt holds no PEM certificate", id="ca"),
-        pytest.param("ca.crt", b"", "certificate-authority .*ca.crt holds no PEM certificate", id="empty-ca"),
         pytest.param("tls.crt", b"rubbish", "tls.crt and .*tls.key are not a PEM certificate", id="certificate"),
-        pytest.param("tls.key", b"", "tls.crt and .*tls.key are not a PEM certificate", id="key"),
         pytest.param("tls.key", None, "tls.crt and .*tls.key do not belong together", id="half-rotated"),
     ],
 )

@@ -160,7 +160,6 @@ async def test_secret_is_made(client: FakeClient, clock: Calendar, replica: Repl
     "contents",
     [
         pytest.param({}, id="no-data"),
-        pytest.param({"data": {"ca.crt": "", "ca.key": "", "tls.crt": "", "tls.key": ""}}, id="empty-values"),
         pytest.param({"data": {"ca.crt": "eA==", "ca.key": "eA==", "tls.crt": "eA==", "tls.key": "eA=="}}, id="broken"),
     ],
 )

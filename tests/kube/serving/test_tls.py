@@ -89,21 +89,6 @@ async def test_unusable_certificate_leaves_the_old_one() -> None:
     assert handshake(tls.context, "webhook.system.svc").getpeercert()
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_clients_may_have_to_show_a_certificate(tmp_path: Path, version: ssl.TLSVersion) -> None:
-    """One that an authority in the file has signed."""
-    api_servers = Authority("api-servers")
-    file = tmp_path / "client-ca.crt"
-    await anyio.Path(file).write_bytes(api_servers.pem)
-    tls = ServingTls(file)
-    await tls.install(certificate_of(AUTHORITY.issue("w", "webhook.system.svc")))
-    theirs, strangers = api_servers.issue("api-server"), Authority("strangers").issue("api-server")
-    assert handshake(tls.context, None, await client_with(theirs, version)).getpeercert()
-    for pair in (strangers, None):
-        with pytest.raises(ssl.SSLError, match=r"certificate verify failed|peer did not return a certificate"):
-            handshake(tls.context, None, await client_with(pair, version))
-
-
 async def client_with(pair: Pair | None, version: ssl.TLSVersion) -> ssl.SSLContext:
     """A client that shows this certificate."""
     context = ssl.create_default_context(cadata=AUTHORITY.pem.decode())

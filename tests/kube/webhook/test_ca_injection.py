@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import ssl
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from tests.kube.webhook.serving import OPTIONS, PATH, review_of
+from tests.kube.webhook.serving import PATH
 from trainer.kube import Manager, ManagerOptions
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.serving.certificates import CertificateSource
-from trainer.kube.serving.rotation import CertificateRotator, service_names
-from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.ca_injection import FIELD_MANAGER, CaInjector
-from trainer.kube.webhook.server import WebhookServer
 from trainer_kube_testing import FakeClient, eventually, settle, statuses
 
 if TYPE_CHECKING:
@@ -269,39 +262,3 @@ async def test_two_replicas_agree(client: FakeClient, clock: ManualClock, backgr
     await clock.advance(60)
     assert bundles(client) == [b"ours"]
     assert sorted(len(peer.requests_of("patch")) for peer in peers) == [1, 1]
-
-
-async def test_whole_chain(client: FakeClient) -> None:
-    """What an API server knows from the configuration is enough to trust the server by the name of its Service."""
-
-    async def handler(request: AdmissionRequest) -> AdmissionResponse:
-        return AdmissionResponse.allow([f"looked at {request.name}"])
-
-    client.add(configuration(VALIDATING, None))
-    manager = Manager(client, options=ManagerOptions(loop_lag=None))
-    certificates = CertificateRotator(
-        manager.api_reader, ObjectKey("system", "certificates"), dns_names=service_names("webhook", "system")
-    )
-    server = WebhookServer(manager, certificates=certificates, options=OPTIONS)
-    server.register(PATH, "w0.example.com", handler)
-    CaInjector(manager, certificates, validating=["w"])
-    running = asyncio.create_task(manager.run())
-    with anyio.fail_after(20):
-        await server.wait_for_start()
-        await eventually(lambda: bundles(client) != [b""])
-    [bundle] = bundles(client)
-    context = ssl.create_default_context(cadata=bundle.decode())
-    context.verify_flags |= ssl.VERIFY_X509_STRICT
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(
-            f"https://127.0.0.1:{server.address[1]}{PATH}?timeout=5s",
-            json=review_of(),
-            ssl=context,
-            server_hostname="webhook.system.svc",
-        ) as answer,
-    ):
-        response = (await answer.json())["response"]
-    assert response == {"uid": "705ab4f5", "allowed": True, "warnings": ["looked at w"]}
-    manager.stop()
-    await running

@@ -72,7 +72,6 @@ def test_namespace_is_not_in_a_namespace() -> None:
     [
         pytest.param(b"", "the request has no body: send an AdmissionReview as JSON", id="empty"),
         pytest.param(b"apiVersion: v1", "the body is not JSON: ", id="yaml"),
-        pytest.param(b'{"kind":"AdmissionReview"', "the body is not JSON: ", id="truncated"),
         pytest.param(b"[]", "Expected `object`, got `array`", id="list"),
         pytest.param(b"{}", 'kind: Unsupported value: "": supported values: "AdmissionReview"', id="no-kind"),
         pytest.param(
@@ -91,12 +90,8 @@ def test_namespace_is_not_in_a_namespace() -> None:
             "request: Required value",
             id="no-request",
         ),
-        pytest.param(review_of() | {"request": None}, "request: Required value", id="null-request"),
-        pytest.param(review_of() | {"request": []}, "request: Expected `object`, got `array`", id="list-request"),
         pytest.param(review_of(uid=""), "request.uid: Required value", id="empty-uid"),
         pytest.param(review_of() | {"request": {}}, "request: Object missing required field `uid`", id="no-uid"),
-        pytest.param(review_of(uid=7), "request.uid: Expected `str`, got `int`", id="uid-number"),
-        pytest.param(review_of(kind={}), "request.kind: Object missing required field `version`", id="no-version"),
         pytest.param(
             review_of("PATCH"),
             'request.operation: Unsupported value: "PATCH": supported values: "CREATE", "UPDATE", "DELETE", "CONNECT"',
@@ -104,11 +99,6 @@ def test_namespace_is_not_in_a_namespace() -> None:
         ),
         pytest.param(
             review_of(object=None), "request.object: Required value: CREATE has an object", id="create-nothing"
-        ),
-        pytest.param(
-            review_of("UPDATE", oldObject=None),
-            "request.oldObject: Required value: UPDATE has an old object",
-            id="update-of-nothing",
         ),
         pytest.param(
             review_of("DELETE", oldObject=None),
@@ -121,7 +111,6 @@ def test_namespace_is_not_in_a_namespace() -> None:
             "request.object.metadata: Expected `object`, got `str`",
             id="metadata",
         ),
-        pytest.param(review_of(dryRun="yes"), "request.dryRun: Expected `bool | null`, got `str`", id="dry-run"),
         pytest.param(
             msgspec.json.encode(review_of(object={"a": 1})).replace(b'{"a":1}', b'{"a":' * 9000 + b"1" + b"}" * 9000),
             "nested too deeply",
