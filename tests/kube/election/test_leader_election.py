@@ -113,8 +113,13 @@ def b(server: FakeClient, clock: ManualClock) -> Candidate:
 
 
 def stored(server: FakeClient) -> Object:
-    [lease] = server.objects(LEASES)
-    return lease
+    [found] = server.objects(LEASES)
+    return found
+
+
+def lease(spec: Any, **metadata: Any) -> Object:
+    named = {"name": "lease", "namespace": "ns"} | metadata
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": named, "spec": spec}
 
 
 async def pass_time(clock: ManualClock, seconds: float, *candidates: Candidate) -> None:
@@ -156,14 +161,7 @@ async def test_others_leave_a_renewed_lease_alone(
     server: FakeClient, a: Candidate, b: Candidate, clock: ManualClock, background: Background
 ) -> None:
     """As long as the leader renews, there is no other, and what others have put into the Lease stays."""
-    server.add(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "lease", "namespace": "ns", "labels": {"who": "knows"}},
-            "spec": {"strategy": "OldestEmulationVersion"},
-        }
-    )
+    server.add(lease({"strategy": "OldestEmulationVersion"}, labels={"who": "knows"}))
     background(a.run())
     await settle()
     background(b.run())
@@ -180,14 +178,8 @@ async def test_candidates_do_not_trust_timestamps(
 ) -> None:
     """A lease whose times look ancient, or far ahead, is taken once it was not seen to change for its duration."""
     for times in ("1999-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"):
-        server.add(
-            {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": "lease", "namespace": "ns"},
-                "spec": {"holderIdentity": "x", "leaseDurationSeconds": 30, "renewTime": times, "leaseTransitions": 4},
-            }
-        )
+        spec = {"holderIdentity": "x", "leaseDurationSeconds": 30, "renewTime": times, "leaseTransitions": 4}
+        server.add(lease(spec))
         candidate = Candidate("b", server, clock)
         task = background(candidate.run())
         await clock.advance(29.9)
@@ -294,9 +286,7 @@ async def test_release_survives_a_conflict(
     """A Lease that somebody has labelled meanwhile is released all the same."""
     running = background(a.run())
     await a.elector.wait_for_leadership()
-    lease = stored(server)
-    lease["metadata"]["labels"] = {"a": "b"}
-    server.add(lease)
+    server.add(lease(stored(server)["spec"], labels={"a": "b"}))
     running.cancel()
     await settle()
     assert LeaseRecord.of(stored(server)).holder == ""
@@ -367,8 +357,7 @@ async def test_damaged_lease_is_repaired(
     server: FakeClient, a: Candidate, clock: ManualClock, background: Background, spec: Any
 ) -> None:
     """What is no record counts as absent: a holder keeps the lease for the usual time, then it is written anew."""
-    metadata = {"name": "lease", "namespace": "ns"}
-    server.add({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
+    server.add(lease(spec))
     held = LeaseRecord.of(stored(server)).holder == "x"
     background(a.run())
     await clock.advance(DURATION - 0.5)
@@ -487,9 +476,7 @@ async def test_conflict_with_a_bystander(
     """Somebody who only labels the Lease does not end the leadership."""
     background(a.run())
     await clock.advance(3)
-    lease = stored(server)
-    lease["metadata"]["labels"] = {"a": "b"}
-    server.add(lease)
+    server.add(lease(stored(server)["spec"], labels={"a": "b"}))
     await clock.advance(4)
     assert a.leads()
     assert a.link.requests[-3:] == ["get", "update", "update"]
@@ -501,9 +488,7 @@ async def test_leader_that_finds_another_holder_stops_at_once(
     """It does not go on until the renew deadline, and takes nothing back."""
     background(a.run())
     await clock.advance(3)
-    lease = stored(server)
-    lease["spec"]["holderIdentity"] = "usurper"
-    server.add(lease)
+    server.add(lease(stored(server)["spec"] | {"holderIdentity": "usurper"}))
     await clock.advance(1)
     assert str(a.lost) == "leader election lost: ns/lease has been taken by usurper"
     assert not a.leads()
@@ -545,14 +530,7 @@ async def test_taking_over_can_be_lost_to_another(
     server: FakeClient, a: Candidate, clock: ManualClock, background: Background
 ) -> None:
     """A conflict when the lease was free is no error, only one more wait."""
-    server.add(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "lease", "namespace": "ns"},
-            "spec": {"holderIdentity": ""},
-        }
-    )
+    server.add(lease({"holderIdentity": ""}))
     server.faults.fail(ConflictError(409, "modified"), verb="update")
     background(a.run())
     await settle()

@@ -318,17 +318,6 @@ async def test_priority_of_changes_during_processing_adds_up(
     assert await take(queue, 2) == ["a", "b"]
 
 
-async def test_retry_keeps_the_priority_of_the_round(queue: WorkQueue[str], clock: ManualClock) -> None:
-    """A failing key of the initial list stays behind fresh changes."""
-    queue.add("old", LOW_PRIORITY)
-    key = await queue.get()
-    queue.add_rate_limited(key)
-    queue.done(key)
-    await clock.advance(1)
-    queue.add("new")
-    assert await take(queue, 2) == ["new", "old"]
-
-
 async def test_shut_down_drains_and_then_ends_workers(queue: WorkQueue[str]) -> None:
     """Ready keys are still handed out; delayed and new ones are not."""
     queue.add("a")
@@ -412,17 +401,6 @@ async def test_raised_key_goes_to_the_end_of_its_new_priority(queue: WorkQueue[s
     queue.add("b")
     queue.add("a")
     assert await take(queue, 2) == ["b", "a"]
-
-
-async def test_retry_with_another_priority(queue: WorkQueue[str], clock: ManualClock) -> None:
-    """A worker may decide how urgent the next round is."""
-    queue.add("later")
-    key = await queue.get()
-    queue.add_rate_limited(key, LOW_PRIORITY)
-    queue.done(key)
-    await clock.advance(1)
-    queue.add("new")
-    assert await take(queue, 2) == ["new", "later"]
 
 
 async def test_one_waiting_getter_keeps_the_time_for_all(queue: WorkQueue[str], clock: ManualClock) -> None:

@@ -466,8 +466,9 @@ async def test_handler_that_raises() -> None:
     assert (entry["event"], entry["server"], entry["exc_info"]) == ("could not answer request", "test", True)
 
 
-async def test_stop_waits_for_answers() -> None:
-    """Requests under way are answered, idle connections closed, new ones refused."""
+async def test_stop_waits_for_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests under way are answered, however late, idle connections closed, new ones refused."""
+    monkeypatch.setattr("trainer.kube.serving.http_server._FLUSH_TIMEOUT", 0.001)
     clock, metrics = ManualClock(), Metrics()
     stopping, go_on, asked = anyio.Event(), anyio.Event(), anyio.Event()
 
@@ -488,7 +489,8 @@ async def test_stop_waits_for_answers() -> None:
         with anyio.fail_after(10):
             while await _accepts(server):
                 await anyio.lowlevel.checkpoint()
-        await settle()
+        for _ in range(20):
+            await settle()
         go_on.set()
         assert b"late" in await reader.read()
         for each in (writer, idle):
