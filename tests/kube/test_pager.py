@@ -116,10 +116,3 @@ async def test_failure_of_the_first_page_is_the_callers(client: FakeClient, erro
     client.faults.fail(error)
     with pytest.raises(type(error)):
         await list_all(client, PODS, Selection())
-
-
-async def test_items_of_a_whole_list_know_their_kind() -> None:
-    """Items of built-in kinds lack apiVersion and kind on the wire; whoever reads the list sees them."""
-    source = Pages(ObjectList([b'{"metadata":{"name":"a"}}'], "5"))
-    listed = await list_all(source, PODS, Selection())
-    assert listed.items == [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]

@@ -24,7 +24,6 @@ from trainer.kube.manager.routes import HttpRequest, HttpResponse
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import FileCertificates
-from trainer.kube.serving.tls import TlsOptions
 from trainer_kube_testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
@@ -264,17 +263,6 @@ async def test_without_certificate_the_manager_ends(clock: ManualClock, backgrou
     assert manager.is_ready
     await clock.advance(2)
     assert await running == "no certificate for metrics within 120 s: nobody has made a certificate yet"
-
-
-async def test_tls_options() -> None:
-    """What is configured is spoken."""
-    async with serving(options=replace(OPTIONS, tls=TlsOptions(min_version="1.3"))) as served:
-        context = client_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.maximum_version = ssl.TLSVersion.TLSv1_2
-        with pytest.raises((ssl.SSLError, ConnectionError, anyio.BrokenResourceError)):
-            await anyio.connect_tcp(*served.server.address, ssl_context=context)
-        assert (await served.get("/metrics", READER))[0] == 200
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ async def test_oldest_version() -> None:
         handshake(tls.context, client=client)
 
 
-@pytest.mark.parametrize("name", CIPHER_SUITES)
-def test_known_cipher_suites_are_there(name: str) -> None:
+def test_known_cipher_suites_are_there() -> None:
     """OpenSSL knows each of them."""
-    ServingTls(options=TlsOptions(cipher_suites=(name,)))
+    for name in CIPHER_SUITES:
+        ServingTls(options=TlsOptions(cipher_suites=(name,)))
 
 
 @pytest.mark.parametrize(

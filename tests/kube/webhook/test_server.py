@@ -30,7 +30,7 @@ from tests.kube.webhook.serving import (
     serving,
 )
 from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions
-from trainer.kube.errors import ConfigurationError, KubeError, TransportError
+from trainer.kube.errors import KubeError, TransportError
 from trainer.kube.field_errors import invalid, required
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
@@ -502,23 +502,6 @@ async def test_ready_while_it_listens_with_a_valid_certificate(background: Backg
         await server.check()
     manager.stop()
     await running
-
-
-async def test_without_certificate_the_manager_ends(clock: ManualClock, background: Background) -> None:
-    """After two minutes, with what was missing."""
-    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
-    WebhookServer(manager, certificates=GivenCertificates(), options=OPTIONS)
-
-    async def run() -> str:
-        with pytest.raises(ConfigurationError) as raised:
-            await manager.run()
-        return str(raised.value)
-
-    running = background(run())
-    await clock.advance(119)
-    assert not running.done()
-    await clock.advance(2)
-    assert await running == "no serving certificate within 120 s: nobody has made a certificate yet"
 
 
 async def test_stop_while_waiting_for_a_certificate(clock: ManualClock, background: Background) -> None:
