@@ -196,6 +196,12 @@ async def test_only_reading(method: str, status: int) -> None:
             assert response.headers["Allow"] == "GET, HEAD"
 
 
+async def test_verb_is_the_method() -> None:
+    """As for the API server's own paths: who may get may not head."""
+    async with serving() as served, served.session.head("/metrics", headers=READER) as response:
+        assert response.status == 403
+
+
 async def test_open_server_asks_nobody() -> None:
     """Without authorisation there is plain HTTP for everybody, and no review."""
     async with serving(options=OPEN) as served:
