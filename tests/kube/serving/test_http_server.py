@@ -324,6 +324,18 @@ async def test_bytes_beyond_a_head_are_bounded(monkeypatch: pytest.MonkeyPatch) 
         assert served.dropped == {"large_head": 1, "pipelining": 1}
 
 
+async def test_head_whose_end_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The body after it does not count as a part of the head."""
+    monkeypatch.setattr(connection, "MAX_HEAD_BYTES", 200)
+    head = b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n"
+    async with serving() as served, connected(served) as peer:
+        for part in (head[:-3], head[-3:-1], head[-1:] + bytes(1000)):
+            await peer.send(part)
+            await settle()
+        assert await peer.status() == 200
+        assert served.dropped == {}
+
+
 async def test_half_open_connections_give_way() -> None:
     """However many there are, the oldest of them goes, and who means it is answered."""
     async with no_stray_tasks(), serving(max_connections=20) as served, AsyncExitStack() as stack:
