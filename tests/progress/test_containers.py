@@ -34,25 +34,12 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
     ("labels", "name", "source"),
     [
         pytest.param({JOB: "node", INDEX: "0"}, "node-0", ResultSource.FIRST_NODE, id="node 0"),
-        pytest.param({JOB: "node", INDEX: "11"}, "node-11", ResultSource.NONE, id="another node"),
-        pytest.param({JOB: "trainer-node", INDEX: "0"}, "trainer-node-0", ResultSource.FIRST_NODE, id="KEP"),
         pytest.param({JOB: "launcher", INDEX: "0"}, "launcher-0", ResultSource.LAUNCHER, id="MPI"),
         pytest.param(
             {JOB: "dataset-initializer", INDEX: "0"},
             "dataset-initializer-0",
             ResultSource.NONE,
             id="not the trainer",
-        ),
-        pytest.param(
-            {
-                JOB: "node",
-                f"{JOBSET}replicatedjob-replicas": "2",
-                f"{JOBSET}job-index": "1",
-                INDEX: "3",
-            },
-            "node-1-3",
-            ResultSource.NONE,
-            id="several Jobs",
         ),
         pytest.param({}, "demo-node-0-1-x7k2p", ResultSource.NONE, id="not of a JobSet"),
     ],
@@ -75,7 +62,6 @@ def test_the_nodes_are_those_of_the_job_that_trains() -> None:
     [
         pytest.param({"state": {"waiting": {"reason": "ContainerCreating"}}, "restartCount": 0}, False, id="waiting"),
         pytest.param({"state": {"running": {}}, "restartCount": 0}, True, id="running"),
-        pytest.param({"state": {"terminated": {"exitCode": 0}}, "restartCount": 0}, True, id="ended"),
         pytest.param({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 2}, True, id="restarting"),
     ],
 )

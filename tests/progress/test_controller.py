@@ -9,7 +9,6 @@ from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.progress import CONTAINER, MONITORING, PRIMARY_POD, STALL_SECONDS
 from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.errors import TransportError
 from trainer.kube.resource import PODS
 from trainer.progress.writer import ProgressWriter
 from trainer.workloads import JOBSETS
@@ -40,19 +39,6 @@ async def test_progress(training: Training) -> None:
         assert training.series("active_streams") == 1
 
 
-async def test_columns_of_an_estimate(training: Training) -> None:
-    """Without a reported remaining time it is estimated from the rate, and the summary says so."""
-    async with training.managed():
-        await training.start()
-        for step in range(1, 11):
-            await training.report(f'{{"currentStep": {step}, "totalSteps": 100}}')
-            await training.clock.advance(6)
-        shown = training.shown
-    assert shown["progressPercentage"] == 10
-    assert shown["estimatedRemainingTimeSummary"].startswith("about ")
-    assert 500 <= shown["estimatedRemainingSeconds"] <= 620
-
-
 async def test_waits_for_the_container(training: Training) -> None:
     """No log is asked for before the container has started."""
     async with training.managed():
@@ -73,17 +59,6 @@ async def test_last_message(training: Training) -> None:
         await training.clock.advance(1)
         assert training.percentage == 100
         assert training.series("active_streams") == 0
-
-
-async def test_last_message_at_once(training: Training) -> None:
-    """The end of the container is not waited for by the pace at which its log is read."""
-    async with training.managed(read_interval=30.0):
-        await training.start()
-        training.log().write(f'{TAG} {{"progressPercentage": 10}}\n'.encode())
-        await settle()
-        training.log().write(f'{TAG} {{"progressPercentage": 100}}\n'.encode())
-        await training.end()
-        assert training.percentage == 100
 
 
 async def test_last_message_of_a_pod_that_goes(training: Training) -> None:
@@ -178,19 +153,6 @@ async def test_end(training: Training, end: str) -> None:
         assert training.writes == writes
 
 
-async def test_end_while_the_log_goes_on(training: Training) -> None:
-    """What remains is gone at the end, though the log has not been read to its end and says more later."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
-        await training.finish("Failed")
-        await training.clock.advance(5)
-        assert training.shown == {"progressPercentage": 30}
-        await training.report('{"progressPercentage": 31, "estimatedRemainingSeconds": 2600}')
-        await training.clock.advance(5)
-        assert training.shown == {"progressPercentage": 31}
-
-
 async def test_suspended(training: Training) -> None:
     """What remains is gone while a TrainJob is suspended, also if a last message has it, and is back with news."""
     async with training.managed():
@@ -210,29 +172,6 @@ async def test_suspended(training: Training) -> None:
         assert training.shown["estimatedRemainingSeconds"] == 2800
 
 
-async def test_end_of_a_training_whose_log_is_not_read(training: Training) -> None:
-    """What remains is gone also when somebody has switched the reading off before the end."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
-        job = training.train_job
-        await training.put(job | {"metadata": job["metadata"] | {"annotations": {MONITORING: "false"}}})
-        await training.finish()
-        await training.clock.advance(5)
-        assert training.shown == {"progressPercentage": 30}
-
-
-async def test_complete_without_a_last_message(training: Training) -> None:
-    """100 % is not invented."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"currentStep": 97, "totalSteps": 100}')
-        await training.end()
-        await training.finish()
-        await training.clock.advance(60)
-        assert training.percentage == 97
-
-
 async def test_deleted_and_made_again(training: Training) -> None:
     """A TrainJob of the same name inherits nothing."""
     async with training.managed():
@@ -244,18 +183,6 @@ async def test_deleted_and_made_again(training: Training) -> None:
         await training.clock.advance(60)
         assert training.shown == {}
         assert training.series("active_streams") == 0
-
-
-async def test_another_job_is_not_touched(training: Training) -> None:
-    """A log changes the TrainJob of its pod, whatever it says."""
-    other = training.train_job_object(uid="other-uid", name="other")
-    training.client.add(other)
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30, "name": "other", "metadata": {"name": "other"}}')
-        objects = {obj["metadata"]["name"]: obj for obj in training.client.objects(TRAIN_JOBS)}
-    assert objects["digits"]["status"]["trainerStatus"]["progressPercentage"] == 30
-    assert "trainerStatus" not in objects["other"].get("status", {})
 
 
 async def test_pod_with_forged_labels(training: Training) -> None:
@@ -271,34 +198,11 @@ async def test_pod_with_forged_labels(training: Training) -> None:
         assert {name for name, _ in training.log_requests} == {FIRST_POD}
 
 
-async def test_an_older_pod_that_is_left(training: Training) -> None:
-    """What was reported last stays when its pod is gone and only the failed one before it is left."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 60}')
-        await training.end(code=1)
-        await training.clock.advance(60)
-        await training.start(SECOND_POD, created="2026-01-03T10:00:00Z")
-        await training.report('{"progressPercentage": 5}', SECOND_POD)
-        training.log(SECOND_POD).end()
-        training.client.remove(PODS, SECOND_POD, KEY.namespace)
-        await training.clock.advance(600)
-        assert training.percentage == 5
-        third = "digits-node-0-0-klmno"
-        await training.start(third, created="2026-01-04T10:00:00Z")
-        await training.report('{"progressPercentage": 6}', third)
-        await training.clock.advance(5)
-        assert training.percentage == 6
-
-
 @pytest.mark.parametrize(
     ("on_job", "on_jobset", "is_followed"),
     [
         pytest.param({}, {}, True, id="by default"),
-        pytest.param({MONITORING: "false"}, {}, False, id="not by the TrainJob"),
         pytest.param({}, {MONITORING: "false"}, False, id="not by the JobSet"),
-        pytest.param({MONITORING: "true"}, {}, True, id="true"),
-        pytest.param({MONITORING: "maybe"}, {}, True, id="nonsense"),
     ],
 )
 async def test_switch(
@@ -358,33 +262,6 @@ async def test_lines_that_are_no_messages(training: Training) -> None:
         assert training.series("dropped_values_total") == 0
 
 
-async def test_launchers(training: Training) -> None:
-    """Messages behind the prefix of a launcher count, of several ranks those of the first."""
-    async with training.managed():
-        log = await training.start()
-        for rank, step in ((1, 3), (0, 4), (1, 5), (2, 6)):
-            log.write(f'[default{rank}]:{TAG} {{"currentStep": {step}, "totalSteps": 8}}\n'.encode())
-        await training.read()
-        assert training.shown == {"progressPercentage": 50, "currentStep": 4, "totalSteps": 8}
-        assert training.warnings == []
-
-
-async def test_messages_amid_text(training: Training) -> None:
-    """A message behind text of the program does not count, which is said once, also after a line of another fault."""
-    async with training.managed():
-        log = await training.start()
-        await training.report("no JSON")
-        log.write(f"    print('{TAG} {{}}')\n".encode())  # code in a traceback
-        for step in range(5):
-            log.write(f'2026-01-02 INFO {TAG} {{"currentStep": {step}}}\n'.encode())
-        await training.clock.advance(10)
-        assert training.shown == {}
-        _, (reason, message) = training.warnings
-        assert reason == "TrainerStatusRejected"
-        assert 'the tag stands behind "2026-01-02 INFO ", which no known launcher writes: print it at the' in message
-        assert training.series("rejected_messages_total") == 6
-
-
 async def test_bad_values(training: Training) -> None:
     """They are dropped, counted, and reported once per field and pod; the rest of their messages counts."""
     async with training.managed():
@@ -401,50 +278,6 @@ async def test_bad_values(training: Training) -> None:
         assert "trainMetrics[loss]: Invalid value: NaN: must be a finite number" in second[1]
         assert training.series("dropped_values_total") == 10
         assert training.series("rejected_messages_total") == 0
-
-
-async def test_what_is_said_to_hold_no_more(training: Training) -> None:
-    """A null clears a value, and a message of which no value counts is no news; an impossible total is reported."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 1020, "currentStep": 3}')
-        await training.clock.advance(6)
-        assert training.shown["estimatedRemainingTimeSummary"] == "17 minutes"
-        await training.report('{"estimatedRemainingSeconds": null, "totalSteps": 2}')
-        await training.clock.advance(6)
-        assert training.shown == {"progressPercentage": 30, "currentStep": 3}
-        before = training.train_job
-        await training.report('{"currentStep": "4", "trainMetrics": {"loss": NaN}}')
-        await training.clock.advance(6)
-        assert training.train_job == before
-        named = "totalSteps: Invalid value: 2: must be at least currentStep, which is 3"
-        assert [named in message for _, message in training.warnings] == [True, False, False]
-
-
-async def test_bad_values_of_many_names(training: Training) -> None:
-    """Names that a training makes up give neither more events nor long ones."""
-    async with training.managed():
-        await training.start()
-        for number in range(50):
-            names = ", ".join(f'"{"n" * 50}{number}-{each}": null' for each in range(50))
-            await training.report(f'{{"currentStep": {number}, "evalMetrics": {{{names}}}}}')
-        await training.clock.advance(10)
-        assert training.shown["currentStep"] == 49
-        ((_, message),) = training.warnings
-        assert len(message) < 1024
-
-
-async def test_bad_values_of_the_next_pod(training: Training) -> None:
-    """Another pod is reported again."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"currentStep": -1, "totalSteps": 9}')
-        await training.end(code=1)
-        training.client.remove(PODS, FIRST_POD, KEY.namespace)
-        await settle()
-        await training.start("digits-node-0-0-later")
-        await training.report('{"currentStep": -2, "totalSteps": 9}', "digits-node-0-0-later")
-        assert [("-1" in text, "-2" in text) for _, text in training.warnings] == [(True, False), (False, True)]
 
 
 async def test_a_restarted_manager_reads_on(training: Training) -> None:
@@ -479,52 +312,6 @@ async def test_a_restarted_manager_finds_a_new_pod(training: Training) -> None:
         assert training.shown == {"progressPercentage": 1}
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        pytest.param(statuses.internal_error(), id="500"),
-        pytest.param(statuses.expired(), id="410"),
-        pytest.param(statuses.too_many_requests(), id="429"),
-        pytest.param(TransportError("connection refused"), id="down"),
-    ],
-)
-async def test_interruptions(training: Training, error: Exception) -> None:
-    """A stream that breaks and an API server that is down lose no message."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30}')
-        training.client.faults.fail(error, verb="log", times=3)
-        training.client.faults.drop_logs(TransportError("connection reset"))
-        training.log().write(f'{TAG} {{"progressPercentage": 40}}\n'.encode())
-        await training.clock.advance(300)
-        assert training.percentage == 40
-        assert training.series("messages_total") == 2
-        assert training.series("reconnects_total", reason="broken") >= 1
-
-
-async def test_forbidden(training: Training) -> None:
-    """Without the right to read logs nothing else suffers, and the log is asked for again later."""
-    training.client.faults.fail(statuses.failure(403, "Forbidden", "pods/log is forbidden"), verb="log", times=2)
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30}')
-        assert training.percentage is None
-        await training.clock.advance(130)
-        assert training.percentage == 30
-
-
-async def test_long_and_odd_lines(training: Training) -> None:
-    """Lines over 64 KiB are skipped, and binary output and progress bars do no harm."""
-    async with training.managed():
-        log = await training.start()
-        log.write(b"x" * 70_000 + b"\n")
-        log.write(bytes(range(256)) * 8 + b"\n")
-        log.write(f'\r 10%|#   | 1/10\r 20%|##  | 2/10{TAG} {{"progressPercentage": 20}}\n'.encode())
-        await training.read()
-        assert training.percentage == 20
-        assert training.series("skipped_lines_total") == 1
-
-
 async def test_jobset_of_another(training: Training) -> None:
     """Pods of a JobSet that is not the TrainJob's are nothing to it."""
     foreign = jobset()
@@ -544,29 +331,6 @@ async def test_managed_by_another(training: Training) -> None:
     async with training.managed():
         await training.start()
         assert training.log_requests == []
-
-
-async def test_stall(training: Training) -> None:
-    """A training that runs and gets nowhere is reported once, and counted until it gets on."""
-    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "600"}))
-    async with training.managed():
-        await training.start()
-        await training.report('{"currentStep": 4500, "totalSteps": 10000}')
-        await training.clock.advance(500)
-        await training.report('{"currentStep": 4500, "totalSteps": 10000}')
-        await training.clock.advance(90)
-        assert training.warnings == []
-        await training.clock.advance(20)
-        ((reason, message),) = training.warnings
-        assert reason == "TrainingStalled"
-        assert message.startswith("no progress for 10 minutes (last: step 4500 of 10000 at ")
-        await training.clock.advance(6000)
-        assert len(training.warnings) == 1
-        assert training.series("stalled_jobs") == 1
-        await training.report('{"currentStep": 4501}')
-        assert training.series("stalled_jobs") == 0
-        await training.clock.advance(601)
-        assert len(training.warnings) == 2
 
 
 TOLD = (
@@ -647,7 +411,6 @@ async def allow_more(training: Training) -> None:
         pytest.param(switch_off, False, id="not followed"),
         pytest.param(allow_more, False, id="more time"),
         pytest.param(end, True, id="ended while nobody led"),
-        pytest.param(drop_pod, True, id="lost its pod while nobody led"),
         pytest.param(switch_off, True, id="switched off while nobody led"),
     ],
 )
@@ -709,17 +472,6 @@ async def test_a_stall_of_another_of_the_same_name(training: Training) -> None:
         assert training.stall is None
 
 
-async def test_stalls_that_come_and_go_are_written_at_intervals(training: Training) -> None:
-    """However short the limit, a stall costs no more writes than progress."""
-    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "0.001"}))
-    async with training.managed():
-        await training.start()
-        for step in range(60):
-            await training.report(f'{{"currentStep": {step}}}')
-            await training.clock.advance(0.5)
-        assert training.writes <= 2 + 60 / 5
-
-
 async def test_stall_by_configuration(training: Training) -> None:
     """A timeout for all trainings is for those that report something."""
     async with training.managed(stall_timeout=60.0):
@@ -729,29 +481,6 @@ async def test_stall_by_configuration(training: Training) -> None:
         await training.report('{"progressPercentage": 1}')
         await training.clock.advance(61)
         assert [reason for reason, _ in training.warnings] == ["TrainingStalled"]
-
-
-async def test_no_stall_of_what_has_ended(training: Training) -> None:
-    """A training that has ended or waits for its next pod does not stall."""
-    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "60"}))
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 1}')
-        await training.end(code=1)
-        await training.clock.advance(600)
-        assert training.warnings == []
-
-
-async def test_odd_stall_timeout(training: Training) -> None:
-    """An annotation that says nothing sensible is reported, and otherwise ignored."""
-    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "soon"}))
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 1}')
-        await training.report('{"progressPercentage": 2}')
-        ((reason, message),) = training.warnings
-        assert reason == "InvalidAnnotation"
-        assert "soon" in message
 
 
 async def test_container_that_does_not_exist(training: Training) -> None:
@@ -827,19 +556,6 @@ async def test_ended_before_the_manager_started(
         assert training.percentage == (100 if is_read else shown.get("progressPercentage"))
 
 
-async def test_streams_that_end_at_once(training: Training) -> None:
-    """A server that ends streams all the time does not make more writes than one in its turn and one out of it."""
-    async with training.managed():
-        await training.start()
-        for step in range(40):
-            training.client.faults.drop_logs(None)
-            await training.report(f'{{"currentStep": {step}}}')
-            await training.clock.advance(0.75)
-        assert training.series("reconnects_total", reason="ended") > 15
-        assert training.shown["currentStep"] > 30
-        assert training.writes <= 2 * 40 / 5 + 2
-
-
 async def test_a_defect_does_not_end_the_manager(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong with one log is logged, and the log is read again later."""
     failures, submit = iter([RuntimeError("a bug")]), ProgressWriter.submit
@@ -856,19 +572,6 @@ async def test_a_defect_does_not_end_the_manager(training: Training, monkeypatch
         assert training.percentage is None
         await training.clock.advance(61)
         assert training.percentage == 30
-
-
-async def test_nothing_to_do_sends_nothing(training: Training) -> None:
-    """A message that was read before, as after a restart, is not written again."""
-    async with training.managed():
-        await training.start()
-        await training.report('{"progressPercentage": 30}')
-    assert training.writes == 1
-    async with training.managed():
-        await training.read()
-        await training.clock.advance(60)
-    assert training.writes == 1
-    await settle()
 
 
 async def test_without_pods_no_reconcile(training: Training) -> None:

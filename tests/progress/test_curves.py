@@ -47,7 +47,6 @@ def test_drained_and_put_together() -> None:
     ("limit", "lengths"),
     [
         pytest.param(100, [9, 8, 1], id="enough room"),
-        pytest.param(17, [5, 8, 1], id="the longest"),
         pytest.param(9, [3, 4, 1], id="several"),
         pytest.param(0, [1, 1, 1], id="none"),
     ],

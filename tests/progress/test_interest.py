@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.progress.interest import MetricValue, by_interest, label
+from trainer.progress.interest import MetricValue, by_interest
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,6 @@ from trainer.progress.interest import MetricValue, by_interest, label
             ["loss", "eval_accuracy", "eval_loss", "grad_norm", "learning_rate", "eval_runtime"],
             id="transformers",
         ),
-        pytest.param(["acc", "val_acc", "val_loss"], [], ["val_loss", "acc", "val_acc"], id="keras"),
-        pytest.param(["aux", "lr"], [], ["aux", "lr"], id="unknown ones before machinery"),
-        pytest.param(["train-rmse"], ["validation-rmse"], ["validation-rmse", "train-rmse"], id="xgboost"),
         pytest.param(["lossy", "blossom", "flawless"], [], ["lossy", "blossom", "flawless"], id="only whole words"),
         pytest.param(
             ["train/total_loss", "tokens_per_second"], [], ["train/total_loss", "tokens_per_second"], id="path"
@@ -33,16 +30,3 @@ def test_order(train: list[str], evaluation: list[str], names: list[str]) -> Non
     ]
 
     assert [metric.name for metric in by_interest(metrics)] == names
-
-
-@pytest.mark.parametrize(
-    ("metric", "text"),
-    [
-        pytest.param(MetricValue("loss", "1"), "loss", id="training"),
-        pytest.param(MetricValue("loss", "1", is_eval=True), "eval loss", id="evaluation"),
-        pytest.param(MetricValue("eval_loss", "1", is_eval=True), "eval_loss", id="its name says so"),
-    ],
-)
-def test_label(metric: MetricValue, text: str) -> None:
-    """Metrics of the evaluation can be distinguished from those of the training."""
-    assert label(metric) == text

@@ -27,11 +27,7 @@ def step(number: int, prefix: str = "") -> str:
     ("texts", "expected"),
     [
         pytest.param([step(1, "[default0]:"), step(2, "[default1]:"), step(3, "[default0]:")], [1, 3], id="of two"),
-        pytest.param([step(1, "[1,7]<stdout>:"), step(2, "[1,7]<stdout>:")], [1, 2], id="one that is not the first"),
-        pytest.param([step(1, "10: "), step(2, "9: "), step(3, "10: ")], [1, 2], id="a lower one that is later"),
-        pytest.param([step(1, "[1,0]<stdout>:[default1]:"), step(2, "[1,1]<stdout>:[default0]:")], [1], id="nested"),
         pytest.param([step(1, "worker-0: "), step(2, "worker-1: "), step(3)], [1, 2, 3], id="without ranks"),
-        pytest.param([step(1, "[default1]:"), step(2), step(3, "[default2]:")], [1, 2], id="none beside ranks"),
         pytest.param([step(1, "[default0]:"), f"[default1]:{TAG} x"], [1], id="what another rank has wrong"),
     ],
 )

@@ -159,13 +159,6 @@ def test_no_estimate_without_a_basis() -> None:
     assert burst.remaining == pytest.approx(0.7 * 10)
 
 
-def test_two_reports_are_a_basis() -> None:
-    """The first stretch alone gives an estimate."""
-    pace = Pace(0.0, START)
-    pace.take(0.25, START + 10)
-    assert pace.remaining == pytest.approx(30)
-
-
 def test_bursts_are_read_as_what_they_are() -> None:
     """Output that is flushed once a minute, sixty reports at a time, tells the pace over minutes."""
     pace = Pace(0.0, START)
@@ -342,8 +335,3 @@ def test_summary_means_the_seconds(seconds: int, estimate: bool) -> None:
     assert all((int(count) == 1) == (plural == "") for count, _, plural in parts)
     assert 1 <= len(parts) <= 2
     assert sum(int(count) * SECONDS[unit] for count, unit, _ in parts) == pytest.approx(seconds, rel=0.07)
-
-
-def test_no_summary_is_no_estimate() -> None:
-    """What has no summary has not been estimated."""
-    assert not is_estimate(None)

@@ -126,14 +126,8 @@ def test_candidates(obj: Object, *, expected: bool) -> None:
     ("containers", "annotations", "expected"),
     [
         pytest.param(["trainer"], {}, "trainer", id="only one"),
-        pytest.param(["proxy", "trainer"], {}, "trainer", id="the trainer"),
-        pytest.param(["proxy", "node"], {}, "node", id="the node of Kubeflow's runtimes"),
         pytest.param(["proxy", "main"], {}, "proxy", id="else the first"),
-        pytest.param(["trainer", "logger"], {"pod": "logger"}, "logger", id="annotated on the pod"),
-        pytest.param(["trainer", "logger"], {"jobset": "logger"}, "logger", id="on the JobSet"),
-        pytest.param(["trainer", "logger"], {"trainjob": "logger"}, "logger", id="on the TrainJob"),
         pytest.param(["trainer", "a", "b"], {"pod": "a", "trainjob": "b"}, "a", id="the pod wins"),
-        pytest.param(["trainer"], {"pod": "loger"}, "trainer", id="no such container"),
     ],
 )
 def test_container(containers: list[str], annotations: dict[str, str], expected: str) -> None:
@@ -153,26 +147,8 @@ LATER = Instant.parse("2026-01-02T10:30:00Z")
     ("obj", "started", "has_ended"),
     [
         pytest.param(pod(), None, False, id="pending"),
-        pytest.param(pod(state={"waiting": {"reason": "ContainerCreating"}}), None, False, id="being created"),
-        pytest.param(pod(state=running()), STARTED, False, id="runs"),
-        pytest.param(pod(state=terminated(), phase="Succeeded"), STARTED, True, id="succeeded"),
-        pytest.param(pod(state=terminated(1), phase="Running"), STARTED, True, id="failed beside another container"),
-        pytest.param(
-            pod(state=terminated(1), phase="Running", restart_policy="OnFailure"), STARTED, False, id="to be restarted"
-        ),
-        pytest.param(pod(state=terminated(0), phase="Running", restart_policy="OnFailure"), STARTED, True, id="done"),
         pytest.param(
             pod(state=terminated(0), phase="Running", restart_policy="Always"), STARTED, False, id="always restarted"
-        ),
-        pytest.param(
-            pod(
-                state={"waiting": {"reason": "CrashLoopBackOff"}},
-                last_state=terminated(1),
-                restart_policy="OnFailure",
-            ),
-            STARTED,
-            False,
-            id="waits between two runs",
         ),
         pytest.param(
             pod(state=running("2026-01-02T10:30:00Z"), last_state=terminated(1), restart_policy="OnFailure"),

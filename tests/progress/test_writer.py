@@ -125,20 +125,6 @@ async def test_throttle(desk: Desk) -> None:
         assert desk.written == [0, 9, 50]
 
 
-async def test_flush(desk: Desk) -> None:
-    """What waits when a log has ended is written at once, and nothing when nothing waits."""
-    async with desk.open():
-        desk.report(1)
-        await settle()
-        desk.report(100)
-        desk.writer.flush(KEY)
-        await settle()
-        assert desk.written == [1, 100]
-        desk.writer.flush(KEY)
-        await desk.clock.advance(60)
-        assert desk.written == [1, 100]
-
-
 async def test_flush_is_limited(desk: Desk) -> None:
     """Only the last word of a run is written out of turn more than once per interval."""
     async with desk.open():
@@ -157,23 +143,6 @@ async def test_flush_is_limited(desk: Desk) -> None:
         desk.writer.flush(KEY, is_last=True)
         await settle()
         assert desk.written == [0, 3, 4, 5]
-
-
-async def test_interval_after_a_flush(desk: Desk) -> None:
-    """The time until the next write counts from the last one, also when that did not wait for its turn."""
-    async with desk.open():
-        desk.report(0)
-        await desk.clock.advance(1)
-        desk.report(1)
-        await desk.clock.advance(1)
-        desk.writer.flush(KEY)
-        await desk.clock.advance(1)
-        assert desk.written == [0, 1]
-        desk.report(2)
-        await desk.clock.advance(3.9)
-        assert desk.written == [0, 1]
-        await desk.clock.advance(0.1)
-        assert desk.written == [0, 1, 2]
 
 
 async def test_conflict(desk: Desk) -> None:
@@ -195,15 +164,6 @@ async def test_request(desk: Desk) -> None:
     assert (write.resource, write.subresource, write.field_manager) == (TRAIN_JOBS, "status", FIELD_MANAGER)
     assert write.body["metadata"] == {"name": "digits", "namespace": "team-a", "uid": desk.uid}
     assert list(write.body["status"]) == ["trainerStatus"]
-
-
-async def test_another_train_job_of_the_name(desk: Desk) -> None:
-    """The progress of a TrainJob that was deleted is not shown by the next one of its name."""
-    async with desk.open():
-        desk.report(7, uid="of-the-deleted-one")
-        await settle()
-    assert desk.written == []
-    assert desk.shown == {}
 
 
 async def test_failure(desk: Desk) -> None:
@@ -264,23 +224,6 @@ async def test_end(desk: Desk) -> None:
         desk.writer.close(KEY)
         await desk.clock.advance(60)
         assert desk.written == [40, 40]
-
-
-async def test_last_message_after_the_end(desk: Desk) -> None:
-    """What was reported last is written although the TrainJob has ended."""
-    async with desk.open():
-        desk.report(40)
-        await settle()
-        obj = desk.client.objects(TRAIN_JOBS)[0]
-        desk.client.add(obj | {"status": obj["status"] | COMPLETE})
-        await settle()
-        desk.client.faults.fail(statuses.internal_error(), verb="apply", times=1)
-        desk.report(100)
-        desk.writer.flush(KEY, is_last=True)
-        desk.writer.close(KEY)
-        await desk.clock.advance(1)
-        assert desk.written[-1] == 100
-        assert REMAINING.isdisjoint(desk.shown)
 
 
 async def test_message_after_a_closed_account(desk: Desk) -> None:
@@ -377,10 +320,7 @@ async def test_lag(desk: Desk) -> None:
     [
         pytest.param(None, None, None, id="never stalled"),
         pytest.param(None, "x", ("True", "NoProgress", "x"), id="begins"),
-        pytest.param(("True", "NoProgress", "x"), "x", ("True", "NoProgress", "x"), id="goes on"),
         pytest.param(("True", "NoProgress", "x"), None, ("False", "StallEnded", "x"), id="ends"),
-        pytest.param(("False", "StallEnded", "x"), None, ("False", "StallEnded", "x"), id="has ended"),
-        pytest.param(("False", "StallEnded", "x"), "y", ("True", "NoProgress", "y"), id="begins anew"),
         pytest.param(("Unknown", "", ""), "y", ("True", "NoProgress", "y"), id="what is no condition is replaced"),
     ],
 )

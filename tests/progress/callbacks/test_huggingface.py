@@ -61,7 +61,6 @@ def test_evaluations(callback: Any, reports: Reports) -> None:
     [
         pytest.param({"num_train_epochs": sys.maxsize}, {"total_epochs"}, id="data-without-length"),
         pytest.param({"epoch": None}, {"current_epoch"}, id="before-the-first-epoch"),
-        pytest.param({"max_steps": 0, "global_step": 0}, set(POSITION), id="evaluation-only"),
         pytest.param({"max_steps": -1}, set(POSITION), id="steps-unknown"),
     ],
 )
@@ -75,7 +74,6 @@ def test_unknown(changes: dict[str, object], missing: set[str], callback: Any, r
     ("is_world_zero", "is_local_zero", "expected"),
     [
         pytest.param(True, True, 1, id="rank-0"),
-        pytest.param(True, False, 1, id="rank-0-without-a-local-rank"),
         pytest.param(False, True, 1, id="first-of-another-node"),
         pytest.param(False, False, 0, id="second-of-a-node"),
     ],

@@ -126,9 +126,7 @@ def test_validation_only(callback: Any, reports: Reports) -> None:
     ("trainer", "module", "expected"),
     [
         pytest.param(Trainer(), MANUAL, (20, 102), id="optimizers-of-its-own"),
-        pytest.param(Trainer(max_steps=100), MANUAL, (40, 100), id="optimizers-of-its-own-and-a-last-step"),
         pytest.param(Trainer(max_epochs=-1), MANUAL, (20, None), id="optimizers-of-its-own-for-ever"),
-        pytest.param(Trainer(estimated_stepping_batches=float("inf")), AUTOMATIC, (40, None), id="for-ever"),
         pytest.param(Trainer(estimated_stepping_batches=-1), AUTOMATIC, (40, None), id="data-without-length"),
         pytest.param(Unknowable(), AUTOMATIC, (40, None), id="unknowable"),
     ],

@@ -134,7 +134,6 @@ def test_silence(directory: Path, script: str, options: tuple[str, ...]) -> None
     ("broken", "complaint"),
     [
         pytest.param({"trainer_reporter/hooks.py": "raise ValueError(7)"}, "ValueError(7)", id="hooks"),
-        pytest.param({"trainer_reporter/hooks.py": "syntax error"}, "SyntaxError", id="unreadable"),
         pytest.param({"trainer_reporter/callbacks/xgboost.py": "raise KeyError(7)"}, "KeyError(7)", id="callback"),
         pytest.param({"trainer_reporter/__init__.py": ""}, "Invalid -W option ignored", id="startup"),
     ],
