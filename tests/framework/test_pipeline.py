@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.framework.samples import replicated_job, runtime, train_job
+from tests.framework.samples import runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.framework.pipeline import Pipeline
@@ -19,7 +19,6 @@ from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,12 +139,6 @@ def test_validation() -> None:
     assert caught.value.errors == errors
 
 
-def test_validation_reports_what_cannot_be_extracted() -> None:
-    """A TrainJob that does not fit the runtime is an error of admission as well."""
-    errors = Pipeline(Registry()).review(train_job(trainer={}), runtime(replicated_job("work"))).errors
-    assert [error.field for error in errors] == ["ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"]
-
-
 def test_a_failure_outweighs_a_completion() -> None:
     """When plugins disagree about the end, the TrainJob has failed."""
     complete = Outcome(ConditionType.COMPLETE, "r", "m")
@@ -253,11 +246,6 @@ def test_reports_that_contradict(report: StatusReport, problem: str) -> None:
     assert problem in str(error)
 
 
-def test_a_watch_triggers_by_default() -> None:
-    """Watched children make their TrainJob be looked at."""
-    assert Watch(JOBSETS).triggers
-
-
 class Eater:
     """A builder that takes what it builds from away; the order in which builders run does not tell it not to."""
 
@@ -300,7 +288,6 @@ class Head:
     [
         pytest.param(None, {}, "demo-node-0-0.demo", id="short"),
         pytest.param(None, {"subdomain": "ring"}, "demo-node-0-0.ring", id="subdomain"),
-        pytest.param("cluster.local", {}, "demo-node-0-0.demo.default.svc.cluster.local", id="in-full"),
         pytest.param("k8s.acme.com", {"subdomain": "ring"}, "demo-node-0-0.ring.default.svc.k8s.acme.com", id="both"),
     ],
 )

@@ -137,18 +137,9 @@ def test_objects_of_the_released_trainer() -> None:
     ("container", "trainer", "arguments"),
     [
         pytest.param({}, {}, [""], id="none"),
-        pytest.param({"command": ["lmp"], "args": ["-v", "x"]}, {}, ["lmp -v x"], id="of-the-runtime"),
         pytest.param({"command": ["lmp"], "args": ["-v"]}, {"args": ["2"]}, ["lmp 2"], id="args-of-the-train-job"),
         pytest.param({}, {"command": ["lmp -v 2"]}, ["lmp -v 2"], id="one-line"),
         pytest.param({}, {"command": ["'lmp -v 2'"]}, ["lmp -v 2"], id="one-word"),
-        pytest.param(
-            {},
-            {"command": ["bash", "-c", "echo '1  2' *"]},
-            ["bash", "-c", "echo '1  2' *"],
-            id="words-that-need-quotes",
-        ),
-        pytest.param({}, {"command": ["lmp", "$(NAME)"]}, ["lmp", "$(NAME)"], id="a-variable-of-kubernetes"),
-        pytest.param({}, {"command": ["lmp", ""]}, ["lmp", ""], id="an-empty-word"),
     ],
 )
 def test_command(container: Object, trainer: Object, arguments: list[str]) -> None:
@@ -162,15 +153,9 @@ def test_command(container: Object, trainer: Object, arguments: list[str]) -> No
     [
         pytest.param({}, {}, {}, "-N 2 -n 2", "--cores=0", id="defaults"),
         pytest.param({}, {}, {"numNodes": 1}, "-N 1 -n 1", "--cores=0", id="one-node"),
-        pytest.param({}, {"numProcPerNode": 2}, {}, "-N 2 -n 4", "--cores=0-1", id="runtime"),
         pytest.param({}, {"numProcPerNode": 2}, {"numProcPerNode": 3}, "-N 2 -n 6", "--cores=0-2", id="train-job"),
-        pytest.param({}, {"numProcPerNode": 2}, {"numProcPerNode": "auto"}, "-N 2 -n 4", "--cores=0-1", id="auto"),
-        pytest.param({"resources": GPUS}, {}, {}, "-N 2 -n 2 -g 4", "--cores=0 --gpu=0-3", id="gpus"),
         pytest.param(
             {}, {}, {"resourcesPerNode": GPUS}, "-N 2 -n 2 -g 4", "--cores=0 --gpu=0-3", id="gpus-of-the-train-job"
-        ),
-        pytest.param(
-            {"resources": GPUS}, {}, {"numProcPerNode": 2}, "-N 2 -n 4 -g 2", "--cores=0-1 --gpu=0-3", id="shared-gpus"
         ),
         pytest.param(
             {"resources": GPUS},
@@ -266,12 +251,6 @@ def test_no_host_names() -> None:
     blueprint = runtime(job, policy={"flux": {}}, jobset={"network": {"enableDNSHostnames": False}})
     with pytest.raises(BuildError, match="enableDNSHostnames"):
         enforced(blueprint)
-
-
-def test_init_containers_of_the_runtime_come_first() -> None:
-    """Flux is installed after them."""
-    blueprint = flux_runtime(pod={"initContainers": [{"name": "own", "image": "image"}]})
-    assert [each.name for each in enforced(blueprint).trainer.init_containers] == ["own", "flux-installer"]
 
 
 def test_other_runtimes() -> None:

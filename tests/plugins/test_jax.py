@@ -105,13 +105,8 @@ def test_other_runtimes_are_left_alone() -> None:
     ("wish", "resources", "words"),
     [
         pytest.param(None, gpus(4), None, id="absent"),
-        pytest.param("auto", gpus(4), None, id="auto"),
-        pytest.param(1, gpus(4), None, id="one"),
-        pytest.param("1", None, None, id="one-as-a-string"),
         pytest.param("gpu", gpus(1), None, id="one-gpu"),
         pytest.param(2, None, ("2", "0"), id="two-on-cpus"),
-        pytest.param("2", gpus(2), ("2", "1"), id="one-gpu-each"),
-        pytest.param(2, gpus(8), ("2", "4"), id="four-gpus-each"),
         pytest.param("gpu", gpus(8, "amd.com/gpu"), ("8", "1"), id="a-process-for-each-gpu"),
     ],
 )
@@ -150,12 +145,6 @@ def test_processes_of_a_node(wish: Any, resources: Any, words: tuple[str, str] |
             {"numProcPerNode": 3, "resourcesPerNode": gpus(8)},
             "Invalid value: 3: must divide the 8 GPUs of a node: one of 1, 2, 4, 8",
             id="not-evenly",
-        ),
-        pytest.param(
-            {"numProcPerNode": 3, "resourcesPerNode": gpus(10**18)},
-            "Invalid value: 3: must divide the 1000000000000000000 GPUs of a node: one of 1, 2, 4, 5, 8, 10, 16, 20, "
-            "25, 32, 40, 50, 64, 80, 100, 125, 128",
-            id="more-than-there-are",
         ),
         pytest.param(
             {"numProcPerNode": 2, "resourcesPerNode": gpus(1)},
@@ -218,15 +207,9 @@ BINDING = "must be host:29400, the port at which the other processes expect the 
     [
         pytest.param("JAX_INITIALIZATION_TIMEOUT", "600", None, id="timeout"),
         pytest.param("JAX_INITIALIZATION_TIMEOUT", "$(PATIENCE)", None, id="reference"),
-        pytest.param("JAX_INITIALIZATION_TIMEOUT", "5m", TIMEOUT, id="timeout-with-unit"),
-        pytest.param("JAX_INITIALIZATION_TIMEOUT", "0", TIMEOUT, id="no-time"),
         pytest.param("JAX_INITIALIZATION_TIMEOUT", "", TIMEOUT, id="empty-timeout"),
-        pytest.param("JAX_COORDINATOR_BIND_ADDRESS", "0.0.0.0:29400", None, id="ipv4"),
         pytest.param("JAX_COORDINATOR_BIND_ADDRESS", "[fd00::1]:29400", None, id="ipv6"),
-        pytest.param("JAX_COORDINATOR_BIND_ADDRESS", "0.0.0.0:1234", BINDING, id="other-port"),
-        pytest.param("JAX_COORDINATOR_BIND_ADDRESS", "0.0.0.0", BINDING, id="no-port"),
         pytest.param("JAX_COORDINATOR_BIND_ADDRESS", "fd00::1:29400", BINDING, id="ipv6-without-brackets"),
-        pytest.param("JAX_LOCAL_DEVICE_IDS", "0,3", None, id="devices"),
         pytest.param("JAX_LOCAL_DEVICE_IDS", "0, 1", "must be numbers of devices with commas between them, such as 0,1",
                      id="space-between-devices"),
         pytest.param("JAX_LOCAL_DEVICE_IDS", "3,4", "must be numbers below 4, the GPUs of a node", id="no-such-device"),

@@ -47,11 +47,6 @@ RULE = f"{JOB}.podFailurePolicy.rules[0]"
             failure(), f"{RULE}: Invalid value: must have exactly one of onExitCodes, onPodConditions", id="no-cause"
         ),
         pytest.param(
-            failure(onExitCodes=EXIT_CODES, onPodConditions=[{"type": "DisruptionTarget"}]),
-            f"{RULE}: Invalid value: must have exactly one of onExitCodes, onPodConditions",
-            id="two-causes",
-        ),
-        pytest.param(
             failure(onExitCodes=EXIT_CODES | {"values": [0]}),
             f"{RULE}.onExitCodes.values: Invalid value: [0]: must not contain 0 when operator is In",
             id="failing-with-success",
@@ -129,16 +124,11 @@ def test_refused(job_spec: Object, message: str) -> None:
     "job_spec",
     [
         pytest.param({}, id="nothing"),
-        pytest.param(failure(onExitCodes=EXIT_CODES | {"containerName": "trainer"}), id="exit-codes"),
-        pytest.param(failure(action="Ignore", onPodConditions=[{"type": "DisruptionTarget"}]), id="conditions"),
-        pytest.param(failure(onExitCodes={"operator": "NotIn", "values": [0]}), id="every-failure"),
         pytest.param(
             failure(action="FailIndex", onExitCodes=EXIT_CODES) | {"backoffLimitPerIndex": 0, "maxFailedIndexes": 2},
             id="indexes",
         ),
         pytest.param(success(succeededIndexes="0", succeededCount=1), id="success"),
-        pytest.param({"manualSelector": True, "selector": {"matchLabels": {"a": "b"}}}, id="selector-by-hand"),
-        pytest.param({"managedBy": "kueue.x-k8s.io/multikueue"}, id="manager"),
     ],
 )
 def test_accepted(job_spec: Object) -> None:

@@ -70,12 +70,6 @@ def problems(job: dict[str, Any], *jobs: Object, jobset: Object | None = None) -
             id="devices",
         ),
         pytest.param(
-            {},
-            replicated_job(),
-            {"coordinator": {"replicatedJob": "Node", "podIndex": 0}},
-            id="coordinator-in-upper-case",
-        ),
-        pytest.param(
             {"trainer": {"numNodes": 3}},
             replicated_job(),
             {"coordinator": {"replicatedJob": "node", "podIndex": 2}},

@@ -55,17 +55,6 @@ def per_node(**kinds: Object) -> Object:
         ),
         pytest.param(
             NO_GPU,
-            per_node(limits={GPU: "1"}, requests={GPU: "1000m"}),
-            pods({GPU: "1"}, {GPU: "1"}),
-            f"spec.trainer.resourcesPerNode.requests[{GPU}]: 1000m requested: ",
-            id="requests-count",
-        ),
-        pytest.param(
-            NO_GPU, {}, pods({GPU: "8"}), f"{RUNTIME}.containers[trainer].resources.limits[{GPU}]: 8 requested: ",
-            id="runtime",
-        ),
-        pytest.param(
-            NO_GPU,
             per_node(limits={GPU: 4}),
             pods({GPU: "8"}),
             f"{RUNTIME}.containers[trainer].resources.limits[{GPU}]: 8 requested: ",
@@ -103,8 +92,6 @@ def per_node(**kinds: Object) -> Object:
             TAINTED, override(tolerations=[TOLERATION]), pods(tolerations=[TOLERATION]),
             "spec.podSpecOverrides[1].tolerations: ", id="tolerations",
         ),
-        pytest.param(TAINTED, {}, pods(tolerations=[TOLERATION]), f"{RUNTIME}.tolerations: ", id="of-the-runtime"),
-        pytest.param(TAINTED, {}, pods(), "spec.podSpecOverrides[].tolerations: not set: ", id="no-tolerations"),
     ],
 )  # fmt: skip
 def test_the_field_that_asks(message: str, spec: Any, template: Object, field: str) -> None:

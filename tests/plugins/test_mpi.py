@@ -143,18 +143,6 @@ NODE, LAUNCHER, OTHER = replicated_job("node"), replicated_job("launcher"), repl
             id="in-order-as-in-the-kep",
         ),
         pytest.param(
-            [NODE, replicated_job("launcher", dependsOn=[{"name": "node", "status": "Ready"}])],
-            {},
-            [("node", []), ("launcher", [("node", "Ready")])],
-            id="as-the-runtime-says",
-        ),
-        pytest.param(
-            [LAUNCHER, replicated_job("other"), NODE],
-            {},
-            [("other", []), ("node", []), ("launcher", [("node", "Ready")])],
-            id="others-keep-their-places",
-        ),
-        pytest.param(
             [OTHER, replicated_job("launcher", dependsOn=[{"name": "other", "status": "Complete"}]), NODE],
             {},
             [("other", []), ("node", []), ("launcher", [("other", "Complete"), ("node", "Ready")])],
@@ -198,7 +186,6 @@ def sizes(blueprint: Any, **spec: Any) -> dict[str, tuple[int, int]]:
         pytest.param(False, 1, {"node": (1, 1), "launcher": (1, 1)}, id="one-node"),
         pytest.param(False, 3, {"node": (1, 3), "launcher": (1, 1)}, id="three-nodes"),
         pytest.param(True, 1, {"node": (0, 1), "launcher": (1, 1)}, id="the-launcher-alone"),
-        pytest.param(True, 2, {"node": (1, 1), "launcher": (1, 1)}, id="launcher-and-a-node"),
         pytest.param(True, 3, {"node": (1, 2), "launcher": (1, 1)}, id="launcher-and-two-nodes"),
     ],
 )
@@ -206,14 +193,6 @@ def test_number_of_pods(as_node: bool, nodes: int, expected: Any) -> None:
     """As many pods train as there are nodes; a launcher that trains is one of them, and may be the only one."""
     assert sizes(mpi_runtime(runLauncherAsNode=as_node), trainer={"numNodes": nodes}) == expected
     assert sizes(mpi_runtime(nodes=nodes, runLauncherAsNode=as_node)) == expected
-
-
-def test_label_of_the_launcher_does_not_make_it_the_nodes() -> None:
-    """Runtimes of Kubeflow Trainer label the launcher as trainer; numNodes is still the number of nodes."""
-    labelled = replicated_job("launcher")
-    labelled["template"]["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
-    blueprint = mpi_runtime(replicated_job("node"), labelled)
-    assert sizes(blueprint, trainer={"numNodes": 4}) == {"node": (1, 4), "launcher": (1, 1)}
 
 
 def test_settings_of_the_trainer() -> None:
@@ -254,18 +233,11 @@ def blueprint(policy: Any, resources: Any) -> Any:
     [
         pytest.param({}, {}, {}, 1, id="nothing-said"),
         pytest.param({}, {"numProcPerNode": 5}, GPUS, 5, id="runtime"),
-        pytest.param({"numProcPerNode": 3}, {"numProcPerNode": 5}, GPUS, 3, id="TrainJob-over-runtime"),
         pytest.param({"numProcPerNode": "3"}, {}, {}, 3, id="number-as-string"),
-        pytest.param({}, {}, GPUS, 4, id="GPUs"),
         pytest.param({}, {}, {"limits": {"cpu": 8}}, 1, id="CPUs-do-not-count"),
         pytest.param({"resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}}, {}, GPUS, 2, id="GPUs-of-the-TrainJob"),
-        pytest.param({"numProcPerNode": "gpu"}, {"numProcPerNode": 5}, GPUS, 4, id="gpu"),
-        pytest.param({}, {}, {"limits": {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-cores": 50}}, 1, id="shares"),
         pytest.param({}, {}, {"limits": {"volcano.sh/vgpu-cores": 50}}, 1, id="a-share"),
         pytest.param({}, {}, {"limits": {"nvidia.com/mig-1g.5gb": 2}}, 2, id="slices"),
-        pytest.param({}, {}, {"limits": {"google.com/tpu": 4}}, 4, id="other-devices"),
-        pytest.param({"numProcPerNode": "auto"}, {"numProcPerNode": 5}, GPUS, 4, id="auto"),
-        pytest.param({"numProcPerNode": "auto"}, {"numProcPerNode": 5}, {}, 1, id="auto-without-GPUs"),
     ],
 )
 def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
@@ -301,7 +273,6 @@ def test_slots(trainer: Any, policy: Any, resources: Any, slots: int) -> None:
         ),
         pytest.param("gpu", GPUS, [], id="gpu"),
         pytest.param("auto", {}, [], id="auto"),
-        pytest.param(8, {}, [], id="number"),
     ],
 )
 def test_amounts_that_are_no_number(amount: Any, resources: Any, errors: list[str]) -> None:

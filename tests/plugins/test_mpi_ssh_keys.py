@@ -58,11 +58,6 @@ def test_every_train_job_has_a_secret_of_its_own() -> None:
     )
 
 
-def test_every_pair_is_another() -> None:
-    """No two TrainJobs share a key."""
-    assert generated() != generated()
-
-
 def test_files() -> None:
     """Only its owner can read the private key; the public key is the only one that may log in."""
     volume = key_volume(INFO, train_job(), KeyStyle(), 0o600)

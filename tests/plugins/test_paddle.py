@@ -63,9 +63,7 @@ async def test_every_launcher_knows_its_place(index: int) -> None:
     ("trainer", "processes"),
     [
         pytest.param({}, None, id="the-launcher-counts"),
-        pytest.param({"numProcPerNode": "auto"}, None, id="auto"),
         pytest.param({"numProcPerNode": "gpu"} | GPUS, None, id="gpu"),
-        pytest.param({"numProcPerNode": 3}, "3", id="number"),
         pytest.param({"numProcPerNode": "2"}, "2", id="number-as-text"),
     ],
 )
@@ -99,8 +97,6 @@ def test_other_runtimes_are_left_alone() -> None:
     ("trainer", "policy", "expected"),
     [
         pytest.param({}, POLICY, [], id="fine"),
-        pytest.param({"numProcPerNode": 4} | GPUS, POLICY, [], id="one-for-each-GPU"),
-        pytest.param({"env": [{"name": "PADDLE_LOG_DIR", "value": "/logs"}]}, POLICY, [], id="not-reserved"),
         pytest.param(
             {"env": [{"name": "POD_IP", "value": "x"}, {"name": "PADDLE_MASTER", "value": "x"}]},
             POLICY,

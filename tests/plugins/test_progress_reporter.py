@@ -106,9 +106,7 @@ def test_variables_of_others(env: dict[str, str], own: dict[str, str], expected:
     ("annotation", "of_jobset", "of_runtime", "is_there"),
     [
         pytest.param("true", None, None, True, id="trainjob"),
-        pytest.param(None, "true", None, True, id="jobset-of-the-trainjob"),
         pytest.param(None, None, "true", True, id="runtime"),
-        pytest.param("false", None, "true", False, id="trainjob-against-runtime"),
         pytest.param(None, "false", "true", False, id="jobset-against-runtime"),
         pytest.param(None, None, None, False, id="nobody"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError
+from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.processes import processes_per_node
 
@@ -34,32 +34,12 @@ def enforced(spec: Any = None, *, container: Object | None = None, policy: Any =
     return info
 
 
-def test_variables_without_trainer_settings() -> None:
-    """All variables are set even if the TrainJob changes nothing about the trainer."""
-    main = enforced().main_container
-    assert main.env == [
-        {"name": "PET_NNODES", "value": "2"},
-        {"name": "PET_NPROC_PER_NODE", "value": "1"},
-        {"name": "PET_NODE_RANK", "valueFrom": RANK},
-        {"name": "PET_MASTER_ADDR", "value": "demo-node-0-0.demo"},
-        {"name": "PET_MASTER_PORT", "value": "29400"},
-        {"name": "MASTER_ADDR", "value": "demo-node-0-0.demo"},
-        {"name": "MASTER_PORT", "value": "29400"},
-        {"name": "WORLD_SIZE", "value": "2"},
-        {"name": "RANK", "valueFrom": RANK},
-    ]
-    assert main.ports == [{"containerPort": 29400, "protocol": "TCP"}]
-
-
 @pytest.mark.parametrize(
     ("spec", "policy", "is_alone"),
     [
         pytest.param({}, {"torch": {"numProcPerNode": 5}}, True, id="runtime-says-nothing-of-nodes"),
         pytest.param({}, {"numNodes": 1, "torch": {"numProcPerNode": 5}}, True, id="admission-has-filled-in-one"),
-        pytest.param({"trainer": {"numNodes": 1}}, {"numNodes": 2, "torch": {}}, True, id="TrainJob-wants-one"),
         pytest.param({"trainer": {"numNodes": 2}}, {"torch": {}}, False, id="TrainJob-wants-two"),
-        pytest.param({}, {"numNodes": 2, "torch": {}}, False, id="runtime-wants-two"),
-        pytest.param({}, {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}}, False, id="one-at-first"),
         pytest.param({}, {"torch": {"elasticPolicy": {"maxNodes": 1}}}, False, id="elastic-between-one-and-one"),
     ],
 )
@@ -74,7 +54,6 @@ def test_standalone(spec: Any, policy: Any, is_alone: bool) -> None:
     [
         pytest.param({"command": ["torchrun", "--rdzv-endpoint=etcd:2379", "train.py"]}, {}, id="option"),
         pytest.param({"command": ["torchrun"], "args": ["--rdzv_backend", "etcd-v2", "train.py"]}, {}, id="argument"),
-        pytest.param({"command": ["sh", "-c", "exec torchrun --nnodes=2 --master_addr=a x.py"]}, {}, id="in-a-script"),
         pytest.param({}, {"command": ["torchrun", "--rdzv-endpoint", "etcd:2379", "train.py"]}, id="of-the-runtime"),
         pytest.param({"env": [{"name": "PET_RDZV_ENDPOINT", "value": "etcd:2379"}]}, {}, id="variable"),
         pytest.param({}, {"env": [{"name": "PET_RDZV_BACKEND", "value": "c10d"}]}, id="variable-of-the-runtime"),
@@ -109,12 +88,6 @@ TUNE = ["tune", "run", "lora_finetune_single_device", "--config", "llama2/7B_lor
     ("trainer", "container", "policy", "expected"),
     [
         pytest.param({"numNodes": 3}, {}, {}, OF_SCRIPTS | {"WORLD_SIZE": "3"}, id="auto"),
-        pytest.param({}, {"resources": GPUS}, {}, OF_SCRIPTS | {"WORLD_SIZE": "2"}, id="auto-with-GPUs"),
-        pytest.param({"numNodes": 1}, {}, {}, OF_SCRIPTS | {"WORLD_SIZE": "1"}, id="one-node"),
-        pytest.param({"numProcPerNode": 1}, {}, {"numProcPerNode": 4}, OF_SCRIPTS | {"WORLD_SIZE": "2"}, id="one"),
-        pytest.param({"numProcPerNode": 4}, {}, {}, OF_SCRIPTS, id="several"),
-        pytest.param({}, {}, {"numProcPerNode": 4}, OF_SCRIPTS, id="several-of-the-runtime"),
-        pytest.param({}, {}, {"numProcPerNode": "1"}, OF_SCRIPTS | {"WORLD_SIZE": "2"}, id="one-of-the-runtime"),
         pytest.param({"numProcPerNode": "gpu"}, {"resources": GPUS}, {}, OF_SCRIPTS, id="one-for-each-GPU"),
         pytest.param({"numProcPerNode": "cpu"}, {}, {}, OF_SCRIPTS, id="one-for-each-CPU"),
         pytest.param({}, {}, {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}, {}, id="elastic"),
@@ -154,24 +127,6 @@ def test_order_of_variables() -> None:
     assert (values["A"], values["B"], values["C"], values["PET_NNODES"]) == ("runtime", "job", "job", "3")
 
 
-@pytest.mark.parametrize(
-    ("jobset", "address"),
-    [
-        pytest.param({}, "demo-node-0-0.demo", id="default"),
-        pytest.param({"network": {"subdomain": "ring"}}, "demo-node-0-0.ring", id="subdomain"),
-    ],
-)
-def test_master_address(jobset: Any, address: str) -> None:
-    """The master is the first pod of the trainer, in the subdomain of the JobSet."""
-    assert env_of({"env": enforced(**jobset).main_container.env})["PET_MASTER_ADDR"] == address
-
-
-def test_hostnames_are_needed() -> None:
-    """A runtime that turns DNS names off cannot train with torch."""
-    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
-        enforced(network={"enableDNSHostnames": False})
-
-
 def test_ports_of_the_runtime_stay() -> None:
     """Our port is added to those of the runtime, and only once."""
     ports = [{"containerPort": 8080}, {"containerPort": 29400}]
@@ -190,32 +145,7 @@ def resources(**kinds: Any) -> Any:
     ("spec", "policy", "container", "expected"),
     [
         pytest.param({}, {}, {}, "1", id="auto-nothing-known"),
-        pytest.param(resources(requests={"cpu": "4"}), {}, {}, "4", id="auto-cpu-request"),
-        pytest.param(resources(limits={"cpu": 2}), {}, {}, "2", id="auto-cpu-limit"),
-        pytest.param(resources(requests={"cpu": 3}, limits={"cpu": 8}), {}, {}, "3", id="auto-request-before-limit"),
-        pytest.param(resources(requests={"cpu": "2.5"}), {}, {}, "3", id="auto-rounds-up"),
-        pytest.param(resources(requests={"cpu": "0.7"}), {}, {}, "1", id="auto-part-of-a-cpu"),
-        pytest.param(resources(requests={"cpu": "2500m"}), {}, {}, "3", id="auto-milli"),
-        pytest.param(resources(requests={"nvidia.com/gpu": 2}), {}, {}, "auto", id="auto-gpu-request"),
-        pytest.param(resources(limits={"amd.com/gpu": "2"}), {}, {}, "auto", id="auto-gpu-of-any-vendor"),
-        pytest.param(resources(limits={"cpu": 6, "custom.com/GPU": 2}), {}, {}, "auto", id="auto-gpu-beside-cpu"),
         pytest.param(resources(limits={"cpu": 6, "nvidia.com/gpu": 0}), {}, {}, "6", id="auto-zero-gpus"),
-        pytest.param(
-            resources(limits={"cpu": 6, "nvidia.com/mig-1g.5gb": 1}), {}, {}, "auto", id="auto-slice-of-a-gpu"
-        ),
-        pytest.param(resources(limits={"cpu": 6, "huawei.com/Ascend910": 4}), {}, {}, "4", id="auto-other-devices"),
-        pytest.param(resources(limits={"cpu": 6, "volcano.sh/vgpu-cores": 50}), {}, {}, "auto", id="auto-share"),
-        pytest.param({}, {}, {"resources": {"limits": {"cpu": 5}}}, "5", id="auto-resources-of-the-runtime"),
-        pytest.param(
-            resources(requests={"cpu": 8}), {}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "auto", id="merged"
-        ),
-        pytest.param({}, {"numProcPerNode": 5}, {}, "5", id="runtime-number"),
-        pytest.param({}, {"numProcPerNode": "5"}, {}, "5", id="runtime-number-as-string"),
-        pytest.param({"trainer": {"numProcPerNode": 3}}, {"numProcPerNode": 5}, {}, "3", id="TrainJob-over-runtime"),
-        pytest.param(
-            {"trainer": {"numProcPerNode": 3, "resourcesPerNode": {"limits": {"cpu": 8}}}}, {}, {}, "3", id="explicit"
-        ),
-        pytest.param({"trainer": {"numProcPerNode": "gpu"}}, {}, {}, "gpu", id="gpu"),
         pytest.param({"trainer": {"numProcPerNode": "cpu"}}, {}, {}, "cpu", id="cpu-not-known"),
         pytest.param({}, {"numProcPerNode": "cpu"}, {"resources": {"limits": {"cpu": 4}}}, "4", id="cpu-known"),
     ],
@@ -231,65 +161,7 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
     ("spec", "policy", "errors"),
     [
         pytest.param({}, {"torch": {}}, [], id="fine"),
-        pytest.param(
-            {"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}, {"name": "PET_MASTER_ADDR", "value": "x"}]}},
-            {"torch": {}},
-            [
-                (
-                    "spec.trainer.env: Forbidden: must not set PET_MASTER_ADDR, PET_NNODES, "
-                    "which the torch plugin sets; remove it"
-                )
-            ],
-            id="reserved",
-        ),
-        pytest.param(
-            {
-                "podSpecOverrides": [
-                    {
-                        "targetJobs": [{"name": "node"}],
-                        "containers": [{"name": "trainer", "env": [{"name": "PET_NODE_RANK", "value": "0"}]}],
-                    }
-                ]
-            },
-            {"torch": {}},
-            [
-                (
-                    "spec.podSpecOverrides[0].containers[0].env: Forbidden: must not set PET_NODE_RANK, "
-                    "which the torch plugin sets; remove it"
-                )
-            ],
-            id="reserved-in-override",
-        ),
-        pytest.param(
-            {"trainer": {"env": [{"name": "PET_LOG_DIR", "value": "/"}]}}, {"torch": {}}, [], id="not-reserved"
-        ),
         pytest.param({"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}]}}, {}, [], id="other-runtime"),
-        pytest.param(
-            {"trainer": {"env": [{"name": "PET_STANDALONE", "value": "1"}]}},
-            {"torch": {}},
-            ["spec.trainer.env: Forbidden: must not set PET_STANDALONE, which the torch plugin sets; remove it"],
-            id="reserved-standalone",
-        ),
-        pytest.param(
-            {"trainer": {"env": [{"name": "PET_MAX_RESTARTS", "value": "1"}]}}, {"torch": {}}, [], id="free-if-fixed"
-        ),
-        pytest.param(
-            {
-                "trainer": {
-                    "env": [
-                        {"name": name, "value": "x"} for name in ("PET_RDZV_ID", "PET_MASTER_ADDR", "PET_RDZV_CONF")
-                    ]
-                }
-            },
-            {"torch": {"elasticPolicy": {"maxRestarts": 1}}},
-            [
-                (
-                    "spec.trainer.env: Forbidden: must not set PET_MASTER_ADDR, PET_RDZV_ID, "
-                    "which the torch plugin sets; remove it"
-                )
-            ],
-            id="reserved-elastic",
-        ),
     ],
 )
 def test_validation(spec: Any, policy: Any, errors: list[str]) -> None:
@@ -357,12 +229,8 @@ BY_GPU = {"torch": {"numProcPerNode": "gpu"}}
     ("spec", "policy", "errors"),
     [
         pytest.param({"trainer": {"numProcPerNode": "gpu"}}, {"torch": {}}, [NO_GPUS], id="of-the-train-job"),
-        pytest.param({"trainer": {"numProcPerNode": "gpu"}}, BY_GPU, [NO_GPUS], id="of-both"),
         pytest.param({}, BY_GPU, [NO_GPUS_FOR_THE_RUNTIME], id="of-the-runtime"),
-        pytest.param({"trainer": {"numProcPerNode": 1}}, BY_GPU, [], id="overridden"),
-        pytest.param(resources(limits={"nvidia.com/gpu": 2}), BY_GPU, [], id="with-gpus"),
         pytest.param(resources(limits={"google.com/tpu": 4}), BY_GPU, [], id="with-other-devices"),
-        pytest.param({"trainer": {"numProcPerNode": "cpu"}}, BY_GPU, [], id="by-cpu"),
     ],
 )
 def test_gpus_are_needed(spec: Any, policy: Any, errors: list[str]) -> None:

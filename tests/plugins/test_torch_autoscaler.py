@@ -51,12 +51,10 @@ def test_autoscaler() -> None:
     ("spec", "policy"),
     [
         pytest.param(NODES, {"torch": {"elasticPolicy": POLICY}}, id="no-metrics"),
-        pytest.param(NODES, {"torch": {"elasticPolicy": POLICY | {"metrics": []}}}, id="empty-metrics"),
         pytest.param(
             NODES | {"suspend": True}, {"torch": {"elasticPolicy": POLICY | {"metrics": METRICS}}}, id="suspended"
         ),
         pytest.param({}, {"numNodes": 2, "torch": {}}, id="fixed"),
-        pytest.param({}, {"jax": {}}, id="other-framework"),
         pytest.param({}, {}, id="no-framework"),
     ],
 )

@@ -74,14 +74,6 @@ def test_every_node_keeps_a_store() -> None:
     assert "is_host=true" in env(enforced())["PET_RDZV_CONF"].split(",")
 
 
-def test_no_restarts() -> None:
-    """None at all is a word about restarts: neither torchrun nor JobSet restarts anything."""
-    info = enforced(policy={"maxNodes": 2, "maxRestarts": 0})
-    assert env(info)["PET_MAX_RESTARTS"] == "0"
-    assert info.template.failure_policy is not None
-    assert info.template.failure_policy.to_object() == {"maxRestarts": 0}
-
-
 def test_id_of_a_job_that_is_not_stored() -> None:
     """Without a cluster there is no uid; the name stands in for it."""
     assert env(enforced(uid=None))["PET_RDZV_ID"] == "demo"
@@ -125,9 +117,6 @@ def test_another_meeting_point(endpoint: str, is_host: bool, domain: str) -> Non
     ("policy", "nodes", "expected"),
     [
         pytest.param({"minNodes": 2, "maxNodes": 5}, None, (2, 5), id="both"),
-        pytest.param({"minNodes": 2, "maxNodes": 5}, 3, (2, 5), id="both-and-a-size"),
-        pytest.param({"minNodes": 2}, None, (2, 2), id="least-only"),
-        pytest.param({"maxNodes": 5}, None, (5, 5), id="most-only"),
         pytest.param({}, 3, (3, 3), id="size-only"),
         pytest.param({}, None, (1, 1), id="nothing"),
     ],
@@ -202,7 +191,6 @@ def findings(spec: Any, policy: Any, **jobset: Any) -> list[Any]:
     [
         pytest.param(2, None, id="least"),
         pytest.param(5, None, id="most"),
-        pytest.param(1, "spec.trainer.numNodes: Invalid value: 1: must be between 2 and 5: ", id="too-few"),
         pytest.param(6, "spec.trainer.numNodes: Invalid value: 6: must be between 2 and 5: ", id="too-many"),
     ],
 )

@@ -46,7 +46,6 @@ def reported(*targets: Any, elastic: bool = False) -> dict[str, dict[str, Any]]:
     ("targets", "expected"),
     [
         pytest.param([], set(), id="nobody-else"),
-        pytest.param([{"jobName": "node", "containerNames": ["check"]}], {"node/check"}, id="init-container"),
         pytest.param([{"jobName": "Node", "containerNames": ["sidecar"]}], {"node/sidecar"}, id="name-as-written"),
         pytest.param(
             [{"jobName": "evaluator", "containerNames": ["judge", "check"]}],

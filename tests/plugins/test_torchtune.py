@@ -8,10 +8,9 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
-from trainer.framework.plugin_api.errors import BuildError
 from trainer.plugins.torch import torchtune
 from trainer.plugins.torch.plugin import Torch
-from trainer.plugins.torch.torchtune_command import TuneRun, is_tune_run, parse
+from trainer.plugins.torch.torchtune_command import TuneRun, parse
 from trainer.plugins.torch.torchtune_recipes import MODELS, DeviceScope, Method, find_variant, model_named, model_of
 
 if TYPE_CHECKING:
@@ -96,19 +95,9 @@ LORA_ONE, LORA_SEVERAL = "lora_finetune_single_device", "lora_finetune_distribut
             "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="one-device-full",
         ),
         pytest.param({"args": [QLORA, LORA]}, "llama2/7B_full", LORA_SEVERAL, "_qlora", id="several-devices-qlora"),
-        pytest.param({"args": [LORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="several-devices-lora"),
         pytest.param({}, "llama3_2/1B_full", FULL_SEVERAL, "_full", id="several-devices-full"),
         pytest.param({"numNodes": 2}, "llama3_3/70B_full", FULL_SEVERAL, "_full_multinode", id="several-nodes"),
         pytest.param({"numProcPerNode": 1}, "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="one-process"),
-        pytest.param({"numProcPerNode": 2}, "llama3_2/1B_full", FULL_SEVERAL, "_full", id="two-processes"),
-        pytest.param(
-            {"numProcPerNode": "gpu", "resourcesPerNode": gpus(1)},
-            "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="process-for-each-gpu",
-        ),
-        pytest.param(
-            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 0, "cpu": 4}}},
-            "llama3_2/1B_full", FULL_SEVERAL, "_full", id="processes-for-cpus",
-        ),
         pytest.param(
             {"resourcesPerNode": gpus(0)},
             "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="nothing-known-is-one-process",
@@ -116,26 +105,15 @@ LORA_ONE, LORA_SEVERAL = "lora_finetune_single_device", "lora_finetune_distribut
         pytest.param(
             {"resourcesPerNode": gpus(1)}, "llama2/7B_full", FULL_ONE, "_full_low_memory", id="low-memory-on-one-device"
         ),
-        pytest.param({"args": [DORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="dora-alone"),
         pytest.param({"args": [QLORA, DORA, LORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="dora-is-lora"),
         pytest.param({"args": [f"{QLORA[:-4]}TRUE "]}, "llama2/7B_full", LORA_SEVERAL, "_qlora", id="any-case"),
-        pytest.param(
-            {"args": ["model.quantize_base=False"]}, "llama2/7B_full", FULL_SEVERAL, "_full", id="not-quantized"
-        ),
         pytest.param({"args": ["model.lora_rank=4"]}, "llama2/7B_full", LORA_SEVERAL, "_lora", id="any-lora-setting"),
         pytest.param({"args": ["epochs=3"]}, "llama2/7B_lora", LORA_SEVERAL, "_lora", id="runtime-with-lora"),
         pytest.param(
             {"args": [QLORA], "resourcesPerNode": gpus(1)},
             "gemma/7B_lora_single_device", LORA_ONE, "_qlora_single_device", id="runtime-for-one-device",
         ),
-        pytest.param(
-            {"args": ["model.quantize_base=False"]}, "llama2/7B_qlora", LORA_SEVERAL, "_lora", id="quantized-no-more"
-        ),
-        pytest.param(
-            {"args": [LORA], **TUNE}, "llama3_2/3B_full", LORA_SEVERAL, "_lora", id="own-command-with-lora"
-        ),
         pytest.param(TUNE, "llama2/7B_lora", FULL_SEVERAL, "_full", id="own-command-forgets-the-method"),
-        pytest.param({"command": ["tune run"]}, "llama2/7B_full", FULL_SEVERAL, "_full", id="command-in-one-word"),
         pytest.param(
             {"command": ["/opt/conda/bin/tune", "run"]}, "llama2/7B_full", FULL_SEVERAL, "_full", id="command-with-path"
         ),
@@ -182,27 +160,6 @@ def test_recipe(trainer: Any, config: str, recipe: str, suffix: str) -> None:
             id="one-device-has-no-rendezvous",
         ),
         pytest.param(
-            {**TUNE, "args": ["epochs=3"]},
-            ["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama3_2/1B_full", *llama()[6:]],
-            ["epochs=3"],
-            id="own-command-keeps-paths-and-dataset",
-        ),
-        pytest.param(
-            {**TUNE, "args": ["dataset=torchtune.datasets.alpaca_dataset", "dataset.data_dir=/data"]},
-            ["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama3_2/1B_full", *PATHS],
-            ["dataset=torchtune.datasets.alpaca_dataset", "dataset.data_dir=/data"],
-            id="own-command-with-another-dataset",
-        ),
-        pytest.param(
-            {**TUNE, "args": ["dataset.source=json"]},
-            [
-                *["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama3_2/1B_full"],
-                *["dataset=torchtune.datasets.instruct_dataset", *PATHS],
-            ],
-            ["dataset.source=json"],
-            id="own-command-with-another-parameter",
-        ),
-        pytest.param(
             {"command": ["tune", "run", "--log_dir", "/logs", "my/recipe.py", "--config", "my.yaml", "epochs=2"]},
             [
                 *["tune", "run", HEAD, "--log_dir", "/logs", "my/recipe.py", "--config", "my.yaml", "epochs=2"],
@@ -210,18 +167,6 @@ def test_recipe(trainer: Any, config: str, recipe: str, suffix: str) -> None:
             ],
             [],
             id="own-recipe",
-        ),
-        pytest.param(
-            {"command": ["tune", "run", "quantize", "--config", "quantization"], "resourcesPerNode": gpus(1)},
-            ["tune", "run", "quantize", "--config", "quantization", *llama()[6:]],
-            [],
-            id="own-recipe-for-one-device",
-        ),
-        pytest.param(
-            {"args": ["--config", "/workspace/mine.yaml", "epochs=2"]},
-            ["tune", "run", HEAD, FULL_SEVERAL, "--config", "/workspace/mine.yaml", *llama()[6:]],
-            ["epochs=2"],
-            id="own-configuration",
         ),
     ],
 )
@@ -252,7 +197,6 @@ def test_words_in_args_of_the_runtime() -> None:
     [
         pytest.param("qat_distributed", "llama2/7B_qat_full", id="another-recipe"),
         pytest.param(LORA_SEVERAL, "llama3/8B_dora", id="another-configuration"),
-        pytest.param("recipes/mine.py", "configs/mine.yaml", id="files"),
     ],
 )
 def test_recipes_outside_the_table(recipe: str, config: str) -> None:
@@ -264,9 +208,7 @@ def test_recipes_outside_the_table(recipe: str, config: str) -> None:
     "trainer",
     [
         pytest.param(None, id="runtime-alone"),
-        pytest.param({"args": [LORA]}, id="another-method"),
         pytest.param({**TUNE, "args": ["dataset.source=json"]}, id="own-command"),
-        pytest.param({"resourcesPerNode": gpus(1)}, id="one-device"),
     ],
 )
 def test_completing_twice(trainer: Any) -> None:
@@ -280,24 +222,6 @@ def test_completing_twice(trainer: Any) -> None:
 
     assert (info.main_container.command, info.main_container.args) == once
     assert job.to_object() == before
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(["torchrun", "train.py"], id="torchrun"),
-        pytest.param(["tune", "download"], id="another-subcommand"),
-        pytest.param(["bash", "-c", "tune run"], id="shell"),
-    ],
-)
-def test_other_commands(command: list[str]) -> None:
-    """What is not `tune run` is neither changed nor checked."""
-    info, job = extracted({"command": command, "args": ["--nnodes=2", "output_dir=/"]})
-
-    assert list(torchtune.validate(info, job)) == []
-    torchtune.complete(info, job)
-
-    assert (info.main_container.command, info.main_container.args) == (command, ["--nnodes=2", "output_dir=/"])
 
 
 def test_plugin_completes_and_refuses() -> None:
@@ -316,10 +240,6 @@ def test_plugin_completes_and_refuses() -> None:
     ("name", "model"),
     [
         pytest.param("torchtune-llama3.2-1b", "llama3_2/1B", id="kubeflow"),
-        pytest.param("torchtune-qwen2.5-1.5b", "qwen2_5/1.5B", id="size-with-a-dot"),
-        pytest.param("torch-tune-gemma-7b", "gemma/7B", id="kep"),
-        pytest.param("torchtune-phi3-mini", "phi3/mini", id="size-in-lower-case"),
-        pytest.param("torch-tune-llama-7b", None, id="no-such-family"),
         pytest.param("gemma-7b", None, id="two-parts"),
         pytest.param("torchtune", None, id="one-part"),
     ],
@@ -380,12 +300,6 @@ RULE = (
             id="several-nodes-lora",
         ),
         pytest.param(
-            {"numNodes": 2, "args": [QLORA]},
-            "llama3_3/70B_full",
-            ["spec.trainer.numNodes: Invalid value: 2: must be 1: torchtune does not support QLoRA on several nodes"],
-            id="several-nodes-qlora",
-        ),
-        pytest.param(
             {"args": [QLORA]},
             "qwen2_5/1.5B_full",
             [
@@ -409,17 +323,6 @@ RULE = (
             id="qlora-on-several-gpus",
         ),
         pytest.param(
-            {"args": [QLORA], "numProcPerNode": 2},
-            "llama3_2/3B_full",
-            [
-                (
-                    "spec.trainer.numProcPerNode: Invalid value: 2: must be 1, or auto on a node with 1 GPU, "
-                    "for llama3_2/3B with QLoRA, which torchtune has for one device only"
-                )
-            ],
-            id="qlora-with-several-processes",
-        ),
-        pytest.param(
             {"resourcesPerNode": gpus(1)},
             "gemma/7B_full",
             [
@@ -429,17 +332,6 @@ RULE = (
                 )
             ],
             id="full-on-one-gpu",
-        ),
-        pytest.param(
-            {"numProcPerNode": 1},
-            "gemma/7B_full",
-            [
-                (
-                    "spec.trainer.numProcPerNode: Invalid value: 1: must be 2 or more "
-                    "for gemma/7B with full fine-tuning, which torchtune has for several devices only"
-                )
-            ],
-            id="full-with-one-process",
         ),
         pytest.param(
             {"args": ["epochs=1", "output_dir=/tmp", "~tokenizer.merges_file"]},
@@ -455,21 +347,6 @@ RULE = (
                 ),
             ],
             id="immutable-in-args",
-        ),
-        pytest.param(
-            {"command": ["tune run tokenizer.path=/x checkpointer.checkpoint_dir=/y"]},
-            "llama3_2/1B_full",
-            [
-                (
-                    'spec.trainer.command: Invalid value: "tokenizer.path=/x": must not set tokenizer.path: '
-                    "the runtime manages it"
-                ),
-                (
-                    'spec.trainer.command: Invalid value: "checkpointer.checkpoint_dir=/y": '
-                    "must not set checkpointer.checkpoint_dir: the runtime manages it"
-                ),
-            ],
-            id="immutable-in-command",
         ),
         pytest.param(
             {"args": ["--nproc_per_node=4"]},
@@ -532,12 +409,6 @@ RULE = (
             ],
             id="option-of-torchrun-on-one-device",
         ),
-        pytest.param(
-            {"command": ["tune", "run", "--log_dir", "/logs"], "numProcPerNode": 2},
-            "llama3_2/1B_full",
-            [],
-            id="option-of-torchrun-on-several-devices",
-        ),
     ],
 )
 def test_refusals(trainer: Any, config: str, expected: list[str]) -> None:
@@ -549,12 +420,6 @@ def test_refusals(trainer: Any, config: str, expected: list[str]) -> None:
     ("options", "expected"),
     [
         pytest.param(
-            {"policy": {"numNodes": 2}},
-            f"{BLUEPRINT} spec.mlPolicy.numNodes: Invalid value: 2: must be 1 for llama3_2/1B: "
-            "torchtune trains only llama3_3/70B on several nodes",
-            id="several-nodes",
-        ),
-        pytest.param(
             {"command": llama("gemma/7B_full"), "policy": {"torch": {"numProcPerNode": 1}}},
             f"{BLUEPRINT} spec.mlPolicy.torch.numProcPerNode: Invalid value: ",
             id="one-process",
@@ -564,11 +429,6 @@ def test_refusals(trainer: Any, config: str, expected: list[str]) -> None:
             f"{BLUEPRINT} spec.mlPolicy.torch.elasticPolicy: Forbidden: the recipes of torchtune cannot continue when "
             "the number of nodes changes; set spec.mlPolicy.numNodes",
             id="elastic",
-        ),
-        pytest.param(
-            {"command": [*llama(), "--verbose"]},
-            f'{COMMAND}: Invalid value: "--verbose": {RULE}',
-            id="not-an-override",
         ),
         pytest.param(
             {"command": ["tune", "run", FULL_ONE, "--config", "mine.yaml"]},
@@ -620,38 +480,19 @@ def test_words_of_pods_that_do_not_train(target: str, refused: bool) -> None:
     assert bool(list(torchtune.validate(extract(job, blueprint), job))) is refused
 
 
-def test_building_what_is_refused() -> None:
-    """Completing a command raises what validation would have said."""
-    with pytest.raises(BuildError, match="must be 1 for llama3_2/1B"):
-        completed({"numNodes": 2})
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         pytest.param([], TuneRun(), id="nothing"),
-        pytest.param(["a.b=1", "~c"], TuneRun(overrides=("a.b=1", "~c")), id="overrides"),
         pytest.param(
             ["--nnodes", "2", "--standalone", "--tee=3", "recipe", "--config", "c", "a=1"],
             TuneRun((("--nnodes", "2"), ("--standalone",), ("--tee=3",)), "recipe", "c", ("a=1",)),
             id="everything",
         ),
         pytest.param(["recipe", "--config=c"], TuneRun(recipe="recipe", config="c"), id="config-in-one-word"),
-        pytest.param(["r", "--config", "a", "--config", "b"], TuneRun(recipe="r", config="b"), id="last-config"),
-        pytest.param(
-            ["--rdzv_conf", "timeout=3", "r"],
-            TuneRun((("--rdzv_conf", "timeout=3"),), "r"),
-            id="value-like-an-override",
-        ),
         pytest.param(["r", "-x", "y", "--config"], TuneRun(recipe="r", rest=("-x", "y", "--config")), id="rest"),
-        pytest.param(["--config"], TuneRun(rest=("--config",)), id="config-without-a-name"),
     ],
 )
 def test_parse(words: list[str], expected: TuneRun) -> None:
     """Options end at the recipe; what is no override after it is left over."""
     assert parse(words) == expected
-
-
-def test_nothing_runs_without_a_command() -> None:
-    """Words in args alone are for whatever the image starts."""
-    assert not is_tune_run([], ["tune", "run"])

@@ -53,28 +53,12 @@ def built(
     return {component.object["kind"]: component.object for component in components}
 
 
-def test_pod_group() -> None:
-    """All nodes are members."""
-    assert built()["PodGroup"] == {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": "demo", "namespace": "default"},
-        "spec": {"minMember": 2, "minResources": {"cpu": "4"}},
-    }
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         pytest.param({"annotations": {QUEUE: "q"}}, {"queue": "q"}, id="queue-of-the-runtime"),
-        pytest.param({"spec": {"annotations": {QUEUE: "own"}}}, {"queue": "own"}, id="queue-of-the-TrainJob"),
         pytest.param(
             {"annotations": {QUEUE: "q"}, "spec": {"annotations": {QUEUE: "own"}}}, {"queue": "own"}, id="TrainJob-wins"
-        ),
-        pytest.param(
-            {"volcano": {"networkTopology": {}}},
-            {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}},
-            id="topology-by-default",
         ),
         pytest.param(
             {"volcano": {"networkTopology": {"mode": "soft", "highestTierAllowed": 2}}},
@@ -114,34 +98,10 @@ def test_other_runtimes_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "spec", "path"),
-    [
-        pytest.param(
-            blueprint(annotations={QUEUE: ""}),
-            {},
-            f"ClusterTrainingRuntime/blueprint spec.template.metadata.annotations[{QUEUE}]",
-            id="of-the-runtime",
-        ),
-        pytest.param(
-            blueprint(annotations={QUEUE: "q"}),
-            {"annotations": {QUEUE: ""}},
-            f"spec.annotations[{QUEUE}]",
-            id="of-the-TrainJob",
-        ),
-    ],
-)
-def test_empty_queue(wanted: ClusterTrainingRuntime, spec: Object, path: str) -> None:
-    """A queue without a name is refused."""
-    (error,) = pipeline().review(train_job(**spec), wanted).errors
-    assert str(error) == f'{path}: Invalid value: "": must name a queue of Volcano; remove it for the default'
-
-
-@pytest.mark.parametrize(
     ("scheduler", "found"),
     [
         pytest.param(None, "absent", id="absent"),
         pytest.param("default-scheduler", "default-scheduler", id="default"),
-        pytest.param("volcano", None, id="volcano"),
         pytest.param("volcano-of-my-own", None, id="another-name"),
     ],
 )

@@ -68,15 +68,8 @@ def test_variables_without_trainer_settings() -> None:
     ("spec", "container", "workers", "per_node"),
     [
         pytest.param({}, {}, "3", "1", id="runtime"),
-        pytest.param({"trainer": {"numNodes": 5}}, {}, "5", "1", id="TrainJob"),
-        pytest.param({"trainer": {"resourcesPerNode": {"limits": {"cpu": 8}}}}, {}, "3", "1", id="cpus"),
-        pytest.param(gpus(4), {}, "12", "4", id="one-per-gpu"),
         pytest.param({}, {"resources": {"limits": {"amd.com/gpu": 2}}}, "6", "2", id="gpus-of-the-runtime"),
         pytest.param(gpus(0), {}, "3", "1", id="no-gpus"),
-        pytest.param(gpus(4, "auto"), {}, "12", "4", id="auto"),
-        pytest.param(gpus(4, "gpu"), {}, "12", "4", id="gpu"),
-        pytest.param(gpus(4, 2), {}, "6", "2", id="number"),
-        pytest.param(gpus(4, "2"), {}, "6", "2", id="number-as-string"),
         pytest.param({"trainer": {"numNodes": 2, "numProcPerNode": 3}}, {}, "6", "3", id="number-without-gpus"),
     ],
 )
@@ -124,7 +117,6 @@ def variable(name: str) -> Object:
     ("spec", "findings"),
     [
         pytest.param({}, [], id="fine"),
-        pytest.param({"trainer": {"env": [variable("DMLC_INTERFACE")]}}, [], id="not-reserved"),
         pytest.param(
             {"trainer": {"env": [variable("DMLC_TASK_ID"), variable("DMLC_NUM_WORKER")]}},
             [
@@ -136,27 +128,6 @@ def variable(name: str) -> Object:
             id="reserved",
         ),
         pytest.param(
-            {
-                "podSpecOverrides": [
-                    {
-                        "targetJobs": [{"name": "node"}],
-                        "containers": [{"name": "trainer", "env": [variable("DMLC_TRACKER_URI")]}],
-                    }
-                ]
-            },
-            [
-                (
-                    "spec.podSpecOverrides[0].containers[0].env: Forbidden: must not set DMLC_TRACKER_URI, "
-                    "which the xgboost plugin sets; remove it"
-                )
-            ],
-            id="reserved-in-override",
-        ),
-        pytest.param({"trainer": {"numProcPerNode": 3}}, [], id="workers-without-gpus"),
-        pytest.param(gpus(1), [], id="one-gpu"),
-        pytest.param(gpus(2, 2), [], id="all-gpus"),
-        pytest.param(gpus(2, "gpu"), [], id="all-gpus-by-name"),
-        pytest.param(
             {"trainer": {"numProcPerNode": "cpu"}},
             [
                 (
@@ -165,16 +136,6 @@ def variable(name: str) -> Object:
                 )
             ],
             id="cpu",
-        ),
-        pytest.param(
-            {"trainer": {"numProcPerNode": "gpu"}},
-            [
-                (
-                    'spec.trainer.numProcPerNode: Invalid value: "gpu": must not be gpu without GPUs; '
-                    "add them to spec.trainer.resourcesPerNode"
-                )
-            ],
-            id="gpu-without-gpus",
         ),
         pytest.param(
             gpus(2, 3),
@@ -212,10 +173,3 @@ def variable(name: str) -> Object:
 def test_validation(spec: Any, findings: list[str]) -> None:
     """Reserved variables and workers that cannot be are refused; idle GPUs and missing workers are warned of."""
     assert found(spec) == findings
-
-
-def test_validation_of_other_runtimes() -> None:
-    """Without `mlPolicy.xgboost` nothing is refused."""
-    spec = gpus(2, 3)
-    spec["trainer"]["env"] = [variable("DMLC_TASK_ID")]
-    assert found(spec, policy={"torch": {}}) == []

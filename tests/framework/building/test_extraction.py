@@ -39,7 +39,6 @@ def labelled_pods(name: str) -> Object:
     [
         pytest.param([replicated_job("Node")], "node", id="the-KEP-writes-Node"),
         pytest.param([replicated_job("launcher"), replicated_job("trainer-node")], "trainer-node", id="trainer-node"),
-        pytest.param([replicated_job("node"), labelled("launcher")], "launcher", id="label-wins-over-name"),
         pytest.param([replicated_job("work"), labelled_pods("train")], "train", id="label-on-pod-template"),
     ],
 )
@@ -68,65 +67,11 @@ def test_main_container(containers: list[str], main: str) -> None:
     ("jobs", "spec", "message"),
     [
         pytest.param(
-            [replicated_job("work")],
-            {"trainer": {"image": "i"}},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
-            'Invalid value: ["work"]: none of them is the trainer; name one '
-            "node or trainer-node, or label its template trainer.kubeflow.org/trainjob-ancestor-step: trainer",
-            id="no-trainer",
-        ),
-        pytest.param(
-            [replicated_job("node"), replicated_job("trainer-node")],
-            {},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
-            'Invalid value: ["node","trainer-node"]: '
-            "each of them could be the trainer; "
-            "label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
-            id="two-trainers",
-        ),
-        pytest.param(
-            [replicated_job("node", {"name": "a"}, {"name": "b"})],
-            {},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
-            'containers: Invalid value: ["a","b"]: '
-            "one must be called trainer, because nothing else tells which of them trains",
-            id="which-container",
-        ),
-        pytest.param(
-            [replicated_job("node", replicas=2)],
-            {},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].replicas: "
-            "Invalid value: 2: must be 1 for the trainer; set spec.mlPolicy.numNodes instead",
-            id="replicas",
-        ),
-        pytest.param(
-            [replicated_job("node", job={"completionMode": "NonIndexed"})],
-            {},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.completionMode: "
-            'Invalid value: "NonIndexed": must be Indexed: a node'
-            "'s rank is its index",
-            id="not-indexed",
-        ),
-        pytest.param(
             [replicated_job("node", {"name": "trainer", "resources": {"limits": {"cpu": "many"}}})],
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
             'containers[0].resources.limits[cpu]: Invalid value: "many": must be a quantity such as 2, 500m or 4Gi',
             id="quantity",
-        ),
-        pytest.param(
-            [replicated_job()],
-            {"trainer": {"command": ["bash -c 'oops"]}},
-            'spec.trainer.command: Invalid value: "bash -c '
-            "'oops\": cannot be split into words (No closing quotation); write a list of words instead",
-            id="open-quote",
-        ),
-        pytest.param(
-            [replicated_job()],
-            {"datasetConfig": {"storageUri": "s3://b"}},
-            "spec.datasetConfig: Forbidden: ClusterTrainingRuntime/blueprint has no container dataset-initializer; "
-            "choose a runtime that has one, or remove this",
-            id="no-initializer",
         ),
     ],
 )
@@ -141,7 +86,6 @@ def test_refused(jobs: list[Object], spec: Any, message: str) -> None:
     ("job", "policy", "trainer", "count"),
     [
         pytest.param({}, None, None, 1, id="nothing-said"),
-        pytest.param({"parallelism": 3, "completions": 3}, None, None, 3, id="template"),
         pytest.param({"parallelism": 3}, {"numNodes": 2}, None, 2, id="runtime-over-template"),
         pytest.param({"parallelism": 3}, {"numNodes": 2}, {"numNodes": 5}, 5, id="TrainJob-over-runtime"),
         pytest.param({}, {"numNodes": 2, "torch": {}}, {}, 2, id="empty-trainer"),
@@ -180,14 +124,6 @@ def test_trainer_settings() -> None:
     }
 
 
-def test_settings_that_are_absent_leave_the_runtime_alone() -> None:
-    """Without `spec.trainer` the container is the runtime's."""
-    main = extract(
-        train_job(), runtime(replicated_job("node", {"name": "t", "image": "i", "args": ["a"]}))
-    ).main_container
-    assert (main.image, main.command, main.args, main.resources) == ("i", [], ["a"], {})
-
-
 def test_storage_settings() -> None:
     """Dataset and model settings reach their containers as STORAGE_URI, variables and credentials."""
     initializers = replicated_job(
@@ -220,34 +156,6 @@ def test_storage_settings() -> None:
     assert dataset.env_from == [{"secretRef": {"name": "s3-credentials"}}]
     assert env_of({"env": model.env}) == {"STORAGE_URI": "hf://explicit"}
     assert env_of({"env": exporter.env}) == {"STORAGE_URI": "s3://trained"}
-
-
-def test_labels_and_annotations() -> None:
-    """Labels and annotations of the JobSet come from runtime and TrainJob; the TrainJob wins."""
-    blueprint = runtime(
-        template={
-            "metadata": {"labels": {"a": "runtime", "b": "runtime"}, "annotations": {"c": "runtime"}},
-            "spec": {"replicatedJobs": [replicated_job()]},
-        }
-    )
-    info = extract(train_job(labels={"b": "job"}, annotations={"d": "job"}), blueprint)
-    assert info.labels | info.train_job_labels == {"a": "runtime", "b": "job"}
-    assert info.annotations | info.train_job_annotations == {"c": "runtime", "d": "job"}
-
-
-def test_the_train_job_is_not_changed() -> None:
-    """Building reads the TrainJob and never writes it."""
-    job = train_job(
-        trainer={"command": ["python train.py"], "env": [{"name": "A", "value": "1"}]},
-        podSpecOverrides=[
-            {"targetJobs": [{"name": "node"}], "volumes": [{"name": "v"}], "tolerations": [{"key": "k"}]}
-        ],
-    )
-    before = job.to_object()
-    info = extract(job, runtime())
-    info.trainer.volumes.append({"name": "more"})
-    info.main_container.set_env([{"name": "B", "value": "2"}])
-    assert job.to_object() == before
 
 
 def mpi_info(*jobs: Object, mpi: Object | None = None, **spec: Any) -> RuntimeInfo:
@@ -304,12 +212,6 @@ GPUS: Object = {"requests": {"nvidia.com/gpu": 4, "cpu": 8}, "limits": {"nvidia.
     ("is_node", "own", "expected"),
     [
         pytest.param(True, {}, GPUS, id="nothing-of-its-own"),
-        pytest.param(
-            True,
-            {"limits": {"cpu": 2}},
-            {"limits": {"cpu": 2, "nvidia.com/gpu": 4, "memory": "1Ti"}, "requests": {"nvidia.com/gpu": 4}},
-            id="some-of-its-own",
-        ),
         pytest.param(True, {"limits": {"nvidia.com/gpu": 1}}, {"limits": {"nvidia.com/gpu": 1, "memory": "1Ti"},
                                                                "requests": {"cpu": 8}}, id="fewer-gpus"),
         pytest.param(False, {"limits": {"cpu": 2}}, {"limits": {"cpu": 2}}, id="does-not-train"),
@@ -365,16 +267,3 @@ def test_too_large(settings: dict[str, Any], jobs: int, field: str) -> None:
         check_growth(large_train_job(**settings), jobs)
     assert [error.field for error in refusal.value.errors] == [field]
     assert "which may have 3072 KiB" in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("settings", "jobs"),
-    [
-        pytest.param({}, 100, id="nothing"),
-        pytest.param({"annotations": {"a": "a" * 256 * KIB}}, 5, id="a-few-jobs"),
-        pytest.param({"podSpecOverrides": [override(100 * KIB, *(f"n{n}" for n in range(100)))]}, 3, id="few-exist"),
-    ],
-)
-def test_usual(settings: dict[str, Any], jobs: int) -> None:
-    """What fits is none of its business."""
-    check_growth(large_train_job(**settings), jobs)

@@ -19,7 +19,6 @@ INITIALIZER = replicated_job("Initializer", {"name": "dataset-initializer"}, {"n
 NODE = replicated_job("Node")
 FINALIZER = replicated_job("Finalizer", {"name": "model-exporter"})
 LAUNCHER = replicated_job("launcher", {"name": "mpi-launcher"})
-MPI_NODE = replicated_job("trainer-node")
 
 
 def spec_of(*jobs: Object, jobset: Any = None) -> Object:
@@ -52,36 +51,6 @@ def test_exporter_behind_a_chief() -> None:
     [
         pytest.param([NODE], {"node": None}, id="only-the-trainer"),
         pytest.param(
-            [INITIALIZER, NODE, FINALIZER],
-            {"initializer": None, "node": ("initializer", "Complete"), "finalizer": ("node", "Complete")},
-            id="fine-tuning-with-export",
-        ),
-        pytest.param(
-            [labelled("data", "dataset-initializer"), labelled("model", "model-initializer"), NODE],
-            {"data": None, "model": ("data", "Complete"), "node": ("model", "Complete")},
-            id="initializers-by-label",
-        ),
-        pytest.param(
-            [LAUNCHER, MPI_NODE],
-            {"trainer-node": None, "launcher": ("trainer-node", "Ready")},
-            id="launcher-moves-behind-its-nodes",
-        ),
-        pytest.param(
-            [INITIALIZER, LAUNCHER, MPI_NODE, FINALIZER],
-            {
-                "initializer": None,
-                "trainer-node": ("initializer", "Complete"),
-                "launcher": ("trainer-node", "Ready"),
-                "finalizer": ("launcher", "Complete"),
-            },
-            id="nodes-of-mpi-never-complete",
-        ),
-        pytest.param(
-            [LAUNCHER, labelled("worker", "trainer"), FINALIZER],
-            {"worker": None, "launcher": ("worker", "Ready"), "finalizer": ("launcher", "Complete")},
-            id="nodes-by-label",
-        ),
-        pytest.param(
             [LAUNCHER, INITIALIZER, labelled("worker", "trainer"), NODE],
             {
                 "initializer": None,
@@ -92,11 +61,6 @@ def test_exporter_behind_a_chief() -> None:
             id="a-label-before-names",
         ),
         pytest.param(
-            [replicated_job("launcher", {"name": "trainer"}, {"name": "model-exporter"}), MPI_NODE],
-            {"trainer-node": None, "launcher": ("trainer-node", "Ready")},
-            id="a-launcher-that-exports",
-        ),
-        pytest.param(
             [replicated_job("ps", {"name": "ps"}), NODE, replicated_job("board", {"name": "board"}), FINALIZER],
             {
                 "ps": None,
@@ -105,11 +69,6 @@ def test_exporter_behind_a_chief() -> None:
                 "finalizer": ("node", "Complete"),
             },
             id="others-wait-until-ready",
-        ),
-        pytest.param(
-            [FINALIZER, NODE],
-            {"finalizer": None, "node": ("finalizer", "Ready")},
-            id="an-exporter-before-the-trainer-is-the-authors-will",
         ),
     ],
 )

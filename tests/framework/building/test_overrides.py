@@ -138,42 +138,13 @@ def test_metadata_of_pods() -> None:
     assert template.metadata is None
 
 
-def test_later_overrides_win() -> None:
-    """Overrides are applied in order."""
-    spec = overridden(replicated_job(), override(serviceAccountName="first"), override(serviceAccountName="second"))
-    assert spec["serviceAccountName"] == "second"
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         pytest.param(
-            {"targetJobs": [{"name": "worker"}]},
-            'spec.podSpecOverrides[0].targetJobs[0].name: Not found: "worker": ClusterTrainingRuntime/blueprint has no '
-            "such replicated Job; it has node",
-            id="job",
-        ),
-        pytest.param(
-            override(containers=[{"name": "sidecar"}]),
-            'spec.podSpecOverrides[0].containers[0].name: Not found: "sidecar": replicated Job node of '
-            "ClusterTrainingRuntime/blueprint has no such container; it has trainer",
-            id="container",
-        ),
-        pytest.param(
-            override(initContainers=[{"name": "init"}]),
-            'spec.podSpecOverrides[0].initContainers[0].name: Not found: "init": replicated Job node of '
-            "ClusterTrainingRuntime/blueprint has no such container; it has none",
-            id="init-container",
-        ),
-        pytest.param(
             {"targetJobs": []},
             "spec.podSpecOverrides[0].targetJobs: Required value: name at least one replicated Job of the runtime",
             id="no-target",
-        ),
-        pytest.param(
-            {"targetJobs": [{"name": "Node"}, {"name": "node"}]},
-            'spec.podSpecOverrides[0].targetJobs[1].name: Duplicate value: "node"',
-            id="twice",
         ),
     ],
 )

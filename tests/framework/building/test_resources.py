@@ -20,26 +20,10 @@ GPU = "nvidia.com/gpu"
             {"limits": {GPU: 1}}, {"requests": {GPU: 2}}, {"requests": {GPU: 2}, "limits": {GPU: 2}}, id="limit-follows"
         ),
         pytest.param(
-            {"requests": {GPU: 1}, "limits": {GPU: 1}},
-            {"limits": {GPU: 4}},
-            {"requests": {GPU: 4}, "limits": {GPU: 4}},
-            id="request-follows",
-        ),
-        pytest.param({"limits": {GPU: 1}}, {"limits": {GPU: 4}}, {"limits": {GPU: 4}}, id="limit-alone-is-enough"),
-        pytest.param(
             {},
             {"requests": {GPU: 2}, "limits": {GPU: 3}},
             {"requests": {GPU: 2}, "limits": {GPU: 3}},
             id="what-contradicts-itself-is-left-to-validation",
-        ),
-        pytest.param(
-            {"limits": {"cpu": 1, "memory": "1Gi"}},
-            {"requests": {"cpu": 2}},
-            {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 2}},
-            id="cpu-can-be-shared",
-        ),
-        pytest.param(
-            {"claims": [{"name": "a"}]}, {"claims": [{"name": "b"}]}, {"claims": [{"name": "b"}]}, id="claims-replace"
         ),
     ],
 )
@@ -54,8 +38,6 @@ def test_merged(runtime: Any, job: Any, expected: Any) -> None:
     ("name", "exclusive"),
     [
         pytest.param("cpu", False, id="native"),
-        pytest.param("hugepages-2Mi", True, id="huge-pages"),
-        pytest.param("kubernetes.io/x", False, id="kubernetes"),
         pytest.param("pod.kubernetes.io/x", False, id="of-kubernetes"),
         pytest.param("nvidia.com/gpu", True, id="gpu"),
     ],

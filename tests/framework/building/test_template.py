@@ -51,8 +51,6 @@ def test_the_runtime_stays_as_it_is() -> None:
     [
         pytest.param(["torchrun train.py"], ["torchrun", "train.py"], id="one-line"),
         pytest.param(["bash -c 'echo \"a b\"'"], ["bash", "-c", 'echo "a b"'], id="quotes"),
-        pytest.param(["python"], ["python"], id="one-word"),
-        pytest.param(["bash", "-c", "echo a b"], ["bash", "-c", "echo a b"], id="list-of-words"),
         pytest.param(["python\ttrain.py\n"], ["python", "train.py"], id="other-white-space"),
         pytest.param([], [], id="empty"),
     ],
@@ -80,22 +78,10 @@ def test_numbers_in_env_become_strings() -> None:
     ("jobs", "message"),
     [
         pytest.param(
-            [replicated_job("Node"), replicated_job("node")],
-            'runtime spec.template.spec.replicatedJobs: Invalid value: "node": is used twice; case is ignored',
-            id="names-clash",
-        ),
-        pytest.param(
             [replicated_job("my_node")],
             "runtime spec.template.spec.replicatedJobs[my_node].name: "
             'Invalid value: "my_node": must consist of letters, digits and -, because it is part of host names',
             id="no-host-name",
-        ),
-        pytest.param(
-            [replicated_job("node", {"name": "trainer", "command": ["bash -c 'oops"]})],
-            "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[trainer].command: "
-            'Invalid value: "bash -c '
-            "'oops\": cannot be split into words (No closing quotation); write a list of words instead",
-            id="open-quote",
         ),
         pytest.param(
             [replicated_job("node", {"name": "trainer", "command": "python train.py"})],
@@ -122,12 +108,6 @@ def test_refused(jobs: list[Any], message: str) -> None:
     with pytest.raises(BuildError) as caught:
         normalised(runtime(*jobs).spec.template.spec, "runtime")
     assert str(caught.value) == message
-
-
-def test_a_runtime_needs_jobs() -> None:
-    """A runtime without replicated Jobs is refused."""
-    with pytest.raises(BuildError, match=r"replicatedJobs: Required value: must not be empty"):
-        normalised(runtime(jobset={"replicatedJobs": []}).spec.template.spec, "runtime")
 
 
 LINES = st.text(st.sampled_from("ab \t\n\r'\"\\|&\u00a0"), max_size=20)
@@ -173,11 +153,7 @@ def test_what_is_refused(line: str, problem: str) -> None:
     ("line", "operator"),
     [
         pytest.param("python train.py | tee log", "|", id="pipe"),
-        pytest.param("cd /data && python train.py", "&&", id="list"),
         pytest.param("python train.py>log", ">", id="redirection-within-a-word"),
-        pytest.param("python -c 'a | b'", None, id="single-quotes"),
-        pytest.param('python -c "a \\" | b"', None, id="double-quotes"),
-        pytest.param("echo a\\|b", None, id="escaped"),
         pytest.param("echo 'a | b", None, id="open-quote"),
         pytest.param("python f(x)", None, id="parentheses"),
     ],

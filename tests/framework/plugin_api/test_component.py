@@ -24,9 +24,6 @@ def jobset(name: str = "demo", *, suspend: bool) -> Object:
     ("objects", "suspend", "follows"),
     [
         pytest.param([], False, True, id="no-jobset-yet"),
-        pytest.param([jobset("other", suspend=False)], False, True, id="another-runs"),
-        pytest.param([jobset(suspend=True)], True, True, id="suspended"),
-        pytest.param([jobset(suspend=True)], False, True, id="to-be-resumed"),
         pytest.param([jobset(suspend=False)], True, True, id="to-be-suspended"),
         pytest.param([jobset(suspend=False)], False, False, id="running"),
     ],

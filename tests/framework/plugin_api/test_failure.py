@@ -28,51 +28,11 @@ def end(code: int, second: int, **fields: Any) -> Object:
     ("pods", "text"),
     [
         pytest.param([], None, id="no-pod"),
-        pytest.param([pod("a", end(0, 1), phase="Succeeded")], None, id="succeeded"),
         pytest.param([pod("a", end(3, 1), phase="Running")], None, id="its-pod-goes-on"),
-        pytest.param(
-            [pod("a", end(3, 2)), pod("b", end(4, 1))], "pod b: container trainer exited with code 4", id="first"
-        ),
-        pytest.param(
-            [pod("a", end(143, 1), deleted=True), pod("b", end(1, 1))],
-            "pod b: container trainer exited with code 1",
-            id="those-that-were-ended-have-not-failed-first",
-        ),
-        pytest.param(
-            [pod("a", end(1, 1)), pod("a", end(1, 1))], "pod a: container trainer exited with code 1", id="same"
-        ),
-        pytest.param(
-            [pod("a", end(0, 1, name="sidecar"), end(137, 2, reason="OOMKilled"))],
-            "pod a: container trainer exited with code 137 (OOMKilled)",
-            id="reason",
-        ),
         pytest.param(
             [pod("a", end(128, 1, reason="StartError", message='exec: "x":\n not found'))],
             'pod a: container trainer exited with code 128 (StartError: exec: "x": not found)',
             id="a-program-that-could-not-be-started-has-no-log",
-        ),
-        pytest.param(
-            [
-                pod(
-                    "a",
-                    end(2, 1, reason="Error", message="model: the bucket is \x1b[31min\tanother region: set REGION\n"),
-                )
-            ],
-            "pod a: container trainer exited with code 2: model: the bucket is [31min another region: set REGION",
-            id="what-a-program-says-in-a-line",
-        ),
-        pytest.param(
-            [pod("a", end(1, 1, reason="Error", message="x" * 4000))],
-            f"pod a: container trainer exited with code 1: {'x' * 1024}",
-            id="a-long-line",
-        ),
-        pytest.param(
-            [pod("a", end(1, 1, reason="Error", message="Traceback:\nValueError"))],
-            "pod a: container trainer exited with code 1",
-            id="the-end-of-a-log",
-        ),
-        pytest.param(
-            [pod("a", reason="Evicted", message="node is full")], "pod a failed: Evicted: node is full", id="evicted"
         ),
         pytest.param([pod("a")], "pod a failed", id="says-nothing"),
         pytest.param(
@@ -120,8 +80,6 @@ def test_failed_jobs() -> None:
     ("message", "found"),
     [
         pytest.param("a job failed; pod a-0: container trainer exited with code 3", ("a-0", "trainer"), id="container"),
-        pytest.param("a job failed; pod a-0 failed: Evicted: disk", ("a-0", ""), id="pod"),
-        pytest.param("a job failed; no failed pod is left that would say more", None, id="nobody knows"),
         pytest.param("x\npod a: container b exited with code 3", None, id="in a log"),
         pytest.param("", None, id="empty"),
     ],

@@ -70,8 +70,6 @@ def loss_of(*objects: Object) -> Loss:
     [
         pytest.param(f'secret "{NAME}" not found', True, id="ours"),
         pytest.param('MountVolume.SetUp failed for volume "a" : secret "theirs" not found', False, id="another-secret"),
-        pytest.param(f'configmap "{NAME}" not found', False, id="another-kind"),
-        pytest.param(f'{"x" * 2000} secret "{NAME}" not found', False, id="too-long"),
         pytest.param("", False, id="silent"),
     ],
 )
@@ -91,13 +89,10 @@ def test_more_signs_of_a_lost_secret() -> None:
     ("other", "may_replace"),
     [
         pytest.param(pod("b"), True, id="starts-as-well"),
-        pytest.param(pod("b", phase="Running"), False, id="runs"),
-        pytest.param(pod("b", phase="Failed"), False, id="has-run"),
         pytest.param(
             pod("b", conditions=[{"type": "PodReadyToStartContainers", "status": "True"}]), False, id="has-mounted"
         ),
         pytest.param(pod("b", phase="Running", volume="data"), True, id="needs-none"),
-        pytest.param(pod("b", phase="Running", labels={JOBSET_NAME: "other"}), True, id="of-another-train-job"),
     ],
 )
 def test_when_a_lost_secret_is_replaced(other: Object, may_replace: bool) -> None:

@@ -34,13 +34,6 @@ def test_none_at_all() -> None:
     [
         pytest.param(by_name, [{"name": "a"}], [{"name": "b"}], [{"name": "a"}, {"name": "b"}], id="append"),
         pytest.param(
-            by_name,
-            [{"name": "a", "value": "1"}, {"name": "b"}],
-            [{"name": "a", "valueFrom": {}}],
-            [{"name": "a", "valueFrom": {}}, {"name": "b"}],
-            id="replace-in-place-as-a-whole",
-        ),
-        pytest.param(
             by_name, [], [{"name": "a", "v": 1}, {"name": "a", "v": 2}], [{"name": "a", "v": 2}], id="last-wins"
         ),
         pytest.param(

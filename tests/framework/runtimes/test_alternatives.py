@@ -20,12 +20,7 @@ SHIPPED = ["torch-distributed", "plain", "jax-distributed"]
     ("name", "similar"),
     [
         pytest.param("torch-distribted", "torch-distributed", id="letter-missing"),
-        pytest.param("torchdistributed", "torch-distributed", id="hyphen-missing"),
-        pytest.param("torch_distributed", "torch-distributed", id="underscore"),
-        pytest.param("Torch-Distributed", "torch-distributed", id="capitals"),
-        pytest.param("pytorch-distributed", "torch-distributed", id="prefix"),
         pytest.param("plian", "plain", id="letters-exchanged"),
-        pytest.param("torch-distributed-a100", "", id="a-variant"),
         pytest.param("mine", "", id="another"),
         pytest.param("plain" * 40, "", id="long"),
     ],
@@ -42,9 +37,6 @@ def test_similar(name: str, similar: str) -> None:
     ("present", "hint"),
     [
         pytest.param(Alternatives(), "", id="nothing"),
-        pytest.param(Alternatives(names=("a",)), ". There is a", id="one"),
-        pytest.param(Alternatives(names=("a", "b")), ". There are a, b", id="several"),
-        pytest.param(Alternatives(names=("a", "b"), unlisted=3), ". There are a, b and 3 more", id="many"),
         pytest.param(Alternatives(similar="a", names=("a", "b")), ". Did you mean a? There are a, b", id="similar"),
         pytest.param(
             Alternatives("TrainingRuntime", "a", ("a", "b")),
