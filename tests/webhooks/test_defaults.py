@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.webhooks.blueprints import blueprint, job, replicated_job, trainer
+from tests.webhooks.blueprints import blueprint, job, trainer
 from trainer.webhooks.defaults import default_runtime, default_train_job
 
 if TYPE_CHECKING:
@@ -70,13 +70,8 @@ def test_nonsense_is_left_to_validation(wrong: Object) -> None:
     ("runtime", "nodes"),
     [
         pytest.param(blueprint(policy={"jax": {}}), 1, id="absent"),
-        pytest.param(blueprint(policy={"numNodes": 4, "jax": {}}), 4, id="present"),
         pytest.param(blueprint(policy={}), 1, id="empty-policy"),
-        pytest.param(blueprint(policy={"torch": {"elasticPolicy": {"minNodes": 1}}}), None, id="elastic"),
         pytest.param(blueprint(policy={"torch": {"elasticPolicy": {}}}), None, id="elastic-without-members"),
-        pytest.param(
-            blueprint(replicated_job(job_spec={"parallelism": 3}), policy={"jax": {}}), None, id="said-by-the-template"
-        ),
     ],
 )
 def test_nodes_of_a_runtime(runtime: Object, nodes: int | None) -> None:

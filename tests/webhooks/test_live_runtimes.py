@@ -10,7 +10,6 @@ from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import blueprint, job
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
 from trainer.framework.runtimes.runtimes import (
     FoundRuntime,
@@ -92,13 +91,6 @@ async def test_just_applied() -> None:
     assert await nodes_of(job(), Cache(), sized(2)) == (2, 1)
 
 
-async def test_just_applied_in_the_namespace() -> None:
-    """The same goes for a TrainingRuntime of the TrainJob's namespace."""
-    namespaced = job(runtimeRef={"name": "plain", "kind": "TrainingRuntime"})
-
-    assert await nodes_of(namespaced, Cache(), sized(3, kind="TrainingRuntime")) == (3, 1)
-
-
 @pytest.mark.parametrize("cache", [pytest.param(Cache(), id="empty"), pytest.param(Cache(sized(1)), id="runtime-only")])
 async def test_snapshot_that_is_not_cached(cache: Cache) -> None:
     """A TrainJob whose Jobs exist is never judged by the runtime of today, even before the cache is filled."""
@@ -128,19 +120,6 @@ async def test_nowhere_in_the_namespace() -> None:
     with pytest.raises(RuntimeNotFoundError) as caught:
         await nodes_of(job(runtimeRef={"name": "plain", "kind": "TrainingRuntime"}), Cache())
     assert caught.value.present == Alternatives("TrainingRuntime")
-
-
-async def test_unreadable() -> None:
-    """A runtime that does not fit its schema is reported with its path."""
-    with pytest.raises(BuildError, match=r"ClusterTrainingRuntime/plain spec\.template"):
-        await nodes_of(job(), Cache(), without_template())
-
-
-def without_template() -> Object:
-    """A runtime without its only required field."""
-    obj = sized(1)
-    del obj["spec"]["template"]
-    return obj
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "a%2fb", "<b>a</b>", "A"])

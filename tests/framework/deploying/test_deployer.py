@@ -13,7 +13,7 @@ from tests.framework.static_reader import StaticReader
 from trainer.framework.deploying.child import APPLIED_HASH, ForeignObjectError
 from trainer.framework.deploying.deployer import ApplyResult, Deployer
 from trainer.framework.plugin_api.component import Component, Loss, Revision
-from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
+from trainer.framework.plugin_api.errors import BuildDefectError
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -95,16 +95,6 @@ async def test_what_pods_need_is_there_before_them(cluster: Cluster, is_first: b
     """A JobSet is applied after everything else, whatever the order of the plugins."""
     await cluster.deploy(*([jobset(), component()] if is_first else [component(), jobset()]))
     assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS, JOBSETS]
-
-
-async def test_sends_nothing_twice(cluster: Cluster) -> None:
-    """An object that is as we want it costs no request, whatever others have added to it."""
-    await cluster.deploy(component(a="1"))
-    await cluster.client.patch(CONFIG_MAPS, "demo", {"data": {"theirs": "x"}}, "default")
-    cluster.reader.add(cluster.stored)
-    cluster.client.requests.clear()
-    await cluster.deploy(component(a="1"))
-    assert cluster.client.requests == []
 
 
 @pytest.mark.parametrize(
@@ -249,14 +239,6 @@ async def test_prunes_nothing_else(cluster: Cluster, change: Object) -> None:
     assert cluster.client.requests == []
 
 
-async def test_pruning_what_is_gone_is_no_error(cluster: Cluster) -> None:
-    """The cache may be behind."""
-    await cluster.deploy(component(a="1"))
-    cluster.client.remove(CONFIG_MAPS, "demo", "default")
-    await cluster.deployer.prune(OWNER, [])
-    assert cluster.client.objects(CONFIG_MAPS) == []
-
-
 async def test_deletes_only_its_own(cluster: Cluster) -> None:
     """An object of that name that belongs to somebody else stays."""
     await cluster.deploy(component(a="1"))
@@ -286,19 +268,6 @@ async def test_what_a_cluster_rejects(cluster: Cluster, error: ApiError) -> None
     assert cluster.client.requests == []
     await cluster.clock.advance(301)
     assert await cluster.deploy(component(a="9", revise=revise)) == ApplyResult(), "the cluster may allow it later"
-    assert cluster.stored["data"]["a"] == "9"
-
-
-async def test_another_change_is_sent_at_once(cluster: Cluster) -> None:
-    """What was rejected says nothing about a change to something else."""
-
-    def revise(wanted: str, existing: Object) -> Revision:
-        return Revision(existing | {"data": {"a": wanted}}, fallback=Revision(existing), remedy="turn it on")
-
-    await cluster.deploy(component(a="1"))
-    cluster.client.faults.fail(InvalidError(422, "is immutable"), verb="apply")
-    await cluster.deploy(component(a="1", revise=partial(revise, "8")))
-    assert await cluster.deploy(component(a="1", revise=partial(revise, "9"))) == ApplyResult()
     assert cluster.stored["data"]["a"] == "9"
 
 
@@ -404,17 +373,6 @@ async def test_a_lost_object_that_cannot_be_made_just_now(cluster: Cluster) -> N
     assert made == [0, 1, 2]
 
 
-async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster) -> None:
-    """The next attempt finds it there, and takes it as it is."""
-    made: list[int] = []
-    cluster.client.faults.fail(InvalidError(422, "no"), verb="apply")
-    with pytest.raises(InvalidError):
-        await cluster.deploy(component(a="1"), keys(cluster, made))
-    await cluster.deploy(component(a="1"), keys(cluster, made))
-    (secret,) = cluster.client.objects(SECRETS)
-    assert secret["data"] == {"number": "0"}
-
-
 async def test_a_generated_object_is_never_read(cluster: Cluster) -> None:
     """The manager needs no right to read Secrets: what is there under the name is from an earlier attempt."""
     made: list[int] = []
@@ -447,17 +405,6 @@ async def test_a_generated_object_that_is_refused(cluster: Cluster) -> None:
     assert cluster.client.objects(CONFIG_MAPS) == []
 
 
-async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
-    """It has the name of its plugin."""
-
-    def generated() -> Object:
-        raise KeyError("entropy")
-
-    broken = replace(keys(cluster, []), generated=generated, plugin="acme")
-    with pytest.raises(BuildDefectError, match="plugin acme failed in build: KeyError"):
-        await cluster.deploy(broken)
-
-
 async def test_the_end(cluster: Cluster) -> None:
     """Objects without lives_on are deleted when the TrainJob has ended; the others stay."""
     metadata = {"name": "passing", "namespace": "default"}
@@ -465,13 +412,6 @@ async def test_the_end(cluster: Cluster) -> None:
     await cluster.deploy(component(a="1"), passing)
     await cluster.deployer.end(OWNER)
     assert [obj["metadata"]["name"] for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo"]
-
-
-async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:
-    """It is reported before anything is made, with the remedy."""
-    cluster.reader.unserved.add(CONFIG_MAPS)
-    with pytest.raises(BuildError, match="configmaps: Forbidden: the API server does not serve them; install the CRD"):
-        cluster.deployer.missing([component(a="1")])
 
 
 async def test_a_kind_that_has_just_been_withdrawn(cluster: Cluster) -> None:

@@ -50,24 +50,6 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
         pytest.param(
             [], False, Observation(UNBUILT), [("Warning", "JobsBuildFailed", "Failed to build Jobs: x")], id="not-built"
         ),
-        pytest.param([IS_CREATED], False, Observation(CREATED), [], id="nothing-new"),
-        pytest.param(
-            [IS_CREATED],
-            False,
-            Observation(CREATED, pod_problems=(pending(), pending("Unschedulable", details="no node"))),
-            [
-                ("Warning", "ImagePullBackOff", "1 pod cannot start: x"),
-                ("Warning", "Unschedulable", "1 pod cannot start: no node"),
-            ],
-            id="each-reason",
-        ),
-        pytest.param(
-            [IS_CREATED, WAITS],
-            False,
-            Observation(CREATED, pod_problems=(pending(headline="at least 512 pods cannot start"),)),
-            [],
-            id="more-pods-for-the-same-reason",
-        ),
         pytest.param(
             [IS_CREATED, WAITS],
             False,
@@ -88,13 +70,6 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
             Observation(CREATED),
             [("Normal", "Suspended", "TrainJob is suspended")],
             id="a-suspended-job-has-no-pods",
-        ),
-        pytest.param(
-            [IS_CREATED, RESTARTS],
-            False,
-            Observation(CREATED, pod_problems=(restarting(details="y"),)),
-            [],
-            id="same-restart",
         ),
         pytest.param(
             [IS_CREATED, RESTARTS],
