@@ -47,15 +47,8 @@ data:
     [
         pytest.param("", "there is no TrainJob in it", id="empty"),
         pytest.param(CONFIG_MAP, "there is no TrainJob in it", id="no TrainJob"),
-        pytest.param("a: [1\nb: 2\n", "line 2, column 2: not valid YAML: did not find expected", id="not YAML"),
         pytest.param("a: \x01", "not valid YAML", id="control character"),
-        pytest.param(
-            JOB + '  trainer: {command: [train, "a\\ud800"]}',
-            "column 34: not valid YAML: found invalid Unicode character escape code",
-            id="half of a surrogate pair",
-        ),
         pytest.param("just text", "document 1: must be a Kubernetes object, got str", id="not an object"),
-        pytest.param("kind: TrainJob", "document 1: apiVersion: Required value", id="no apiVersion"),
         pytest.param("apiVersion: v1\nkind: 3", "document 1: kind: Required value", id="kind is no string"),
         pytest.param(
             JOB.replace("v2alpha1", "v1"),
@@ -75,11 +68,6 @@ data:
             f"{JOB}---\n{CONFIG_MAP.replace('name: script', 'name: [x]')}",
             'document 2: metadata.name: Invalid value: ["x"]: must be a string',
             id="name of a ConfigMap",
-        ),
-        pytest.param(
-            f"{JOB}---\n{CONFIG_MAP.replace('name: script', 'name: My_Script')}",
-            'document 2 (ConfigMap My_Script): metadata.name: Invalid value: "My_Script": must consist of lower-case',
-            id="letters of a name",
         ),
         pytest.param(
             JOB.replace("name: demo", "name: demo\n  namespace: a.b"),
@@ -110,8 +98,6 @@ data:
         pytest.param(JOB + "  suspend: true\n  suspend: false\n", "the key 'suspend' is defined twice", id="key twice"),
         pytest.param(f"{JOB}---\n{JOB}", "TrainJob demo is defined twice", id="object twice"),
         pytest.param("? [1, 2]\n: x\n", "line 1, column 3: not valid YAML: a key must be a string", id="key is a list"),
-        pytest.param(JOB + "  labels: &a {x: *a}\n", "not valid YAML: found unconstructable rec", id="holds itself"),
-        pytest.param(JOB + "  labels: !!set {x}\n", "not valid YAML: could not determine a constructor", id="no JSON"),
         pytest.param(
             JOB + "  podSpecOverrides: [{targetJobs: [{name: node}], volumes: [{name: [x]}]}]\n",
             'spec.podSpecOverrides[0].volumes[0].name: Invalid value: ["x"]: must be a string',
@@ -160,7 +146,6 @@ def test_documents_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     ("own", "asked", "result"),
     [
         pytest.param(None, None, "from-context", id="default"),
-        pytest.param(None, "team", "team", id="asked for"),
         pytest.param("mine", None, "mine", id="its own"),
         pytest.param("mine", "mine", "mine", id="both agree"),
     ],

@@ -12,7 +12,6 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTraini
 from trainer.cli.errors import CommandError
 from trainer.cli.manifests import (
     INITIALIZER_IMAGE,
-    TRANSFORMERS_IMAGE,
     configuration_directory,
     example,
     install_definitions,
@@ -91,11 +90,3 @@ def test_image_of_initializers(version: Version) -> None:
     others = yaml.safe_dump_all(runtimes(version, image))
     assert others.count(image) >= 6
     assert list(yaml.safe_load_all(others.replace(image, INITIALIZER_IMAGE))) == ours
-
-
-def test_image_of_transformers() -> None:
-    """Another image replaces ours in the runtime of Transformers, and nothing else."""
-    image = f"registry.example.com/t@sha256:{'0' * 64}"
-    others = yaml.safe_dump_all(runtimes(transformers_image=image))
-    assert others.count(image) == 1
-    assert list(yaml.safe_load_all(others.replace(image, TRANSFORMERS_IMAGE))) == runtimes()

@@ -30,10 +30,7 @@ def jobs(served: FakeClient) -> dict[str, bool]:
     [
         pytest.param("delete a", ["a deleted"], {"b": True}, id="delete"),
         pytest.param("delete a b a", ["a deleted", "b deleted"], {}, id="delete several"),
-        pytest.param("suspend a", ["a suspended"], {"a": True, "b": True}, id="suspend"),
         pytest.param("suspend a b", ["a suspended"], {"a": True, "b": True}, id="one is suspended already"),
-        pytest.param("resume b", ["b resumed"], {"a": False, "b": False}, id="resume"),
-        pytest.param("resume a", [], {"a": False, "b": True}, id="not suspended"),
         pytest.param("resume a b -n default", ["b resumed"], {"a": False, "b": False}, id="namespace"),
     ],
 )

@@ -16,11 +16,9 @@ from typer.testing import CliRunner
 from tests.cli.conftest import finished, screen, text_of, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
-from trainer.cli.errors import CommandError
 from trainer.cli.jobs.get import GetFormat, Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
-from trainer_kube_testing import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -106,7 +104,6 @@ default    an-example  Running    ████▌░░░░░  45%  9d5h  450
         pytest.param(GetFormat.TABLE, "default", 120, True, BROAD, id="as many metrics as fit"),
         pytest.param(GetFormat.TABLE, "default", 20, False, BROAD, id="files have no width"),
         pytest.param(GetFormat.TABLE, None, 80, True, EVERYWHERE, id="all namespaces, and no room for metrics"),
-        pytest.param(GetFormat.NAME, "default", 80, True, "trainjob.trainer.kubeflow.org/an-example\n", id="names"),
     ],
 )
 @pytest.mark.usefixtures("jobs")
@@ -229,18 +226,6 @@ COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, 
             ],
             id="blocked",
         ),
-        pytest.param(
-            "Created",
-            "JobsCreationSucceeded",
-            "made",
-            "True",
-            "Running",
-            [
-                "Progress      none reported yet",
-                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
-            ],
-            id="nothing to say",
-        ),
     ],
 )
 async def test_conditions(
@@ -266,7 +251,6 @@ async def test_conditions(
 @pytest.mark.parametrize(
     ("state", "seconds", "line"),
     [
-        pytest.param("Running", 12, "updated 12 s ago", id="fresh"),
         pytest.param(
             "Running", 7500, "updated 2 h 05 min ago: stale, the training has reported nothing since", id="old"
         ),
@@ -345,7 +329,6 @@ async def test_watch_prints_changes(client: FakeClient, clock: ManualClock) -> N
     [
         pytest.param(GetFormat.JSON, ["Created", "Running", "Running"], id="json"),
         pytest.param(GetFormat.YAML, ["Created", "Running", "Running"], id="yaml"),
-        pytest.param(GetFormat.NAME, ["trainjob.trainer.kubeflow.org/a"] * 3, id="name"),
     ],
 )
 async def test_watch_for_programs(client: FakeClient, clock: ManualClock, form: GetFormat, lines: list[str]) -> None:
@@ -421,38 +404,6 @@ async def test_watch_of_a_job_that_was_just_deleted(
     assert codes == [1]
 
 
-async def test_watched_lines_are_aligned(client: FakeClient, clock: ManualClock) -> None:
-    """The first lines of a watch are a table."""
-    for name in ("a", "much-longer"):
-        client.add(aged(clock, 5, train_job(name, state="Created")))
-    console = screen()
-    async with watching(client, clock, console):
-        pass
-
-    assert len({line.rindex(" ") for line in text_of(console).splitlines()}) == 1
-
-
-async def test_who_may_not_list(client: FakeClient, clock: ManualClock) -> None:
-    """A missing job is reported even to users who may not list the others."""
-    client.faults.fail(ForbiddenError(403, "trainjobs is forbidden"), verb="list")
-
-    with pytest.raises(CommandError) as caught:
-        await Report(GetFormat.TABLE, screen(), clock, name="a", namespace="default").show(client)
-
-    assert str(caught.value) == "there is no TrainJob a in namespace default"
-
-
-async def test_wide_characters(client: FakeClient, clock: ManualClock) -> None:
-    """Values of metrics stand below each other whatever script the names are written in."""
-    client.add(train_job("a", state="Running", trainerStatus={"trainMetrics": {"損失": "0.25", "loss": "0.75"}}))
-    console = screen()
-
-    await Report(GetFormat.TABLE, console, clock, name="a", namespace="default").show(client)
-
-    assert "Train metrics loss  0.75\n" in text_of(console)
-    assert "損失  0.25\n" in text_of(console)
-
-
 async def test_live_table(client: FakeClient, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the table is drawn again when something has changed, in the order of names, and ages tick."""
     monkeypatch.setenv("TERM", "xterm")
@@ -465,25 +416,6 @@ async def test_live_table(client: FakeClient, clock: ManualClock, monkeypatch: p
     last = text_of(console).rpartition("NAME")[2]
     assert last.index("a ") < last.index("b ")
     assert "9s" in last
-
-
-async def test_watch_over_a_restarted_server(client: FakeClient, clock: ManualClock) -> None:
-    """A watch goes on when the API server comes back, and tells what has happened meanwhile."""
-    client.add(aged(clock, 5, train_job("a", state="Created")))
-    console = screen()
-    report = Report(GetFormat.TABLE, console, clock, name="a", namespace="default", is_watch=True)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(report.watch, client)
-        await eventually(lambda: "Created" in text_of(console), clock=clock, within=60)
-        client.faults.refuse_connections()
-        client.add(aged(clock, 5, train_job("a", state="Running")))
-        await clock.advance(5)
-        client.faults.accept_connections()
-        await eventually(lambda: "Running" in text_of(console), clock=clock, within=60)
-        client.add(aged(clock, 5, train_job("a", **finished("Complete", "Done", ""))))
-        await eventually(lambda: "Complete" in text_of(console), clock=clock, within=60)
-
-    assert text_of(console).split()[-2] == "Complete"
 
 
 async def test_watch_tells_what_keeps_it(
@@ -516,7 +448,6 @@ async def test_watch_tells_what_keeps_it(
         pytest.param(
             "get a -A", 2, "--all-namespaces cannot be combined with a NAME or with --namespace", id="name and -A"
         ),
-        pytest.param("get -A -n x", 2, "--all-namespaces cannot be combined", id="namespace and -A"),
         pytest.param("get -o xml", 2, "'--output'", id="unknown form"),
     ],
 )
@@ -550,16 +481,6 @@ def test_command_line(served: FakeClient, cluster: None) -> None:
     assert empty.stderr == "note: there are no TrainJobs in namespace empty\n"
 
 
-@pytest.mark.parametrize(("state", "code"), [("Complete", 0), ("Failed", 1)])
-def test_watch_of_an_ended_job(served: FakeClient, cluster: None, state: str, code: int) -> None:
-    """Watching a job that has ended prints it and ends with the exit code of its end."""
-    served.add(train_job("a", **finished(state, "Reason", "")))
-
-    result = CliRunner().invoke(app, "get a -w")
-
-    assert (result.exit_code, result.stdout.split()[7:9]) == (code, ["a", state])
-
-
 def test_cluster_without_trainjobs(served: FakeClient, cluster: None) -> None:
     """A cluster that has no TrainJobs is reported with the remedy."""
     served.withdraw(TRAIN_JOBS)
@@ -579,12 +500,6 @@ def counted(**counts: int) -> Object:
     ("counts", "nodes", "line"),
     [
         pytest.param(counted(active=1, ready=1), 2, "node: 2 nodes, all ready", id="ready"),
-        pytest.param(counted(active=1), 2, "node: 2 nodes, not all ready", id="not ready"),
-        pytest.param(counted(active=1, ready=1), 1, "node: 1 node, all ready", id="one node"),
-        pytest.param(counted(active=1, ready=1), None, "node: all ready", id="as many as the runtime says"),
-        pytest.param(counted(succeeded=1, ready=1), 2, "node: 2 nodes, succeeded", id="succeeded"),
-        pytest.param(counted(failed=1), 2, "node: 2 nodes, failed", id="failed"),
-        pytest.param(counted(suspended=1), 2, "node: 2 nodes, suspended", id="suspended"),
         pytest.param(counted(), 2, "node: no Jobs now", id="none"),
         pytest.param(counted(active=2, ready=1), 2, "node: 2 Jobs, 2 active, 1 of 2 ready", id="several Jobs"),
         pytest.param(
@@ -625,12 +540,6 @@ async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualCloc
             id="a later change is not applied",
         ),
         pytest.param(False, ("Suspended", "False", "TrainJob is resumed"), "", id="resumed"),
-        pytest.param(
-            True,
-            ("Suspended", "False", "TrainJob is suspended, but somebody else has resumed its Jobs"),
-            "Conditions    not Suspended (Because): TrainJob is suspended, but somebody else has resumed its Jobs",
-            id="suspended, and pods run",
-        ),
     ],
 )
 async def test_conditions_that_are_news(

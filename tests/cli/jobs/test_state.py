@@ -22,22 +22,11 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
 @pytest.mark.parametrize(
     ("status", "state", "text"),
     [
-        pytest.param({}, JobState("Submitted"), "Submitted", id="not looked at"),
-        pytest.param({"state": "Created", "conditions": [CREATED]}, JobState("Created"), "Created", id="created"),
         pytest.param(
             {"state": "Running", "conditions": [CREATED], "trainerStatus": {"progressPercentage": 0}},
             JobState("Running", TrainingProgress(percentage=0)),
             "Running  0 %",
             id="progress of zero is progress",
-        ),
-        pytest.param(
-            {
-                "state": "Running",
-                "trainerStatus": {"progressPercentage": 45, "estimatedRemainingTimeSummary": "2 min"},
-            },
-            JobState("Running", TrainingProgress(percentage=45, remaining="2 min")),
-            "Running  45 %  ETA 2 min",
-            id="remaining time",
         ),
         pytest.param(
             {
@@ -47,18 +36,6 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             JobState("Suspended", TrainingProgress(percentage=45, remaining="2 min")),
             "Suspended  45 %",
             id="what is suspended has no end to expect",
-        ),
-        pytest.param(
-            {
-                "state": "Pending",
-                "conditions": [
-                    CREATED,
-                    condition("Pending", "True", "ErrX", "1 pod waits: x\nErrY: 2 pods wait"),
-                ],
-            },
-            JobState("Pending", reason="ErrX", message="1 pod waits: x; ErrY: 2 pods wait"),
-            "Pending",
-            id="pods cannot start, the first without its reason",
         ),
         pytest.param(
             {
@@ -97,21 +74,6 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             {
                 "state": "Running",
                 "conditions": [CREATED],
-                "trainerStatus": {"progressPercentage": 45, "lastUpdatedTime": "2026-01-02T10:00:00Z"},
-                "modelInitializerStatus": {"state": "Running", "progressPercentage": 7},
-            },
-            JobState(
-                "Running",
-                TrainingProgress(percentage=45, updated=datetime(2026, 1, 2, 10, tzinfo=UTC)),
-                steps=(StepProgress("model-initializer", "Running", TrainingProgress(percentage=7)),),
-            ),
-            "Running  45 %",
-            id="the training comes before initializers",
-        ),
-        pytest.param(
-            {
-                "state": "Running",
-                "conditions": [CREATED],
                 "trainerStatus": {"progressPercentage": 100, "lastUpdatedTime": "2026-01-02T10:00:00Z"},
                 "exporterStatus": {"state": "Running", "progressPercentage": 7},
             },
@@ -123,69 +85,12 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             "Running  model-exporter  7 %",
             id="the exporter comes after the training",
         ),
-        pytest.param(
-            {
-                "state": "Restarting",
-                "conditions": [
-                    CREATED,
-                    condition("Pending", "False", "NoPodWaits", "ErrX: 1 pod waits: x"),
-                    condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet: restart 1: exit 3"),
-                ],
-            },
-            JobState("Restarting", reason="RestartingJobSet", message="restart 1: exit 3"),
-            "Restarting",
-            id="restarting",
-        ),
-        pytest.param(
-            {
-                "state": "Stalled",
-                "conditions": [CREATED, condition("Stalled", "True", "NoProgress", "no progress since noon")],
-                "trainerStatus": {"progressPercentage": 8, "estimatedRemainingTimeSummary": "28 seconds"},
-            },
-            JobState(
-                "Stalled",
-                TrainingProgress(percentage=8, remaining="28 seconds"),
-                reason="NoProgress",
-                message="no progress since noon",
-            ),
-            "Stalled  8 %",
-            id="what is stalled has no end to expect",
-        ),
-        pytest.param(
-            {"state": "Failed", "conditions": [condition("Failed", "True", "R", "exit 3\nlast lines of its log:\nx")]},
-            JobState("Failed", reason="R", message="exit 3"),
-            "Failed",
-            id="its log has been shown",
-        ),
-        pytest.param(
-            {
-                "state": "Complete",
-                "conditions": [CREATED, condition("Complete", "True", "AllJobsCompleted", "done")],
-                "trainerStatus": {"progressPercentage": 99},
-            },
-            JobState("Complete", TrainingProgress(percentage=99), reason="AllJobsCompleted", message="done"),
-            "Complete",
-            id="complete",
-        ),
     ],
 )
 def test_state_of(status: dict[str, Any], state: JobState, text: str) -> None:
     """The state is read from `status.state`, conditions and trainerStatus."""
     assert JobState.of({"status": status}) == state
     assert str(state) == text
-
-
-def test_properties() -> None:
-    """A state knows whether it is the last one, a good one, and whether a controller has spoken."""
-    assert JobState.of({}).is_untouched
-    assert not JobState("Blocked", reason="JobsBuildFailed").is_untouched
-    assert JobState("Complete").is_terminal
-    assert JobState("Complete").is_complete
-    assert JobState("Failed").is_terminal
-    assert not JobState("Failed").is_complete
-    assert not JobState("Running").is_terminal
-    assert JobState("Failed", reason="FailedJobs", message="exit 3").explanation == "FailedJobs: exit 3"
-    assert not JobState("Running").explanation
 
 
 EARLY = TrainingProgress(percentage=10, updated=datetime(2026, 1, 1, tzinfo=UTC))
@@ -195,8 +100,6 @@ LATE = TrainingProgress(percentage=20, updated=datetime(2026, 1, 2, tzinfo=UTC))
 @pytest.mark.parametrize(
     ("reported", "logged", "shown"),
     [
-        pytest.param(TrainingProgress(), EARLY, EARLY, id="only the log tells"),
-        pytest.param(EARLY, TrainingProgress(), EARLY, id="only the status tells"),
         pytest.param(EARLY, LATE, LATE, id="the log is ahead"),
         pytest.param(LATE, EARLY, LATE, id="the status is ahead"),
         pytest.param(replace(EARLY, percentage=9), EARLY, EARLY, id="in the same second the log is ahead"),

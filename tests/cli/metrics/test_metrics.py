@@ -238,17 +238,6 @@ async def test_watch_prints_samples(
     assert text_of(console).splitlines() == lines
 
 
-async def test_watch_as_json(client: FakeClient, clock: ManualClock) -> None:
-    """A program that watches gets a line of JSON for each sample."""
-    console = screen()
-    async with watching(client, clock, console, MetricsFormat.JSON):
-        write(client, {"currentStep": 1, "trainMetrics": {"loss": 2.0}})
-
-    assert json.loads(text_of(console)) == {
-        "kind": "train", "name": "loss", "time": "2026-01-01T00:00:00Z", "step": 1, "epoch": None, "value": 2.0
-    }  # fmt: skip
-
-
 async def test_live_charts(client: FakeClient, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the charts grow while the training goes on."""
     monkeypatch.setenv("TERM", "xterm")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     ("state_home", "root"),
     [
         pytest.param("/somewhere", Path("/somewhere/trainer"), id="as the environment says"),
-        pytest.param(None, Path.home() / ".local/state/trainer", id="default"),
         pytest.param("", Path.home() / ".local/state/trainer", id="empty"),
         pytest.param("here", Path.home() / ".local/state/trainer", id="relative paths are ignored"),
     ],

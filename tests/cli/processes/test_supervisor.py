@@ -76,17 +76,6 @@ async def test_command_runs_detached(tmp_path: Path) -> None:
     assert complaint == "oops"
 
 
-async def test_record_of_a_running_command(tmp_path: Path) -> None:
-    """While the command runs, its record has no exit status and names a running process."""
-    started = await start(tmp_path, "import time; time.sleep(60)")
-    try:
-        assert started.process.is_running()
-        assert started.exit_status is None
-    finally:
-        os.kill(started.process.pid, signal.SIGKILL)
-    await wait_for_end(tmp_path / "run.json")
-
-
 async def test_command_that_cannot_start(tmp_path: Path) -> None:
     """A command that does not exist is reported at once, and an older record does not hide it."""
     (tmp_path / "run.json").write_text("{}")

@@ -54,7 +54,6 @@ def test_unknown_revision(repository: Path) -> None:
     ("reference", "problem"),
     [
         pytest.param(f"https://example.com/a@{COMMIT}", "must be git\\+https", id="no git"),
-        pytest.param("git+https://example.com/a", "must be git\\+https", id="no revision"),
         pytest.param(f"git+ext::sh@{COMMIT}", "must be git\\+https", id="a command"),
         pytest.param(f"git+https://u:hidden@example.com/a@{COMMIT}", "no user or password", id="password"),
         pytest.param("git+https://example.com/a@--upload-pack=x", "is no revision", id="an option"),

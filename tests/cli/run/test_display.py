@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,7 +14,7 @@ from trainer.cli.jobs.state import JobState
 from trainer.cli.run.display import JobDisplay
 from trainer.kube.objects import ObjectKey
 from trainer.progress.interest import MetricValue
-from trainer.view.progress import StepProgress, TrainingProgress
+from trainer.view.progress import TrainingProgress
 
 if TYPE_CHECKING:
     from trainer_kube_testing import ManualClock
@@ -72,17 +71,6 @@ def test_several_jobs_are_reported_apart(clock: ManualClock) -> None:
     assert text_of(console).splitlines() == ["a/node-0 | x", "warning: b: y", "default/a/node-0 | z"]
 
 
-def test_reason_why_a_job_cannot_start(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
-    """What keeps a job from being created is shown although the job has not ended."""
-    monkeypatch.setenv("TERM", "xterm")
-    for terminal in (False, True):
-        console = screen(terminal=terminal)
-        with JobDisplay(console, [A], clock) as display:
-            display.state(A, JobState("Blocked", reason="JobsBuildFailed", message="no runtime x"))
-
-        assert "JobsBuildFailed: no runtime x" in text_of(console)
-
-
 async def test_live_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
     """On a terminal the elapsed time ticks at the bottom, and states are not repeated above."""
     monkeypatch.setenv("TERM", "xterm")
@@ -98,29 +86,6 @@ async def test_live_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: M
     assert "45 %" in lines
     assert "42 s" in lines
     assert "\n" not in lines.split("42 s")[0].strip("\n").splitlines()[-1]
-
-
-def test_nothing_is_left_of_the_live_line(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
-    """The end of the job is the last line on the terminal, and the next output begins right below it."""
-    monkeypatch.setenv("TERM", "xterm")
-    console = screen(terminal=True)
-    with JobDisplay(console, [A], clock) as display:
-        display.state(A, JobState("Running"))
-        display.state(A, JobState("Complete"))
-
-    after = text_of(console).rpartition("after 0 s")[2]
-    assert "Running" not in after
-    assert after.count("\n") - after.count("\x1b[1A") == 1
-
-
-def test_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
-    """A terminal that cannot move the cursor gets one line per change."""
-    monkeypatch.setenv("TERM", "dumb")
-    console = screen(terminal=True)
-    with JobDisplay(console, [A], clock) as display:
-        display.state(A, JobState("Running"))
-
-    assert "Running" in text_of(console)
 
 
 async def test_nodes_have_colours(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
@@ -158,31 +123,6 @@ def test_files_get_a_line_every_ten_percent(clock: ManualClock) -> None:
     ]
 
 
-def step(name: str, percentage: int | None, state: str = "Running") -> StepProgress:
-    return StepProgress(name, state, TrainingProgress(percentage))
-
-
-def test_steps_of_a_job_in_a_file(clock: ManualClock) -> None:
-    """Without a terminal, each step beside the training has its lines, and their end needs none of its own."""
-    console, measured = screen(), datetime(2026, 1, 1, tzinfo=UTC)
-    with JobDisplay(console, [A], clock) as display:
-        for percentage in (0, 5, 50):
-            display.state(A, JobState("Running", steps=(step("dataset-initializer", percentage),)))
-        display.state(A, JobState("Running", steps=(step("dataset-initializer", None, "Complete"),)))
-        display.state(A, running(20, updated=measured))
-        display.state(A, running(100, updated=measured))
-        for exporter in (step("model-exporter", 100), step("model-exporter", None, "Complete")):
-            display.state(A, JobState("Running", TrainingProgress(100, updated=measured), steps=(exporter,)))
-
-    assert text_of(console).splitlines() == [
-        "a  Running  dataset-initializer  0 %",
-        "a  Running  dataset-initializer  50 %",
-        "a  Running  20 %",
-        "a  Running  100 %",
-        "a  Running  model-exporter  100 %",
-    ]
-
-
 REPORTED = {
     "remaining": "about 2 minutes",
     "metrics": (
@@ -203,16 +143,8 @@ REPORTED = {
             id="80 columns",
         ),
         pytest.param(
-            "jax-digits",
-            120,
-            "jax-digits  Running  ██████████▊░░░░░░░░░░░░░  45 %  ETA about 2 minutes  1 min 05 s"
-            "  loss 0.2347  eval accuracy 0.9",
-            id="room for metrics",
-        ),
-        pytest.param(
             "jax", 80, "jax  Running  ███▌░░░░  45 %  ETA about 2 minutes  1 min 05 s  loss 0.2347", id="short name"
         ),
-        pytest.param("a" * 27, 80, f"{'a' * 27}  Running  45 %  ETA about 2 minutes  1 min 05 s", id="no room"),
         pytest.param("a" * 60, 80, f"{'a' * 60}  Running  45 %  E…", id="too long"),
     ],
 )
@@ -231,20 +163,6 @@ async def test_live_bar(monkeypatch: pytest.MonkeyPatch, clock: ManualClock, job
 
     shown = re.split(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]", text_of(console))
     assert [text for text in shown if "45" in text][-1] == line
-
-
-async def test_live_bar_of_a_step(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
-    """While data is fetched, the bar is that of the initializer, which is named."""
-    monkeypatch.setenv("TERM", "xterm")
-    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=80, soft_wrap=True)
-    with JobDisplay(console, [A], clock) as display:
-        display.state(A, JobState("Running", steps=(step("dataset-initializer", 25),)))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(display.keep_fresh)
-            await clock.advance(0)
-            tasks.cancel_scope.cancel()
-
-    assert "a  Running  dataset-initializer  ██████░░░░░░░░░░░░░░░░░░  25 %  0 s" in text_of(console)
 
 
 def test_texts_of_the_cluster_cannot_command_the_terminal(clock: ManualClock) -> None:

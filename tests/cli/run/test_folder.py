@@ -252,8 +252,6 @@ def test_package_called_secrets(tmp_path: Path) -> None:
     [
         pytest.param(".trainerignore", "!.env", [".env"], [".aws/"], id="file"),
         pytest.param(".trainerignore", "!.aws/", [".aws/config"], [".env"], id="folder"),
-        pytest.param(".trainerignore", ".env", [], [".aws/"], id="ignored"),
-        pytest.param(".gitignore", ".env", [], [".aws/"], id="ignored by git"),
         pytest.param(".gitignore", "!.env", [], [".aws/", ".env"], id="kept by git"),
     ],
 )

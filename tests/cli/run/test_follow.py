@@ -14,7 +14,7 @@ from trainer.cli.jobs.state import JobState
 from trainer.cli.run.follow import JobOutcome, follow_jobs
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import EVENTS, JOBS, PODS
+from trainer.kube.resource import EVENTS, JOBS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -77,15 +77,6 @@ async def test_from_submission_to_complete(client: FakeClient, display: Recordin
     assert not display.warnings
 
 
-async def test_failure(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """A failed job ends with its reason and message."""
-    async with following(client, display, clock, train_job()) as outcomes:
-        client.add(train_job(**finished("Failed", "FailedJobs", "node 1 exited with code 3")))
-
-    assert outcomes[DEMO] == JobOutcome(JobState("Failed", reason="FailedJobs", message="node 1 exited with code 3"))
-    assert not outcomes[DEMO].is_complete
-
-
 async def test_short_job_is_followed_from_its_end(
     client: FakeClient, display: RecordingDisplay, clock: ManualClock
 ) -> None:
@@ -120,17 +111,6 @@ async def test_deleted_job(
 
     assert outcomes[DEMO] == JobOutcome(None)
     assert display.warnings == ["demo: the TrainJob was deleted"]
-
-
-async def test_several_jobs(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """Jobs are followed side by side, each to its own end."""
-    async with following(client, display, clock, train_job("a"), train_job("b")) as outcomes:
-        client.add(train_job("a", **finished("Complete", "Done", "")))
-        await clock.advance(1)
-        assert not outcomes
-        client.add(train_job("b", **finished("Failed", "FailedJobs", "no")))
-
-    assert {key.name: outcome.is_complete for key, outcome in outcomes.items()} == {"a": True, "b": False}
 
 
 async def test_silence_is_explained(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
@@ -210,19 +190,6 @@ async def test_messages_move_the_bar(client: FakeClient, display: RecordingDispl
     assert {state.progress.percentage for state in display.states if not state.is_terminal} == {None, 30}
 
 
-async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """A log that may not be read is reported once, and the job is followed on."""
-    client.faults.fail(ForbiddenError(403, "pods/log is forbidden"), verb="log", resource=PODS)
-    client.add(node_pod("demo", 0))
-
-    async with following(client, display, clock, train_job()) as outcomes:
-        await clock.advance(1)
-        client.add(train_job(**finished("Complete", "Done", "")))
-
-    assert display.warnings == ["demo: cannot read the log of node-0: pods/log is forbidden"]
-    assert outcomes[DEMO].is_complete
-
-
 async def test_display_that_cannot_show(
     client: FakeClient, display: RecordingDisplay, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,22 +249,6 @@ async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisp
         "demo: Pod demo-node-0-0-abcde: FailedCreate: quota exceeded",
         "demo: TrainJob demo: Invalid: quota exceeded",
     ]
-
-
-async def test_the_same_trouble_of_many_pods(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """What is the matter with all pods of a job is shown once."""
-    async with following(client, display, clock, train_job()):
-        for index in range(3):
-            pod = node_pod("demo", index, phase="Pending")
-            client.add({**pod, "metadata": {**pod["metadata"], "uid": f"uid-{index}"}})
-        await clock.advance(1)
-        for index in range(3):
-            client.add(event(str(index), {"kind": "Pod", "name": f"pod-{index}", "uid": f"uid-{index}"}))
-        await clock.advance(1)
-        client.add(train_job(**finished("Complete", "Done", "")))
-
-    (warning,) = display.warnings
-    assert warning.endswith(": FailedCreate: quota exceeded")
 
 
 @pytest.mark.parametrize(

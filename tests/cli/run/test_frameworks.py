@@ -100,7 +100,6 @@ def test_runtime_by_name() -> None:
             "runtime jax-distribted: did you mean jax-distributed? There are d",
             id="typing error",
         ),
-        pytest.param("v1alpha1", None, "plain", "imports no framework, and namespace team has no runtime", id="plain"),
         pytest.param("v1alpha1", None, "paddle", "no runtime for paddle: choose with --runtime: deep", id="framework"),
     ],
 )

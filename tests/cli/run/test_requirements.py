@@ -97,9 +97,7 @@ def test_wrong_project(tmp_path: Path, content: str) -> None:
     [
         pytest.param('[project]\ndynamic = ["dependencies"]', "project.dynamic", id="dynamic"),
         pytest.param('[tool.poetry.dependencies]\npython = "3"\ntorch = "2"', "tool.poetry.dependencies", id="poetry"),
-        pytest.param('[tool.poetry.dependencies]\npython = "3"', "", id="poetry without any"),
         pytest.param('[project]\ndependencies = ["a"]\n[tool.poetry.dependencies]\nb = "1"', "", id="both"),
-        pytest.param('[project]\ndynamic = ["version"]', "", id="version"),
         pytest.param("project = 1\ntool = 2", "", id="no tables"),
     ],
 )

@@ -173,13 +173,6 @@ def test_script_that_looks_like_an_option() -> None:
     assert job["spec"]["trainer"]["command"][-1] == "./-c.py"
 
 
-def test_minimum() -> None:
-    """What is not asked for is left to the runtime."""
-    job = train_job(settings(nodes=None, environment=()), runtime_named("plain"), "code", "team")
-    assert job["spec"]["trainer"].keys() == {"command"}
-    assert "suspend" not in job["spec"]
-
-
 def test_code_of_git() -> None:
     """Nodes fetch the commit before they start."""
     git = GitCode("https://example.com/a", "0" * 40)
@@ -193,7 +186,6 @@ def test_code_of_git() -> None:
     ("script", "stem"),
     [
         pytest.param("src/My_Train.py", "my-train", id="letters"),
-        pytest.param("01-train.py", "train", id="digits first"),
         pytest.param("__.py", "train", id="nothing left"),
         pytest.param(f"{'a' * 80}.py", "a" * 40, id="long"),
     ],
