@@ -100,11 +100,6 @@ def test_lines_without_a_timestamp_are_ordinary(stamp: bytes) -> None:
     assert payloads(block) == [b" a", b" b"]
 
 
-def test_block_without_newline_at_its_end() -> None:
-    """The last line counts also when its newline is missing."""
-    assert payloads((line(V2 + b" a") + line(V2 + b" b"))[:-1]) == [b" a", b" b"]
-
-
 NOISE = st.one_of(
     st.binary(max_size=40),
     st.sampled_from([V2, V1, b"/trainjob/trainerStatus]", V2[:-1], b"\r", b"\x1b[K", b" ", b"[trainer.kubeflow.org/"]),
@@ -174,10 +169,7 @@ def test_parse_reads_all_fields() -> None:
         pytest.param(
             b' {"progressPercent":null}', Message(cleared=frozenset({"progress_percentage"})), id="null by another name"
         ),
-        pytest.param(b' {"unknown":null}', Message(), id="null of a field that is not known"),
         pytest.param(b' {"currentStep":45.0}', Message(current_step=45), id="integral float"),
-        pytest.param(b' {"currentStep":4.5e1}', Message(current_step=45), id="integral exponent"),
-        pytest.param(b' {"currentStep":-0}', Message(current_step=0), id="negative zero"),
         pytest.param(b' {"progressPercentage":0}', Message(progress_percentage=0), id="least percentage"),
         pytest.param(b' {"progressPercentage":100}', Message(progress_percentage=100), id="greatest percentage"),
         pytest.param(b' {"totalSteps":2147483647}', Message(total_steps=2**31 - 1), id="greatest step"),
@@ -187,7 +179,6 @@ def test_parse_reads_all_fields() -> None:
             id="greatest time",
         ),
         pytest.param(b' {"later":[1,{"currentStep":"x"}],"NaN":NaN}', Message(), id="unknown keys"),
-        pytest.param(b' {"later":1,"later":2}', Message(), id="unknown keys twice"),
         pytest.param(b" {}".ljust(PAYLOAD_LIMIT), Message(), id="longest payload"),
         pytest.param(b' {"trainMetrics":{}}', Message(train_metrics={}), id="no metrics"),
         pytest.param(
@@ -234,16 +225,11 @@ OBJECT = "must be one JSON object"
             id="no whitespace",
         ),
         pytest.param(b"  ", f'Invalid value: "": {OBJECT}: Expecting value at character 1', id="blank"),
-        pytest.param(b" [1]", f'Invalid value: "[1]": {OBJECT}', id="array"),
-        pytest.param(b" 45", f'Invalid value: "45": {OBJECT}', id="number"),
-        pytest.param(b" null", f'Invalid value: "null": {OBJECT}', id="null"),
-        pytest.param(b" NaN", f'Invalid value: "NaN": {OBJECT}', id="NaN"),
         pytest.param(b" -inf", f'Invalid value: "-inf": {OBJECT}', id="infinity"),
         pytest.param(
             b' {"a":nan', f"""Invalid value: "{{\\"a\\":nan": {OBJECT}: Expecting value at character 6""", id="cut"
         ),
         pytest.param(b" {} x", f'Invalid value: "{{}} x": {OBJECT}: Extra data at character 4', id="trailing text"),
-        pytest.param(b" {}{}", f'Invalid value: "{{}}{{}}": {OBJECT}: Extra data at character 3', id="two objects"),
         pytest.param(
             b" {'a': 1}",
             f"Invalid value: \"{{'a': 1}}\": {OBJECT}: "
@@ -307,20 +293,11 @@ def test_parse_rejects(payload: bytes, text: str) -> None:
             "currentStep: Invalid value: 45.0000000000000000000000001: must be an integer",
             id="fraction that a float loses",
         ),
-        pytest.param(b' {"currentStep":true}', "currentStep: Invalid value: true: must be an integer", id="boolean"),
         pytest.param(b' {"currentStep":"45"}', 'currentStep: Invalid value: "45": must be an integer', id="string"),
-        pytest.param(b' {"currentStep":[45]}', "currentStep: Invalid value: [...]: must be an integer", id="list"),
-        pytest.param(b' {"currentStep":{}}', "currentStep: Invalid value: {}: must be an integer", id="object"),
-        pytest.param(b' {"currentStep":NaN}', "currentStep: Invalid value: NaN: must be an integer", id="step NaN"),
         pytest.param(
             b' {"totalSteps":2147483648}',
             "totalSteps: Invalid value: 2147483648: must be at most 2147483647",
             id="step too great",
-        ),
-        pytest.param(
-            b' {"estimatedRemainingSeconds":9223372036854775808}',
-            "estimatedRemainingSeconds: Invalid value: 9223372036854775808: must be at most 9223372036854775807",
-            id="time too great",
         ),
         pytest.param(
             b' {"totalEpochs":' + b"1" * 5000 + b"}",
@@ -333,11 +310,6 @@ def test_parse_rejects(payload: bytes, text: str) -> None:
             id="huge exponent",
         ),
         pytest.param(
-            b' {"currentEpoch":1e-999999999}',
-            "currentEpoch: Invalid value: 1e-999999999: must be an integer",
-            id="tiny exponent",
-        ),
-        pytest.param(
             b' {"currentEpoch":1e99999999999999999999}',
             "currentEpoch: Invalid value: 1e99999999999999999999: must be an integer",
             id="exponent beyond all numbers",
@@ -348,22 +320,12 @@ def test_parse_rejects(payload: bytes, text: str) -> None:
             id="what a terminal would obey",
         ),
         pytest.param(
-            b' {"trainMetrics":[1]}',
-            "trainMetrics: Invalid value: [...]: must be an object with a number for each name",
-            id="metrics as a list",
-        ),
-        pytest.param(
             b" " + metrics(257), "trainMetrics: Too many: 257: must have at most 256 items", id="too many metrics"
         ),
         pytest.param(
             b' {"evalMetrics":{"loss":NaN}}',
             "evalMetrics[loss]: Invalid value: NaN: must be a finite number",
             id="metric NaN",
-        ),
-        pytest.param(
-            b' {"evalMetrics":{"loss":-Infinity}}',
-            "evalMetrics[loss]: Invalid value: -Infinity: must be a finite number",
-            id="metric infinite",
         ),
         pytest.param(
             b' {"evalMetrics":{"loss":1e999}}',
@@ -374,16 +336,6 @@ def test_parse_rejects(payload: bytes, text: str) -> None:
             b' {"evalMetrics":{"loss":"0.5"}}',
             'evalMetrics[loss]: Invalid value: "0.5": must be a number',
             id="metric as a string",
-        ),
-        pytest.param(
-            b' {"evalMetrics":{"loss":null}}',
-            "evalMetrics[loss]: Invalid value: null: must be a number",
-            id="metric null",
-        ),
-        pytest.param(
-            b' {"evalMetrics":{"loss":false}}',
-            "evalMetrics[loss]: Invalid value: false: must be a number",
-            id="metric boolean",
         ),
         pytest.param(
             b' {"evalMetrics":{"loss":' + b"1" * 65 + b"}}",
@@ -441,10 +393,6 @@ def test_parse_drops_values(payload: bytes, text: str) -> None:
             Message(current_step=3, train_metrics={"nan": "1", 'e"inf': "2"}),
             id="as printf and Go spell them",
         ),
-        pytest.param(
-            b' {"trainMetrics":7,"evalMetrics":{"a":"1","b":2}}', Message(eval_metrics={"b": "2"}), id="one map of two"
-        ),
-        pytest.param(b' {"trainMetrics":{"loss":Infinity}}', Message(train_metrics={}), id="all metrics of a map"),
         pytest.param(b' {"currentStep":1,"currentStep":2}', Message(current_step=1), id="the first of a pair"),
         pytest.param(
             b' {"evalMetrics":{"a":1,"a":2,"b":3}}', Message(eval_metrics={"a": "1", "b": "3"}), id="metric twice"
@@ -462,11 +410,6 @@ def test_what_is_left_of_a_message(payload: bytes, expected: Message) -> None:
     message = parse(payload)
     assert message.dropped
     assert replace(message, dropped=()) == expected
-
-
-def test_more_metrics_than_allowed() -> None:
-    """The first ones count."""
-    assert len(parse(b" " + metrics(METRICS_LIMIT + 1)).train_metrics or {}) == METRICS_LIMIT
 
 
 def test_errors_are_bounded() -> None:

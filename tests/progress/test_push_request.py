@@ -56,12 +56,6 @@ def test_a_clock_that_is_ahead() -> None:
     assert push.trainer_status.status(NOW).last_updated_time == "2026-01-02T12:00:00Z"
 
 
-@pytest.mark.parametrize("posted", [b"{}", b'{"trainerStatus": null}', b' {"other": 1} '])
-def test_nothing_posted(posted: bytes) -> None:
-    """A body without a status is valid."""
-    assert parse_push(posted).push.trainer_status is None
-
-
 @pytest.mark.parametrize(
     ("posted", "errors"),
     [
