@@ -76,10 +76,7 @@ async def test_a_copy_that_waits(cluster: Cluster) -> None:
     ("config_map", "job"),
     [
         pytest.param(code(), copy(), id="of nobody"),
-        pytest.param(code({**FIRST, "controller": True}), copy(), id="of a controller"),
         pytest.param(code({**FIRST, "apiVersion": "batch/v1", "kind": "Job"}), copy(), id="of something else"),
-        pytest.param(code(FIRST, immutable=False), copy(), id="that can be changed"),
-        pytest.param(code(FIRST), copy(volume="settings"), id="mounted by hand"),
         pytest.param(code(FIRST), copy(config_map="missing"), id="missing"),
         pytest.param(code(FIRST), copy(config_map="a/b"), id="no name"),
     ],

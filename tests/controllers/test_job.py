@@ -70,11 +70,7 @@ def test_deadline(spec: Any, conditions: list[Object], deadline: str | None) -> 
     ("spec", "conditions", "expiry"),
     [
         pytest.param({}, [condition("Complete", "True", NOW)], None, id="stays"),
-        pytest.param({"ttlSecondsAfterFinished": 60}, [], None, id="not-finished"),
         pytest.param({"ttlSecondsAfterFinished": 60}, [condition("Complete", "False", NOW)], None, id="not-true"),
-        pytest.param(
-            {"ttlSecondsAfterFinished": 60}, [condition("Complete", "True", NOW)], "2026-01-01T12:01:00Z", id="complete"
-        ),
         pytest.param({"ttlSecondsAfterFinished": 0}, [condition("Failed", "True", NOW)], NOW, id="failed-at-once"),
     ],
 )

@@ -91,21 +91,6 @@ async def evict(cluster: Cluster) -> None:
     await change(cluster, podSpecOverrides=cluster.train_job["spec"]["podSpecOverrides"][:1])
 
 
-async def test_suspended_jobset_shows_the_sizes(cluster: Cluster) -> None:
-    """How many pods are asked for stands in the JobSet, which runs none of them."""
-    async with cluster.managed():
-        await cluster.put(suspended())
-        spec = cluster.jobset["spec"]
-        assert spec["suspend"]
-        sizes = {
-            job["name"]: (job["replicas"], job["template"]["spec"]["parallelism"]) for job in spec["replicatedJobs"]
-        }
-        assert sizes == {"loader": (2, 2), "node": (1, 3)}
-        assert spec["replicatedJobs"][1]["template"]["spec"]["completions"] == 3
-        assert cluster.jobset["metadata"]["labels"] == QUEUE
-        assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
-
-
 async def admit_at_once(cluster: Cluster) -> None:
     """What a queueing system may do as well: all in one update."""
     await change(cluster, suspend=False, podSpecOverrides=with_assignment(cluster))
@@ -156,38 +141,3 @@ async def test_eviction_restores_the_jobset(cluster: Cluster) -> None:
         assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
         await admit(cluster)
         assert cluster.jobset["spec"] == admitted
-
-
-async def test_what_kueue_set_stays_while_pods_are_active(cluster: Cluster) -> None:
-    """It is what they run with: admission says what to wait for."""
-    async with cluster.managed():
-        await cluster.put(suspended())
-        await admit(cluster)
-        await cluster.run_jobset(ready=3, active=1)
-        await change(cluster, suspend=True)
-        present = cluster.train_job
-        restored = present["spec"] | {"podSpecOverrides": present["spec"]["podSpecOverrides"][:1]}
-        [refusal] = forbidden_changes(present, present | {"spec": restored})
-        assert refusal.field == "spec.podSpecOverrides"
-        assert "cannot be changed while pods of node are active" in str(refusal)
-
-
-async def test_what_kueue_sets_survives_a_restart(cluster: Cluster) -> None:
-    """A manager that starts later finds nothing to change."""
-    async with cluster.managed():
-        await cluster.put(suspended())
-        await admit(cluster)
-    admitted = cluster.jobset
-    async with cluster.managed():
-        assert cluster.jobset == admitted
-
-
-async def test_admission_while_the_manager_is_away(cluster: Cluster) -> None:
-    """It is the state that counts, not who saw the change."""
-    async with cluster.managed():
-        await cluster.put(suspended())
-    await admit(cluster)
-    assert cluster.jobset["spec"]["suspend"]
-    async with cluster.managed():
-        assert not cluster.jobset["spec"]["suspend"]
-        assert pods(cluster.jobset)["node"]["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/topology"}]

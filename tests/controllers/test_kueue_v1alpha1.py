@@ -191,35 +191,6 @@ async def test_the_deadline_does_not_run_in_the_queue(cluster: Cluster) -> None:
         assert (find_condition(cluster.train_job, "Failed") or {})["reason"] == "DeadlineExceeded"
 
 
-@pytest.mark.parametrize("at_once", [False, True], ids=["two requests", "one request"])
-async def test_a_start_while_the_manager_is_away(cluster: Cluster, at_once: bool) -> None:
-    """The manager sees both requests at once, and the pods get all that they say."""
-    async with cluster.managed():
-        await cluster.submit()
-    if at_once:
-        await cluster.change(runtimePatches=[entry(FLAVOR)], suspend=False)
-    else:
-        await cluster.change(runtimePatches=[entry(FLAVOR)])
-        await cluster.change(suspend=False)
-    assert cluster.jobset["spec"]["suspend"]
-    async with cluster.managed():
-        assert not cluster.jobset["spec"]["suspend"]
-        assert cluster.runs_what_is_counted()
-
-
-async def test_a_stop_before_the_manager_has_started_it(cluster: Cluster) -> None:
-    """Quota that is taken back at once starts nothing."""
-    async with cluster.managed():
-        await cluster.submit()
-    before = cluster.jobset["spec"]
-    await cluster.change(runtimePatches=[entry(FLAVOR)])
-    await cluster.change(suspend=False)
-    await cluster.change(suspend=True)
-    await cluster.change(runtimePatches=[entry()])
-    async with cluster.managed():
-        assert cluster.jobset["spec"] == before
-
-
 async def test_multikueue(cluster: Cluster) -> None:
     """Nothing is made of it, and the status that another cluster has written stays, also after a restart."""
     status = {
@@ -245,22 +216,3 @@ async def test_multikueue(cluster: Cluster) -> None:
     assert cluster.train_job["status"] == status
     assert cluster.client.objects(JOBSETS) == []
     assert not [each for each in cluster.client.requests if each.verb in {"apply", "create"}]
-
-
-async def test_a_jobset_that_somebody_else_suspends(cluster: Cluster) -> None:
-    """It stays suspended until they resume it, also where the TrainJob changes and the manager restarts."""
-    async with cluster.managed():
-        await cluster.submit(suspend=False, runtimePatches=[])
-        spec = cluster.jobset["spec"] | {"suspend": True}
-        await cluster.client.patch(JOBSETS, "demo", {"spec": spec}, "default", field_manager="kueue")
-        await settle()
-        await cluster.change(activeDeadlineSeconds=900)
-        assert cluster.jobset["spec"]["suspend"]
-    async with cluster.managed():
-        assert cluster.jobset["spec"]["suspend"]
-        assert find_condition(cluster.train_job, "Suspended") is None
-        await cluster.client.patch(
-            JOBSETS, "demo", {"spec": spec | {"suspend": False}}, "default", field_manager="kueue"
-        )
-        await settle()
-        assert not cluster.jobset["spec"]["suspend"]

@@ -69,29 +69,12 @@ def behind(prefix: str, log: str) -> str:
     ("log", "left"),
     [
         pytest.param(TRACEBACK, TRACEBACK, id="none"),
-        pytest.param(TORCHRUN.splitlines()[0] + "\n" + TRACEBACK + TORCHRUN, TRACEBACK, id="torchrun"),
-        pytest.param(TRACEBACK + TORCHRUN + "later\n", TRACEBACK + "later\n", id="a line below"),
-        pytest.param(
-            "epoch 1\n" + RANKS + TORCHRUN.replace("rank      : 0", "rank      : 1"),
-            "epoch 1\n" + "\n".join(RANKS.splitlines()[:2]),
-            id="the rank that failed first",
-        ),
-        pytest.param(
-            RANKS + TORCHRUN.replace("rank      : 0", "rank      : 7"), RANKS, id="a rank without a traceback"
-        ),
-        pytest.param(
-            behind("[1,0]<stderr>:", TRACEBACK + TORCHRUN), behind("[1,0]<stderr>:", TRACEBACK), id="mpirun of torchrun"
-        ),
         pytest.param(
             behind("0: [default1]:", RANKS) + behind("0: ", TORCHRUN.replace("rank      : 0", "rank      : 1")),
             behind("0: [default1]:", "\n".join(RANKS.splitlines()[:2])),
             id="ranks of srun of torchrun",
         ),
-        pytest.param("\n".join(TORCHRUN.splitlines()[-10:]), "", id="the end of torchrun's"),
         pytest.param(TRACEBACK + TORCHRUN.rpartition("=====")[0][:-60], TRACEBACK, id="torchrun's is cut off"),
-        pytest.param(TRACEBACK + MPIRUN, TRACEBACK, id="Open MPI"),
-        pytest.param("\n".join(MPIRUN.splitlines()[-8:]), "", id="the end of Open MPI's"),
-        pytest.param(f"{RULE}epoch 1\n{RULE}epoch 2\n", f"{RULE}epoch 1\n{RULE}epoch 2\n", id="rules of the program"),
         pytest.param(f"{RULE}epoch 1\n{RULE}{MPIRUN}", f"{RULE}epoch 1\n{RULE}", id="rules of both"),
         pytest.param(TRACEBACK + HYDRA, TRACEBACK, id="MPICH"),
     ],

@@ -196,7 +196,6 @@ async def test_what_happens_while_a_status_waits(
         pytest.param(nothing, change_runtime, True, id="runtime-changed"),
         pytest.param(nothing, delete_snapshot, True, id="snapshot-deleted"),
         pytest.param(nothing, complete, False, id="complete"),
-        pytest.param(change_runtime, nothing, True, id="runtime-changed-while-applied"),
     ],
 )
 async def test_builds(

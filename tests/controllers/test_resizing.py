@@ -62,17 +62,6 @@ async def test_the_jobset_is_created_again(cluster: Cluster, suspend: bool) -> N
         assert cluster.writes == []
 
 
-async def test_the_runtime_is_that_of_the_beginning(cluster: Cluster) -> None:
-    """A runtime that has changed or gone meanwhile does not count."""
-    async with cluster.managed():
-        await cluster.put(train_job_object(suspend=True))
-        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
-        await resize(cluster, 3)
-        await cluster.collect()
-        template = cluster.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
-        assert template["spec"]["containers"][0]["image"] == "runtime-image"
-
-
 async def test_a_manager_that_dies_between(cluster: Cluster) -> None:
     """The next one goes on, whether the JobSet is gone by then or not."""
     async with cluster.managed():
@@ -83,27 +72,6 @@ async def test_a_manager_that_dies_between(cluster: Cluster) -> None:
     await cluster.collect()
     async with cluster.managed():
         assert size(cluster.jobset) == 3
-
-
-async def test_a_training_that_has_started_stays(cluster: Cluster) -> None:
-    """Admission refuses the change; what was stored without it comes too late."""
-    async with cluster.managed():
-        await cluster.put(train_job_object(suspend=True, trainer={"numNodes": 2}))
-        for suspend in (False, True):
-            await cluster.change(cluster.train_job, suspend=suspend)
-        before = cluster.train_job
-        (refusal,) = forbidden_changes(before, before | {"spec": before["spec"] | {"trainer": {"numNodes": 3}}})
-        assert (refusal.field, "has never started: delete the TrainJob" in str(refusal)) == (
-            "spec.trainer.numNodes",
-            True,
-        )
-        await cluster.change(before, trainer={"numNodes": 3})
-        await cluster.collect()
-        assert size(cluster.jobset) == 2
-        assert deletions(cluster) == 0
-        created = cluster.condition("Created")
-        assert created is not None
-        assert "changed too late" in created[2]
 
 
 async def test_a_jobset_that_somebody_resumes_meanwhile(cluster: Cluster) -> None:

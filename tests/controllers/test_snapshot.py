@@ -29,17 +29,6 @@ def image(cluster: Cluster) -> str:
     return found
 
 
-async def test_a_suspended_train_job_keeps_its_runtime(cluster: Cluster) -> None:
-    """Also before the first pod runs, what was built first counts."""
-    async with cluster.managed():
-        await cluster.put(train_job_object(suspend=True))
-        cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
-        await settle()
-        await cluster.change(cluster.train_job, suspend=False, labels={"a": "b"})
-        assert image(cluster) == "runtime-image"
-        assert cluster.jobset["metadata"]["labels"] == {"a": "b"}
-
-
 async def test_no_snapshot_of_a_runtime_that_does_not_fit(cluster: Cluster) -> None:
     """A build that fails keeps nothing, so that a better runtime of the same name heals it."""
     cluster.client.add(runtime_object(policy={"mpi": {}}))

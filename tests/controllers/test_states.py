@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.controllers.test_trainjob import COMPLETED, FAILED
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, pod, unscheduled, waiting
+from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, pod, waiting
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import find_condition
 from trainer.kube.resource import PODS
 from trainer.workloads import JOBSETS
-from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
@@ -65,19 +62,6 @@ async def test_a_thousand_pods_are_one_event(cluster: Cluster) -> None:
         assert len([write for write in cluster.writes if write.resource == TRAIN_JOBS]) <= 3
 
 
-async def test_trouble_that_is_over_at_once(cluster: Cluster) -> None:
-    """A pod that has no node for a moment is not worth a word."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        await cluster.put(unscheduled())
-        await cluster.clock.advance(0.5)
-        await cluster.put(pod())
-        await cluster.clock.advance(60)
-        assert cluster.train_job["status"]["state"] == "Created"
-        assert cluster.condition("Pending") is None
-        assert reported(cluster) == []
-
-
 async def test_restarting_until_ready(cluster: Cluster) -> None:
     """Each restart of the JobSet is reported with its cause; once all pods are ready the job runs again."""
     async with cluster.managed():
@@ -121,16 +105,6 @@ async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:
         assert cluster.client.requests == [], "it is not read twice"
 
 
-async def test_a_log_that_cannot_be_read_delays_nothing(cluster: Cluster) -> None:
-    """The failure is reported without it."""
-    cluster.client.add(CULPRIT)
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        cluster.client.faults.fail(NotFoundError(404, "gone"), verb="log")
-        await cluster.run_jobset("Failed", FAILED, failed=1)
-        assert cluster.condition("Failed") == ("True", "FailedJobs", f"a job failed; {SAID}")
-
-
 async def test_looking_again_in_trouble_sends_nothing(cluster: Cluster) -> None:
     """Trouble that goes on is written once, also by a manager that has just been started."""
     async with cluster.managed():
@@ -149,22 +123,6 @@ async def test_looking_again_in_trouble_sends_nothing(cluster: Cluster) -> None:
         assert cluster.writes == []
 
 
-async def test_pods_that_are_fine_do_not_wake_the_controller(cluster: Cluster) -> None:
-    """Pods that start, run and succeed cost no reconcile; their JobSet tells enough."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        obj = cluster.train_job
-        del obj["status"]["state"]  # which a reconcile would put back
-        await cluster.put(obj)
-        for phase in ("Pending", "Running", "Succeeded"):
-            await cluster.put(pod(phase=phase))
-            await cluster.clock.advance(2)
-        assert "state" not in cluster.train_job["status"]
-        await cluster.put(pod("other", phase="Failed"))
-        await cluster.clock.advance(2)
-        assert cluster.train_job["status"]["state"] == "Restarting"
-
-
 @pytest.mark.parametrize("terminal", ["Completed", "Failed"])
 async def test_the_end_is_final(cluster: Cluster, terminal: str) -> None:
     """A finished job's conditions do not change, whatever is done to it; that the change was seen is reported."""
@@ -178,76 +136,3 @@ async def test_the_end_is_final(cluster: Cluster, terminal: str) -> None:
         assert cluster.train_job["status"] == before | {"observedGeneration": generation}
         await cluster.client.delete(JOBSETS, "demo", "default")
         assert cluster.train_job["status"]["jobsStatus"] == before["jobsStatus"]
-
-
-async def test_observed_generation(cluster: Cluster) -> None:
-    """A change of the spec that changes nothing else is one write, after which status and conditions are current."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        times = [each["lastTransitionTime"] for each in cluster.train_job["status"]["conditions"]]
-        events = cluster.events
-        cluster.forget_requests()
-        await cluster.clock.advance(60)
-        await cluster.change(cluster.train_job, trainer={"image": "new"})
-        generation = cluster.train_job["metadata"]["generation"]
-        assert cluster.train_job["status"]["observedGeneration"] == generation
-        created: Any = find_condition(cluster.train_job, "Created")
-        assert created["observedGeneration"] == generation
-        assert [each["lastTransitionTime"] for each in cluster.train_job["status"]["conditions"]] == times
-        assert cluster.events == events
-        assert len(cluster.writes) == 1
-
-
-async def test_conditions_of_others_survive(cluster: Cluster) -> None:
-    """What another field manager has set stays, whatever we write."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        theirs = {
-            "type": "QuotaReserved",
-            "status": "True",
-            "reason": "Kueue",
-            "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }
-        applied = {
-            "apiVersion": TRAIN_JOBS.api_version,
-            "kind": TRAIN_JOBS.kind,
-            "metadata": {"name": "demo", "namespace": "default"},
-            "status": {"conditions": [theirs]},
-        }
-        await cluster.client.apply(TRAIN_JOBS, applied, field_manager="kueue", subresource="status")
-        await cluster.run_jobset("Completed", COMPLETED)
-        assert find_condition(cluster.train_job, "QuotaReserved") == theirs
-        assert cluster.train_job["status"]["state"] == "Complete"
-
-
-async def test_stalled(cluster: Cluster) -> None:
-    """A stall that the progress tells is a state at once, which goes with it; its condition belongs to others."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        await cluster.run_jobset(active=1, ready=1)
-        for status, state in (("True", "Stalled"), ("False", "Running")):
-            stalled = {
-                "type": "Stalled",
-                "status": status,
-                "reason": "R",
-                "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-            await cluster.client.apply(
-                TRAIN_JOBS,
-                {name: cluster.train_job[name] for name in ("apiVersion", "kind")}
-                | {"metadata": {"name": "demo", "namespace": cluster.train_job["metadata"]["namespace"]}}
-                | {"status": {"conditions": [stalled]}},
-                field_manager="trainer-progress",
-                subresource="status",
-            )
-            await settle()
-            assert cluster.train_job["status"]["state"] == state
-            assert cluster.condition("Stalled") == (status, "R", "")
-        written = [each for each in cluster.writes if each.body and each.body.get("kind") == "TrainJob"]
-        assert all(
-            "Stalled" not in str(each.body["status"].get("conditions"))
-            for each in written
-            if each.body["status"].get("state")
-        )

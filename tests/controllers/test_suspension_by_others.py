@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.kube.client import Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
@@ -17,8 +15,6 @@ from trainer_kube_testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object
 
 SELECTOR = {"cloud.example.com/capacity": "spot"}
 
@@ -72,26 +68,6 @@ async def test_a_jobset_stays_suspended_until_it_is_resumed(cluster: Cluster) ->
         assert state(cluster) == "Created"
 
 
-async def test_a_jobset_that_is_suspended_as_it_is_created(cluster: Cluster) -> None:
-    """A webhook of Kueue suspends it in the request that creates it."""
-    send = cluster.client.send
-
-    async def suspend(request: ObjectRequest) -> Object | None:
-        if request.verb is Verb.APPLY and request.resource == JOBSETS:
-            jobset: Any = request.body
-            request = replace(request, body=jobset | {"spec": jobset["spec"] | {"suspend": True}})
-        return await send(request)
-
-    cluster.client.send = suspend  # type: ignore[method-assign]
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        await look_twice(cluster)
-        applied = [request for request in cluster.client.requests_of("apply") if request.resource == JOBSETS]
-        assert len(applied) == 1
-        assert cluster.jobset["spec"]["suspend"] is True
-        assert state(cluster) == "Pending"
-
-
 @pytest.mark.parametrize("has_runtime", [True, False])
 async def test_the_train_job_has_the_say_when_it_changes(cluster: Cluster, has_runtime: bool) -> None:
     """Suspending and resuming the TrainJob suspends and resumes the JobSet, also if another client suspended it."""
@@ -108,18 +84,6 @@ async def test_the_train_job_has_the_say_when_it_changes(cluster: Cluster, has_r
             await cluster.change(cluster.train_job, suspend=False)
             assert cluster.jobset["spec"]["suspend"] is False
             assert state(cluster) == "Created"
-
-
-async def test_a_change_that_the_manager_missed(cluster: Cluster) -> None:
-    """The annotation of the JobSet decides, not what this process has seen."""
-    async with cluster.managed():
-        await cluster.put(train_job_object(suspend=True))
-    await cluster.change(cluster.train_job, suspend=False)
-    async with cluster.managed():
-        assert cluster.jobset["spec"]["suspend"] is False
-    await cluster.change(cluster.train_job, suspend=True)
-    async with cluster.managed():
-        assert cluster.jobset["spec"]["suspend"] is True
 
 
 async def test_a_resume_that_failed_is_not_taken_for_anothers_will(cluster: Cluster) -> None:

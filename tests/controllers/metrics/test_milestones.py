@@ -59,7 +59,6 @@ def replica() -> Replica:
     [
         pytest.param(False, 100.9, 100.9, id="seen-at-once"),
         pytest.param(False, 160, 100, id="missed-by-the-watch"),
-        pytest.param(True, 101, 100, id="there-before"),
         pytest.param(True, 90, 90, id="clocks-that-differ"),
     ],
 )
@@ -71,55 +70,11 @@ async def test_since_when_it_waits(replica: Replica, initial: bool, now: float, 
     assert (replica.life.created, replica.life.awaits_jobset_since) == (waits_since, waits_since)
 
 
-async def test_a_replica_that_waits_sees_it_run(replica: Replica) -> None:
-    """The first time that it is Running stays, however often it restarts."""
-    replica.see(initial=False)
-    await replica.clock.advance(10)
-    replica.see(status={"state": "Running"})
-    await replica.clock.advance(10)
-    replica.see(status={"state": "Restarting"})
-    await replica.clock.advance(10)
-    replica.see(status={"state": "Running"})
-    assert replica.life is not None
-    assert (replica.life.running_since, replica.life.awaits_jobset_since) == (10, None)
-
-
-async def test_a_resumption_is_waited_for_since_it_is_seen(replica: Replica) -> None:
-    """The time until the JobSet begins when the spec is resumed."""
-    replica.see(initial=False, suspend=True, status={"state": "Suspended"})
-    await replica.clock.advance(30)
-    replica.see(suspend=False, status={"state": "Suspended"})
-    assert replica.life is not None
-    assert replica.life.awaits_jobset_since == 30
-    replica.see(suspend=False, status={"state": "Created"})
-    assert replica.life.awaits_jobset_since is None
-
-
 @pytest.mark.parametrize(
     ("status", "running_since"),
     [
         pytest.param({"state": "Running", "conditions": conditions(Created=("True", 60))}, 60, id="runs"),
         pytest.param({"state": "Pending", "conditions": conditions(Created=("True", 60))}, None, id="never-ran"),
-        pytest.param(
-            {"state": "Created", "conditions": conditions(Created=("True", 60)), "trainerStatus": {"currentStep": 1}},
-            60,
-            id="has-reported-progress",
-        ),
-        pytest.param(
-            {"state": "Suspended", "conditions": conditions(Created=("True", 60), Suspended=("True", 60))},
-            None,
-            id="suspended-from-the-beginning",
-        ),
-        pytest.param(
-            {"state": "Suspended", "conditions": conditions(Suspended=("True", 60), Created=("True", 90))},
-            None,
-            id="suspended-while-blocked",
-        ),
-        pytest.param(
-            {"state": "Suspended", "conditions": conditions(Created=("True", 60), Suspended=("True", 90))},
-            90,
-            id="suspended-later",
-        ),
         pytest.param(
             {"state": "Running", "conditions": conditions(Created=("True", 60), Suspended=("False", 90))},
             90,
@@ -163,30 +118,10 @@ WAITS = {"type": "Pending", "status": "True", "reason": "Unschedulable", "messag
     ("obj", "runtime", "state"),
     [
         pytest.param(train_job_object(), "blueprint", "Unknown", id="new"),
-        pytest.param(train_job_object(status={"state": "Running"}), "blueprint", "Running", id="running"),
-        pytest.param(train_job_object(status={}), "blueprint", "Unknown", id="empty-status"),
-        pytest.param(
-            train_job_object(runtimeRef={"name": "mine", "kind": "TrainingRuntime"}),
-            "default/mine",
-            "Unknown",
-            id="runtime-of-the-namespace",
-        ),
-        pytest.param(
-            train_job_object(runtimeRef={"name": "all", "kind": "ClusterTrainingRuntime"}), "all", "Unknown", id="kind"
-        ),
-        pytest.param(train_job_object(managedBy="kueue.x-k8s.io/multikueue"), "blueprint", "External", id="external"),
-        pytest.param(
-            train_job_object(status={"state": "Running"}, managedBy="kueue.x-k8s.io/multikueue"),
-            "blueprint",
-            "Running",
-            id="external-with-state",
-        ),
         pytest.param(
             train_job_object(managedBy="kubeflow.org/trainjob-controller"), "blueprint", "Unknown", id="managed-here"
         ),
-        pytest.param(train_job_object(runtimeRef=None), "", "Unknown", id="no-runtime"),
         pytest.param(train_job_object(runtimeRef="torch"), "", "Unknown", id="odd-runtime"),
-        pytest.param(train_job_object() | {"spec": None}, "", "Unknown", id="no-spec"),
     ],
 )
 def test_what_is_read_of_a_trainjob(obj: Object, runtime: str, state: str) -> None:
@@ -201,8 +136,6 @@ def test_what_is_read_of_a_trainjob(obj: Object, runtime: str, state: str) -> No
         pytest.param({"state": "Pending", "conditions": [WAITS]}, "Unschedulable", id="waits"),
         pytest.param({"state": "Running", "conditions": [WAITS]}, "", id="runs"),
         pytest.param({"state": "Pending", "conditions": [WAITS | {"status": "False"}]}, "", id="no-longer"),
-        pytest.param({"state": "Pending"}, "", id="no-conditions"),
-        pytest.param({"state": "Pending", "conditions": None}, "", id="null"),
         pytest.param({"state": "Pending", "conditions": ["odd"]}, "", id="odd-conditions"),
     ],
 )

@@ -62,15 +62,6 @@ def test_counts_what_is_there(events: list[tuple[str, str, str, bool]]) -> None:
     assert {name for _, name, *_ in state_counts.latest()} == set(present)
 
 
-def test_a_resync_moves_nothing() -> None:
-    """An object counts once, however often it is resynced."""
-    state_counts = StateCounts(Frameworks(), Milestones(ManualClock()))
-    obj = train_job("a", "torch", "Running")
-    state_counts.on_add(obj, initial=True)
-    state_counts.on_update(obj, obj)
-    assert list(state_counts.count().values()) == [1]
-
-
 def test_runtimes_that_do_not_exist_are_none() -> None:
     """A runtime that does not exist is counted as `none`, and by its name once it exists."""
     frameworks = runtimes("torch")
@@ -122,18 +113,6 @@ def test_the_latest_are_named() -> None:
     assert names[:2] == ["job-7", "job-4999"]
 
 
-def test_what_goes_on_comes_first() -> None:
-    """TrainJobs that have ended are named where there is room."""
-    recent_changes = RecentChanges()
-    recent_changes.put(key("ended"), has_ended=False)
-    recent_changes.put(key("running"), has_ended=False)
-    recent_changes.put(key("ended"), has_ended=True)
-    assert [each.name for each in recent_changes.latest()] == ["running", "ended"]
-    for number in range(60):
-        recent_changes.put(key(f"new-{number}"), has_ended=False)
-    assert key("ended") not in recent_changes.latest()
-
-
 def test_a_namespace_takes_no_names_of_another() -> None:
     """One with thousands of TrainJobs leaves room for the others."""
     recent_changes = RecentChanges()
@@ -141,16 +120,6 @@ def test_a_namespace_takes_no_names_of_another() -> None:
         recent_changes.put(key(f"job-{number}"), has_ended=False)
     recent_changes.put(key("mine", "team-b"), has_ended=True)
     assert key("mine", "team-b") in recent_changes.latest()
-
-
-def test_what_is_gone_is_not_named() -> None:
-    """A deleted TrainJob is not named, whether it had ended or not."""
-    recent_changes = RecentChanges()
-    recent_changes.put(key("a"), has_ended=True)
-    recent_changes.put(key("b"), has_ended=False)
-    for name in ("a", "b", "never-there"):
-        recent_changes.remove(key(name))
-    assert recent_changes.latest() == []
 
 
 def runtime(name: str, namespace: str = "", **labels: str) -> CachedObject:
@@ -196,11 +165,3 @@ def test_tenants_name_no_frameworks() -> None:
     frameworks.on_add(runtime("torch-distributed", framework="torch"), initial=True)
     assert frameworks.labels_of("team-a/r0") == ("team-a/r0", "other")
     assert frameworks.labels_of("team-b/mine") == ("team-b/mine", "torch")
-
-
-def test_a_runtime_that_is_gone_is_none() -> None:
-    """A deleted runtime is `none`, like one that never existed."""
-    frameworks = Frameworks()
-    frameworks.on_add(runtime("a", framework="torch"), initial=True)
-    frameworks.on_delete(runtime("a"), stale=False)
-    assert [frameworks.labels_of(name) for name in ("a", "b", "")] == [("none", "none")] * 3

@@ -99,13 +99,6 @@ async def test_a_life_is_counted_once(cluster: Cluster, state: str) -> None:
         assert population(cluster) == {}
 
 
-async def test_series_begin_with_nothing(cluster: Cluster) -> None:
-    """What may happen to a TrainJob is there with 0 before it does, so that the first time is an increase."""
-    async with cluster.managed():
-        await submit(cluster)
-    assert_present(cluster)
-
-
 @pytest.mark.parametrize("state", ["", "Failed"])
 async def test_series_begin_with_nothing_after_a_restart(cluster: Cluster, state: str) -> None:
     """Also for the group of a TrainJob that a new leader finds half-way or ended."""
@@ -128,39 +121,6 @@ def assert_present(cluster: Cluster) -> None:
     assert get("trainer_trainjob_time_to_jobset_seconds_count", {"framework": "torch"}) is not None
     for state in ("Complete", "Failed"):
         assert get("trainer_trainjob_run_seconds_count", {"framework": "torch", "result": state}) == 0
-
-
-async def test_a_restart_counts_nothing_again(cluster: Cluster) -> None:
-    """What was finished before the manager came is in the gauge, and in no counter."""
-    async with cluster.managed():
-        await submit(cluster)
-        await end(cluster, "Complete")
-        assert counter(cluster, "completed") == 1
-    async with cluster.managed():
-        await cluster.resync()
-        assert population(cluster) == {("default", "blueprint", "torch", "Complete"): 1}
-        assert (counter(cluster, "created"), counter(cluster, "completed")) == (0, 0)
-
-
-async def test_a_restart_estimates_since_when_a_training_runs(cluster: Cluster) -> None:
-    """A training that runs when the manager starts counts as running since its Jobs were made."""
-    async with cluster.managed():
-        await submit(cluster)
-        await cluster.clock.advance(20)
-        await cluster.run_jobset(ready=1)
-    async with cluster.managed():
-        await cluster.clock.advance(100)
-        await end(cluster, "Complete")
-        assert times(cluster, "run", result="Complete") == (1, 120)
-        assert times(cluster, "queue") == (0, 0)
-
-
-async def test_what_was_created_while_nobody_managed_waits_since_then(cluster: Cluster) -> None:
-    """The time to the JobSet begins with the creation, also if the manager came later."""
-    await submit(cluster)
-    await cluster.clock.advance(60)
-    async with cluster.managed():
-        assert (counter(cluster, "created"), times(cluster, "time_to_jobset")) == (1, (1, 60))
 
 
 async def test_a_blocked_trainjob_waits_until_it_is_fixed(cluster: Cluster) -> None:
@@ -234,16 +194,6 @@ async def test_a_status_that_is_written_later(cluster: Cluster) -> None:
             count(number)
         assert times(cluster, "time_to_jobset") == (1, 2)
         tasks.cancel_scope.cancel()
-
-
-async def test_a_training_that_never_ran_has_no_run_time(cluster: Cluster) -> None:
-    """A TrainJob that fails before it runs is a failure, but not a run of zero seconds."""
-    async with cluster.managed():
-        await submit(cluster)
-        await cluster.clock.advance(20)
-        await end(cluster, "Failed")
-        assert counter(cluster, "failed", reason="FailedJobs") == 1
-        assert times(cluster, "run", result="Failed") == (0, 0)
 
 
 async def test_a_status_that_is_not_stored_counts_nothing(cluster: Cluster) -> None:

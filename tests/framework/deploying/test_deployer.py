@@ -13,7 +13,7 @@ from tests.framework.static_reader import StaticReader
 from trainer.framework.deploying.child import APPLIED_HASH, ForeignObjectError
 from trainer.framework.deploying.deployer import ApplyResult, Deployer
 from trainer.framework.plugin_api.component import Component, Loss, Revision
-from trainer.framework.plugin_api.errors import BuildDefectError
+from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -95,6 +95,16 @@ async def test_what_pods_need_is_there_before_them(cluster: Cluster, is_first: b
     """A JobSet is applied after everything else, whatever the order of the plugins."""
     await cluster.deploy(*([jobset(), component()] if is_first else [component(), jobset()]))
     assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS, JOBSETS]
+
+
+async def test_sends_nothing_twice(cluster: Cluster) -> None:
+    """An object that is as we want it costs no request, whatever others have added to it."""
+    await cluster.deploy(component(a="1"))
+    await cluster.client.patch(CONFIG_MAPS, "demo", {"data": {"theirs": "x"}}, "default")
+    cluster.reader.add(cluster.stored)
+    cluster.client.requests.clear()
+    await cluster.deploy(component(a="1"))
+    assert cluster.client.requests == []
 
 
 @pytest.mark.parametrize(
@@ -405,6 +415,17 @@ async def test_a_generated_object_that_is_refused(cluster: Cluster) -> None:
     assert cluster.client.objects(CONFIG_MAPS) == []
 
 
+async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
+    """It has the name of its plugin."""
+
+    def generated() -> Object:
+        raise KeyError("entropy")
+
+    broken = replace(keys(cluster, []), generated=generated, plugin="acme")
+    with pytest.raises(BuildDefectError, match="plugin acme failed in build: KeyError"):
+        await cluster.deploy(broken)
+
+
 async def test_the_end(cluster: Cluster) -> None:
     """Objects without lives_on are deleted when the TrainJob has ended; the others stay."""
     metadata = {"name": "passing", "namespace": "default"}
@@ -412,6 +433,13 @@ async def test_the_end(cluster: Cluster) -> None:
     await cluster.deploy(component(a="1"), passing)
     await cluster.deployer.end(OWNER)
     assert [obj["metadata"]["name"] for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo"]
+
+
+async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:
+    """It is reported before anything is made, with the remedy."""
+    cluster.reader.unserved.add(CONFIG_MAPS)
+    with pytest.raises(BuildError, match="configmaps: Forbidden: the API server does not serve them; install the CRD"):
+        cluster.deployer.missing([component(a="1")])
 
 
 async def test_a_kind_that_has_just_been_withdrawn(cluster: Cluster) -> None:
