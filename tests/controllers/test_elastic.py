@@ -129,3 +129,25 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
         await settle()
         assert sizes(cluster.jobset) == (2, 2)
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+async def test_the_autoscaler_lives_as_long_as_the_training(cluster: Cluster) -> None:
+    """It scales the TrainJob, goes while that is suspended, comes back, and goes for good at the end."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1}))
+        (autoscaler,) = cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS)
+        spec = autoscaler["spec"]
+        assert (spec["minReplicas"], spec["maxReplicas"], spec["metrics"]) == (1, 3, METRICS)
+        assert spec["scaleTargetRef"] == {
+            "apiVersion": "trainer.kubeflow.org/v2alpha1",
+            "kind": "TrainJob",
+            "name": "demo",
+        }
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+        await cluster.change(cluster.train_job, suspend=False)
+        assert len(cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS)) == 1
+        await cluster.run_jobset("Completed", succeeded=1)
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+        await cluster.resync()
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []

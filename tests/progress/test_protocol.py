@@ -412,6 +412,11 @@ def test_what_is_left_of_a_message(payload: bytes, expected: Message) -> None:
     assert replace(message, dropped=()) == expected
 
 
+def test_more_metrics_than_allowed() -> None:
+    """The first ones count."""
+    assert len(parse(b" " + metrics(METRICS_LIMIT + 1)).train_metrics or {}) == METRICS_LIMIT
+
+
 def test_errors_are_bounded() -> None:
     """A message of nothing but bad values names only the first ones."""
     assert len(parse(b" " + json.dumps({"trainMetrics": {f"m{n}": None for n in range(200)}}).encode()).dropped) == 16
