@@ -27,7 +27,6 @@ FILES = {
     "packages/initializers/src/fetching/hub.py": "from fetching import names\n",
     "packages/initializers/src/fetching/names.py": "",
     "packages/initializers/tests/test_hub.py": "from fetching.hub import fetch\n",
-    "packages/conftest.py": "import tests.conftest\n",
     "tests/conftest.py": "",
     "packages/conftest.py": "from tests import conftest\n",
     "tests/test_plugin.py": "import trainer.plugin\n",
