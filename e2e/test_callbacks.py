@@ -195,7 +195,7 @@ def names(reported: list[Message]) -> tuple[set[str], set[str]]:
     return train_names, {name for message in reported for name in message.eval_metrics or {}}
 
 
-@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make nightly installs it")
 def test_huggingface(tmp_path: Path) -> None:
     """A Trainer that stops early and goes on from a checkpoint reports its steps, losses and evaluations."""
     first, again = train(HUGGINGFACE, tmp_path)
@@ -209,7 +209,7 @@ def test_huggingface(tmp_path: Path) -> None:
         assert {"loss", "train_loss"} <= set(reported[-2].train_metrics or {})
 
 
-@pytest.mark.skipif(find_spec("lightning") is None, reason="lightning is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("lightning") is None, reason="lightning is not installed: make nightly installs it")
 @pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"])
 def test_lightning(package: str, tmp_path: Path) -> None:
     """A Trainer of either package that stops early and goes on from a checkpoint reports what its module logs."""
@@ -219,7 +219,7 @@ def test_lightning(package: str, tmp_path: Path) -> None:
     assert names(first) == names(again) == ({"loss", "loss_step", "loss_epoch"}, {"off"})
 
 
-@pytest.mark.skipif(find_spec("keras") is None, reason="keras is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("keras") is None, reason="keras is not installed: make nightly installs it")
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_keras(backend: str, tmp_path: Path) -> None:
     """`fit` that stops early, and `fit` that begins with a later epoch, report steps and validation."""
@@ -231,7 +231,7 @@ def test_keras(backend: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(
     not all(map(find_spec, ("jax", "tensorflow", "torch"))),
-    reason="frameworks are not installed: make e2e installs them",
+    reason="frameworks are not installed: make nightly installs them",
 )
 def test_numbers(tmp_path: Path) -> None:
     """Numbers of all frameworks arrive as they are, and a tensor of several is left out."""
@@ -251,7 +251,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert again == [Message(current_step=4, eval_metrics={"none": "0.0"})]
 
 
-@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make nightly installs it")
 def test_example(cluster: Cluster) -> None:
     """The example trains a language model on two nodes; the TrainJob shows its progress, its end and its metrics."""
     if not cluster.is_local:

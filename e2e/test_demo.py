@@ -32,7 +32,7 @@ pytestmark = [
 
 def needs_framework(name: str) -> pytest.MarkDecorator:
     """Skips what pods cannot import."""
-    return pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed: make e2e installs it")
+    return pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed: make nightly installs it")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="looks for the processes of a dev cluster of its own"),
-    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make e2e installs it"),
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make nightly installs it"),
 ]
 
 TIMEOUT = 90.0

@@ -24,7 +24,8 @@ pytestmark = [
 
 
 @pytest.mark.skipif(
-    find_spec("peft") is None or not LIBRARIES.is_dir(), reason="peft or moto is not installed: make e2e installs them"
+    find_spec("peft") is None or not LIBRARIES.is_dir(),
+    reason="peft or moto is not installed: make nightly installs them",
 )
 def test_from_data_to_an_exported_model(tmp_path: Path) -> None:
     """Both are fetched, the model learns what it could not do, its adapters are in the bucket, and nothing is left."""

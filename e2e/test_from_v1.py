@@ -349,7 +349,7 @@ def pod_network(cluster: Cluster) -> None:
 def test_trainings(cluster: Cluster, manifest: dict[str, Any], nodes: list[str], total: int) -> None:
     """All processes find each other by the variables of the operator, and agree on the sum of their numbers."""
     if find_spec(FRAMEWORKS[manifest["kind"]]) is None:
-        pytest.skip(f"{FRAMEWORKS[manifest['kind']]} is not installed: make e2e installs it")
+        pytest.skip(f"{FRAMEWORKS[manifest['kind']]} is not installed: make nightly installs it")
     submit(cluster, manifest)
 
     check(cluster, nodes, total)

@@ -158,7 +158,7 @@ def messages(result: subprocess.CompletedProcess[bytes]) -> list[Message]:
 
 
 def needing(module: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed: make e2e installs it")
+    return pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed: make nightly installs it")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def check_twelve(reported: list[Message], metric: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["tf_keras", "tf.keras"])
-@pytest.mark.skipif(not TF_KERAS.is_dir(), reason="tf-keras is not installed: make e2e installs it")
+@pytest.mark.skipif(not TF_KERAS.is_dir(), reason="tf-keras is not installed: make nightly installs it")
 @needing("tensorflow")
 def test_keras_2(name: str, tmp_path: Path) -> None:
     """Keras 2 reports as Keras 3 does, by its own name and by that in TensorFlow."""

@@ -101,7 +101,7 @@ def namespaces(session_cluster: Cluster) -> Iterator[dict[str, Cluster]]:
         try:
             session_cluster.apply(*(namespace(name) for name in names))
             if not kep_examples.has_torch(found[ELASTIC], TIMEOUT):
-                pytest.skip("the Python of the pods has no PyTorch: make e2e installs it")
+                pytest.skip("the Python of the pods has no PyTorch: make nightly installs it")
             until(partial(are_applied, session_cluster, objects), "the manager knows the kind", timeout=90)
             yield found
         finally:

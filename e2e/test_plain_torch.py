@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.timeout(180),
-    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make e2e installs it"),
+    pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make nightly installs it"),
 ]
 
 SCRIPT = """

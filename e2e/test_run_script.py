@@ -170,7 +170,7 @@ def test_requirements_fail(home: Home, kubectl: Kubectl, tmp_path: Path) -> None
 
 
 @needs("openmpi-bin", "openssh-server")
-@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is missing: make nightly installs it")
 @AT_ONCE
 def test_failed_rank(home: Home, tmp_path: Path) -> None:
     """A rank that fails ends the others, which wait for it, and with them the training."""
@@ -187,7 +187,7 @@ def test_failed_rank(home: Home, tmp_path: Path) -> None:
     assert "MPI_ABORT" not in explained.stdout
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is missing: make nightly installs it")
 @AT_ONCE
 def test_failed_process(home: Home, kubectl: Kubectl, tmp_path: Path) -> None:
     """The condition has what the first process said that failed, and not what torchrun and others said of it."""
@@ -269,17 +269,17 @@ def _owners(kubectl: Kubectl, config_map: str) -> list[str]:
     [
         pytest.param(
             TORCH, "torch-distributed", ["--procs", "2"], "sum 10.0 of 4", id="torch",
-            marks=pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make e2e installs it"),
+            marks=pytest.mark.skipif(find_spec("torch") is None, reason="torch is missing: make nightly installs it"),
         ),
         pytest.param(
             JAX, "jax-distributed", [], "processes 2", id="jax",
-            marks=pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed: make e2e installs it"),
+            marks=pytest.mark.skipif(find_spec("jax") is None, reason="jax is missing: make nightly installs it"),
         ),
         pytest.param(
             MPI, "deepspeed-distributed", ["--runtime", "deepspeed-distributed"], "ranks 2 1", id="mpi",
             marks=[
                 needs("openmpi-bin", "openssh-server"),
-                pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed: make e2e installs it"),
+                pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is missing: make nightly installs it"),
             ],
         ),
     ],

@@ -27,9 +27,9 @@ REPOSITORY = Path(__file__).parents[1]
 SDK = BIN.parent / "sdk"
 MPI = needs("openmpi-bin", "openssh-server")
 TORCHTUNE = pytest.mark.skipif(
-    find_spec("torchtune") is None, reason="torchtune is not installed: make e2e installs it"
+    find_spec("torchtune") is None, reason="torchtune is not installed: make nightly installs it"
 )
-XGBOOST = pytest.mark.skipif(find_spec("xgboost") is None, reason="XGBoost is not installed: make e2e installs it")
+XGBOOST = pytest.mark.skipif(find_spec("xgboost") is None, reason="XGBoost is not installed: make nightly installs it")
 SCENARIOS = [
     *(() if any(XGBOOST.args) else ("xgboost",)),
     *("function", *(() if any(TORCHTUNE.args) else ("builtin",)), "runtimes", *(() if any(MPI.args) else ("mpi",))),

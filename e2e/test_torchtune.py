@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.skipif(find_spec("torchtune") is None, reason="torchtune is not installed: make e2e installs it"),
+    pytest.mark.skipif(find_spec("torchtune") is None, reason="torchtune is not installed: make nightly installs it"),
 ]
 
 CONFIG = Path(__file__).parents[1] / "config" / "runtimes"

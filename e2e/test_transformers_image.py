@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make e2e installs it"),
+    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make nightly installs it"),
 ]
 
 

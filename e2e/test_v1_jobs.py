@@ -28,8 +28,8 @@ pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="needs a dev cluster of its own that serves v1 jobs"),
 ]
 
-TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make e2e installs it")
-JAX = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed: make e2e installs it")
+TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make nightly installs it")
+JAX = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed: make nightly installs it")
 TIMEOUT = 120.0
 """Seconds for one step of a real training."""
 DIGITS = Path(__file__).parents[1] / "examples" / "jax-digits" / "trainjob.yaml"

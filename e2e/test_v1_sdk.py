@@ -175,7 +175,7 @@ def test_failure(cluster: Cluster, kind: str, tmp_path: Path) -> None:
     assert "Failed" in found["raised"]
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make e2e installs it")
+@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: make nightly installs it")
 def test_function(cluster: Cluster, tmp_path: Path) -> None:
     """A function of the user trains on two workers, which torchrun has joined."""
     if not cluster.pod_network.startswith("netns"):
@@ -186,7 +186,7 @@ def test_function(cluster: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(
-    find_spec("peft") is None or find_spec("torch") is None, reason="peft is not installed: make e2e installs it"
+    find_spec("peft") is None or find_spec("torch") is None, reason="peft is not installed: make nightly installs it"
 )
 def test_fine_tuning(cluster: Cluster, tmp_path: Path) -> None:
     """`train()` has the master fetch model and dataset, and torchrun joins it and the worker, with one volume."""

@@ -25,7 +25,7 @@ FLUX = Path(__file__).parent / "stand_ins" / "flux" / "flux"
 
 MPI = needs("openmpi-bin", "openssh-server")
 TORCHTUNE = pytest.mark.skipif(
-    find_spec("torchtune") is None, reason="torchtune is not installed: make e2e installs it"
+    find_spec("torchtune") is None, reason="torchtune is not installed: make nightly installs it"
 )
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
