@@ -224,6 +224,24 @@ async def test_a_stale_cache_deletes_nothing(cluster: Cluster) -> None:
         assert cluster.client.objects(TRAIN_JOBS) == []
 
 
+async def test_a_successor_of_the_name_stays(cluster: Cluster) -> None:
+    """A TrainJob that takes the name just before the deletion arrives is not deleted."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, ttlSecondsAfterFinished=60))
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        hold = cluster.client.faults.hold(verb="delete", resource=TRAIN_JOBS)
+        await cluster.clock.advance(60)
+        assert hold.waiting == 1
+        cluster.client.remove(TRAIN_JOBS, "demo", "default")
+        cluster.client.remove(JOBSETS, "demo", "default")
+        successor = limited(cluster)
+        successor["metadata"]["uid"] = "another"
+        cluster.client.add(successor)
+        hold.release()
+        await settle()
+        assert cluster.train_job["metadata"]["uid"] == "another"
+
+
 async def test_who_learns_late_that_a_train_job_has_ended_deletes_it_in_time(cluster: Cluster) -> None:
     """Its end was written by the leader before, and the cache shows it only after its objects are gone."""
     async with cluster.managed():

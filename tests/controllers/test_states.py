@@ -15,6 +15,7 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
+    from trainer.kube.objects import Object
 
 SECRET = 'secret "token" not found'
 
@@ -24,10 +25,13 @@ def reported(cluster: Cluster) -> list[tuple[str, str]]:
     return [(reason, message) for kind, reason, message in cluster.events if kind == "Warning"]
 
 
-async def test_pending_until_pods_start(cluster: Cluster) -> None:
+@pytest.mark.parametrize(
+    "spec", [pytest.param({}, id="no-deadline"), pytest.param({"activeDeadlineSeconds": 3600}, id="later-deadline")]
+)
+async def test_pending_until_pods_start(cluster: Cluster, spec: Object) -> None:
     """A missing Secret is reported within seconds, in the condition and in an event; when it is there the job runs."""
     async with cluster.managed():
-        await cluster.put(train_job_object())
+        await cluster.put(train_job_object(**spec))
         await cluster.run_jobset(active=1)
         await cluster.put(waiting("CreateContainerConfigError", SECRET))
         await cluster.clock.advance(2)

@@ -25,7 +25,7 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import key_of
+from trainer.kube.objects import key_of, name_of
 from trainer.kube.resource import CONFIG_MAPS, PODS
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
@@ -308,6 +308,21 @@ async def test_without_runtime_and_snapshot_suspension_still_works(cluster: Clus
         assert cluster.jobset["spec"] == before | {"suspend": True}
 
 
+async def test_without_runtime_and_snapshot_the_other_objects_stay(cluster: Cluster) -> None:
+    """What cannot be built at the moment is no reason to delete what a training still needs."""
+    nodes = replicated_job("node"), replicated_job("launcher")
+    cluster.client.add(runtime_object(*nodes, policy={"numNodes": 2, "mpi": {"numProcPerNode": 1}}))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        await cluster.client.delete(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+        await settle()
+        created = cluster.condition("Created")
+        assert created is not None
+        assert "later changes, except of suspend, are not applied" in created[2]
+        assert [name_of(obj) for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo-mpi-hostfile"]
+
+
 async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: Cluster) -> None:
     """Jobs that are gone and cannot be made again are not called created; the runtime heals it."""
     async with cluster.managed():
@@ -397,16 +412,18 @@ async def test_hiccups_of_the_cluster_are_not_reported(cluster: Cluster, error: 
     assert cluster.events == []
 
 
+THEIRS: Object = {
+    "apiVersion": "jobset.x-k8s.io/v1alpha2",
+    "kind": "JobSet",
+    "metadata": {"name": "demo", "namespace": "default"},
+    "spec": {"suspend": True},
+    "status": {"terminalState": "Completed"},
+}
+
+
 async def test_a_jobset_of_somebody_else_is_not_adopted(cluster: Cluster) -> None:
     """It stays as it is, its status is not mirrored, and the TrainJob starts when it is gone."""
-    theirs: Object = {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": "demo", "namespace": "default"},
-        "spec": {"suspend": True},
-        "status": {"terminalState": "Completed"},
-    }
-    cluster.client.add(theirs)
+    cluster.client.add(THEIRS)
     with capture_logs() as logs:
         async with cluster.managed():
             await cluster.put(train_job_object())
@@ -451,6 +468,20 @@ async def test_a_train_job_that_is_being_deleted_is_left_alone(cluster: Cluster)
         assert cluster.writes == []
 
 
+async def test_a_jobset_of_somebody_else_in_place_of_ours(cluster: Cluster) -> None:
+    """A TrainJob whose Jobs are gone is not called created because others have made some under its name."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.condition("Created") == CREATED
+    cluster.client.remove(JOBSETS, "demo", "default")
+    cluster.client.add(THEIRS)
+    async with cluster.managed():
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("False", "JobsCreationFailed")
+        assert "exists and does not belong to this TrainJob" in created[2]
+
+
 async def test_a_deleted_jobset_comes_back(cluster: Cluster) -> None:
     """As long as the TrainJob has not finished, its JobSet is created again."""
     async with cluster.managed():
@@ -472,19 +503,32 @@ async def test_a_finished_train_job_never_gets_its_jobset_back(cluster: Cluster)
         assert cluster.train_job["status"]["jobsStatus"][0]["succeeded"] == 1
 
 
-async def test_a_cache_that_lags_behind_does_not_bring_the_jobset_back(cluster: Cluster) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            {
+                "status": {
+                    "conditions": [
+                        {"type": "Complete", "status": "True", "reason": "r", "message": "", "lastTransitionTime": "t"}
+                    ]
+                }
+            },
+            id="finished",
+        ),
+        pytest.param({"metadata": {"name": "demo", "namespace": "default", "uid": "another"}}, id="successor"),
+    ],
+)
+async def test_a_cache_that_lags_behind_does_not_bring_the_jobset_back(cluster: Cluster, change: Object) -> None:
     """Before objects of a created TrainJob are created again, the API server is asked how it is."""
     async with cluster.managed():
         await cluster.put(train_job_object())
-        finished = cluster.train_job
-        finished["status"]["conditions"].append(
-            {"type": "Complete", "status": "True", "reason": "r", "message": "", "lastTransitionTime": "t"}
-        )
+        current = cluster.train_job | change
         send = cluster.client.send
 
         async def answer(request: ObjectRequest) -> Object | None:
             answered = await send(request)
-            return finished if request.verb is Verb.GET else answered
+            return current if request.verb is Verb.GET else answered
 
         cluster.client.send = answer  # type: ignore[method-assign]
         await cluster.client.delete(JOBSETS, "demo", "default")

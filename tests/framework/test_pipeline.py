@@ -87,6 +87,17 @@ class Picky:
         yield FieldError("spec.labels", "are wrong")
 
 
+class Unprepared:
+    """Raises for what validation refuses."""
+
+    name = "unprepared"
+    ml_policy_sources: frozenset[str] = frozenset()
+
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """See `EnforceMLPolicy`."""
+        raise LookupError("oh")
+
+
 class Ending:
     """Reports an end and counts Jobs."""
 
@@ -130,8 +141,8 @@ def test_a_policy_without_plugin_is_refused(spec: Any, path: str) -> None:
 
 
 def test_validation() -> None:
-    """Admission and build find the same errors, in a fixed order."""
-    pipeline = Pipeline(Registry([Picky()]))
+    """Admission and build find the same errors, in a fixed order, and build nothing of what they refuse."""
+    pipeline = Pipeline(Registry([Picky(), Unprepared()]))
     errors = pipeline.review(train_job(), runtime()).errors
     assert [str(error) for error in errors] == ["spec.labels: are wrong", "spec.suspend: is wrong"]
     with pytest.raises(BuildError) as caught:
@@ -298,3 +309,12 @@ def test_names_of_pods(domain: str | None, network: Object, head: str) -> None:
     job = jobset.object["spec"]["replicatedJobs"][0]
     (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
     assert container["env"] == [{"name": "HEAD", "value": head}]
+
+
+def test_the_environment_of_the_train_job_wins() -> None:
+    """A variable that a policy sets has the value of the TrainJob if that sets it, too."""
+    pipeline = Pipeline(Registry([Head(), JobSetPlugin(StaticReader())]))
+    (jobset,) = pipeline.build(train_job(trainer={"env": [{"name": "HEAD", "value": "mine"}]}), runtime())
+    job = jobset.object["spec"]["replicatedJobs"][0]
+    (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "HEAD", "value": "mine"}]

@@ -10,11 +10,12 @@ import pytest
 
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
-from trainer.framework.deploying.child import APPLIED_HASH, ForeignObjectError
+from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON, ForeignObjectError
 from trainer.framework.deploying.deployer import ApplyResult, Deployer
-from trainer.framework.plugin_api.component import Component, Loss, Revision
+from trainer.framework.plugin_api.component import ADOPTED, Component, Loss, Revision
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_api.plugin_context import CacheReader
+from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -249,6 +250,15 @@ async def test_prunes_nothing_else(cluster: Cluster, change: Object) -> None:
     assert cluster.client.requests == []
 
 
+async def test_prunes_only_in_the_namespace_of_the_train_job(cluster: Cluster) -> None:
+    """An object of another namespace that names the TrainJob as its owner stays."""
+    await cluster.deploy(component(a="1"))
+    cluster.client.requests.clear()
+    elsewhere = OWNER | {"metadata": OWNER["metadata"] | {"namespace": "other"}}
+    await cluster.deployer.prune(elsewhere, [])
+    assert cluster.client.requests == []
+
+
 async def test_deletes_only_its_own(cluster: Cluster) -> None:
     """An object of that name that belongs to somebody else stays."""
     await cluster.deploy(component(a="1"))
@@ -433,6 +443,15 @@ async def test_the_end(cluster: Cluster) -> None:
     await cluster.deploy(component(a="1"), passing)
     await cluster.deployer.end(OWNER)
     assert [obj["metadata"]["name"] for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo"]
+
+
+@pytest.mark.parametrize("name", [LIVES_ON, RUNTIME_DIGEST, ADOPTED])
+async def test_annotations_of_users_do_not_say_where_an_object_comes_from(cluster: Cluster, name: str) -> None:
+    """Those by which the deployer knows its objects are not taken from what the TrainJob asks for."""
+    wanted = component(a="1")
+    wanted.object["metadata"]["annotations"] = {name: "false", "theirs": "x"}
+    await cluster.deploy(wanted)
+    assert annotations_of(cluster.stored).keys() == {APPLIED_HASH, "theirs"}
 
 
 async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:

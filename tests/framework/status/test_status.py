@@ -396,6 +396,13 @@ def test_conditions_of_plugins() -> None:
     assert next_status(ended, Observation(plugin_types=types), NOW) == status
 
 
+def test_a_long_message_is_cut() -> None:
+    """The message of a condition has no more characters than the API allows, so that its status can be written."""
+    long = replace(UNBUILT, message="x" * 40_000)
+    (created,) = next_status(train_job(), Observation(long), NOW).conditions or []
+    assert created.message == "x" * 32_768
+
+
 def test_a_plugin_that_raised_is_named() -> None:
     """What a plugin could not say is reported with the condition Created, which holds all the same."""
     error = BuildDefectError("plugin nosy failed in status_conditions", ValueError("oh"))
