@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from trainer.api.metadata import ObjectMetadata
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from trainer.framework.building.order import MODEL_EXPORTER
 from trainer.framework.building.overrides import apply_override
 from trainer.framework.building.profile import V2ALPHA1_PROFILE
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import StorageSettings
+    from trainer.api.trainjob import StorageSettings, TrainJob
     from trainer.framework.building.profile import Profile
     from trainer.framework.plugin_api.devices import DeviceTable
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
@@ -89,16 +87,6 @@ def extract(
     info.train_job_annotations = dict(train_job.spec.annotations or {})
     step("TrainJob spec.annotations", info)
     return info
-
-
-def nodes_at_start(runtime: Runtime) -> int:
-    """The number of nodes of a TrainJob that states none.
-
-    Raises:
-        BuildError: nothing can be built on the runtime, or nothing trains there.
-    """
-    ref = RuntimeRef(name=runtime.metadata.name or "", kind=runtime.kind)
-    return extract(TrainJob(metadata=ObjectMetadata(), spec=TrainJobSpec(runtime_ref=ref)), runtime).trainer.count
 
 
 _NO_POLICY: Final = MLPolicy()

@@ -1,4 +1,4 @@
-// What the server sends, see trainer/dashboard.
+// What the server sends, see the package trainer_dashboard.
 
 export interface Row {
   uid: string;

@@ -18,8 +18,6 @@ CleanPodPolicy: TypeAlias = Literal["", "All", "Running", "None"]
 
 TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 """The value of `managedBy` that is the Training Operator itself."""
-MPI_OPERATOR: Final = "kubeflow.org/mpi-operator"
-"""The value of `managedBy` that is the MPI Operator itself."""
 
 
 class SchedulingPolicy(ApiModel):

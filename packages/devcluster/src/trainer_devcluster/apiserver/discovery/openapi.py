@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 
 _SCHEMAS: Final = "#/components/schemas/"
-_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
-_OBJECT_META: Final = f"{_META}.ObjectMeta"
 _CUSTOM_PATCH_TYPES: Final = (
     "application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
 )  # fmt: skip

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 FAIL = "FailJobSet"
 RESTART = "RestartJobSet"
-RESTART_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
 
 
 @dataclass(frozen=True, slots=True)
