@@ -4,7 +4,7 @@ Reads the JSON schemas in the pip package `kubernetes-validate` (version 1.37, n
 keeps what the server works with: property names and types, list and map types, patch strategies, and descriptions.
 Run it after a change of the list of kinds, or with a newer version of the package:
 
-    pip install -e .[dev] && python hack/generate_builtin_types.py
+    make .venv/.dev && .venv/bin/python hack/generate_builtin_types.py
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def schema_directory() -> Path:
     """Where the package keeps its schemas."""
     spec = importlib.util.find_spec("kubernetes_validate")
     if spec is None or spec.origin is None:
-        raise SystemExit("kubernetes-validate is not installed: pip install -e .[dev]")
+        raise SystemExit("kubernetes-validate is not installed: make .venv/.dev")
     return Path(spec.origin).parent / "kubernetes-json-schema" / f"{VERSION}-local"
 
 

@@ -4,7 +4,8 @@ Reads the JSON schemas in the pip package `kubernetes-validate`, as `generate_bu
 they leave out and the API server checks: enums, limits, formats of names, defaults of list map keys. Run it after a
 change of the tables below, or with a newer version of the package, and then write the CRDs anew:
 
-    pip install -e .[dev] && python hack/generate_pod_schema.py && trainer crds > config/crd/trainer.kubeflow.org.yaml
+    make .venv/.dev && .venv/bin/python hack/generate_pod_schema.py
+    .venv/bin/trainer crds > config/crd/trainer.kubeflow.org.yaml
 """
 
 from __future__ import annotations

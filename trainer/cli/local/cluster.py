@@ -86,7 +86,8 @@ AuditLogPath = Annotated[
 def cluster_command(**options: Path | str | int | bool | None) -> list[str]:
     """The command line of the dev cluster, a program of its own, with the options of `trainer cluster` that are set."""
     if importlib.util.find_spec(_PROGRAM) is None:
-        remedy = "pip install 'trainer-operator[cluster]', or in a checkout pip install ./packages/devcluster"
+        checkout = "pip install ./packages/kube_testing ./packages/devcluster"
+        remedy = f"pip install 'trainer-operator[cluster]', or in a checkout {checkout}"
         raise BadInputError(f"the dev cluster is not installed: {remedy}")
     options = {"port": 0, "pod_network": PodNetworkMode.AUTO, **options}
     if options.get("fake_pods") and not options.get("kubelet", True):
