@@ -28,7 +28,7 @@ _ROOMS: Final = tuple(f"{_TRAINER / room}/" for room in ("controllers", "framewo
 
 
 def walk() -> dict[Path, int]:
-    """The lines of each file of which a function runs between the creation of a TrainJob and its last status."""
+    """The lines of each file that has a function running between the creation of a TrainJob and its last status."""
     anyio.run(_life, set())  # another one first: imports and caches
     files: set[str] = set()
     anyio.run(_life, files)

@@ -62,7 +62,7 @@ class ComponentContext:
     """What the manager shares with components."""
 
     configuration: Configuration
-    """That of the manager."""
+    """The configuration of the manager."""
     version: Version
     """The version of TrainJobs that the cluster serves."""
     pipeline: Pipeline
@@ -79,7 +79,7 @@ Registration: TypeAlias = Callable[[Manager, Webhooks, ComponentContext], None]
 
 
 def installed_components(configuration: Configuration) -> list[Registration]:
-    """Those of all installed distributions, by name; imports their code.
+    """The components of all installed distributions, by name; imports their code.
 
     Raises:
         ConfigurationError: one cannot be imported, and the message names its distribution; or the configuration enables

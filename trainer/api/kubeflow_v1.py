@@ -31,7 +31,7 @@ JOBS: Final = (PYTORCH_JOBS, JAX_JOBS, TF_JOBS, XGBOOST_JOBS, PADDLE_JOBS, MPI_J
 SERVED_JOBS: Final[Mapping[tuple[str, str], Resource]] = {
     (each.api_version, each.kind): each for each in (PYTORCH_JOBS, JAX_JOBS)
 }
-"""Those that a manager can serve, as they become TrainJobs without being converted by hand; by apiVersion and kind."""
+"""Kinds that a manager can serve, since they become TrainJobs without a person, by apiVersion and kind."""
 
 _TYPES: Final = {(each.api_version, each.kind) for each in JOBS}
 

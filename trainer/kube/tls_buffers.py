@@ -27,7 +27,7 @@ def limit_tls_buffers() -> None:
 def shrink_tls_buffer(transport: asyncio.Transport) -> None:
     """Have asyncio read a connection into 4 KiB, and no more of it while its reading is paused; without TLS, nothing.
 
-    For connections of which a client has a thousand. Large transfers take twice the time of the processor this way.
+    For clients with a thousand connections. Large transfers take twice the time of the processor this way.
     """
     protocol = getattr(transport, "_ssl_protocol", None)
     if not isinstance(protocol, SSLProtocol):

@@ -129,7 +129,7 @@ class Follower:
             self._listener.on_report(report)
 
     def _is_last(self, interrupted: Interrupted) -> bool:
-        """Whether the log is not to be requested again: that of a container that has ended, and may not be read."""
+        """Whether to request the log no more, since the container has ended and its log may not be read."""
         reason = interrupted.reason
         self._series.reconnects.labels(reason).inc()
         if reason is Interruption.REFUSED:

@@ -164,7 +164,7 @@ class _Step:
     follower: Follower | None = None
     """None when its log is not read any more, or not again since an earlier manager has."""
     reported: TrainerStatus | None = None
-    """What it has reported, once its log is not read."""
+    """Its last report, once its log is not read."""
 
     @property
     def status(self) -> Object:

@@ -54,7 +54,7 @@ class TrainJobRow:
     runtime_kind: str = CLUSTER_TRAINING_RUNTIMES.kind
     runtime: str = ""
     nodes: int | None = None
-    """Those that an elastic training has now, else those that the TrainJob asks for; None where its runtime says it."""
+    """Nodes that an elastic training has now, else those of its spec; None where it leaves that to its runtime."""
     devices_per_node: int | None = None
     """GPUs and the like that the TrainJob asks for on each node; None where it leaves that to its runtime."""
     owner: str = ""

@@ -133,7 +133,7 @@ def _metrics(metrics: list[MetricValue]) -> list[Text]:
 
 
 def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
-    """The states of Jobs, each of which has all nodes of the TrainJob: `node: 2 nodes, all ready`."""
+    """The states of Jobs that have all nodes of the TrainJob each: `node: 2 nodes, all ready`."""
     numbers = {name: counts[name] for name in _COUNTS if counts.get(name)}
     ready, total = numbers.pop("ready", 0), sum(numbers.get(name, 0) for name in _COUNTS)
     name = printable(str(counts.get("name") or ""))

@@ -27,8 +27,8 @@ def converted(obj: Object, place: str, version: Version) -> Converted:
     """An object for a cluster that serves a version; one of another kind, or of this version, is as it was.
 
     Raises:
-        CommandError: it is of a kind of the Training or MPI Operator, which would have refused it, or of which no
-            installed distribution knows more than the name.
+        CommandError: it is a job of the Training or MPI Operator, and the operator would have refused it, or no
+            installed distribution converts its kind.
     """
     if is_job(obj):
         return installed_v1_jobs().converted(_as_written(obj), place, version)

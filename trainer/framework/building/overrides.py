@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str, merge: Merge) -> None:
-    """Change the pods that the override names; `merge` says what becomes of lists that have items in common."""
+    """Change the pods that the override names; `merge` combines lists that have items in common."""
     errors = [*_unknown(info, override, path)]
     if errors:
         raise BuildError(*errors)

@@ -48,7 +48,7 @@ class LineBlocks:
         self._keep(chunk[end:])
 
     def rest(self) -> Iterator[bytes]:
-        """What is left, as a line of its own."""
+        """The incomplete last line, completed by a newline."""
         if self._rest:
             yield b"".join((self._rest, b"\n"))
             self._rest = b""

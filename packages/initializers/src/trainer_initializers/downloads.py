@@ -31,7 +31,7 @@ _DIGEST_ATTEMPTS = 2
 
 @dataclass(slots=True)
 class _Download:
-    """One file of which parts are missing."""
+    """A file that lacks parts."""
 
     file: RemoteFile
     missing: int

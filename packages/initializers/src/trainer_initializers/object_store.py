@@ -125,7 +125,7 @@ class ObjectStore:
         return _etag(result["e_tag"])
 
     def _list(self) -> list[obstore.ObjectMeta]:
-        """What is below the prefix."""
+        """The objects below the prefix."""
         with self._errors():
             return [found for chunk in obstore.list(self._store, self._prefix or None) for found in chunk]
 

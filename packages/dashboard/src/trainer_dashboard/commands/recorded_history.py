@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RecordedTraining:
-    """A training of the history; what is said of its methods is said in `trainer.cli.past`."""
+    """A training of the history; `trainer.cli.past` documents its methods."""
 
     def __init__(self, history: History, record: TrainingRecord) -> None:
         self._history = history
