@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from trainer.kube.webhook.body import read_body
+from trainer.kube.clock import move_on_after
+from trainer.kube.webhook.body import HttpError, read_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,6 +24,8 @@ SMALL = 64 * 1024
 """Bytes of a body that waits for no large one: most reviews have some kilobytes."""
 _LARGE_AT_ONCE = 8
 """Large bodies that are read, or wait to be answered."""
+_ARRIVAL = 2.0
+"""Seconds within which a large body arrives: an API server sends it at once, and others wait for its place."""
 _REST = 3.0
 """Length of the pause after a large request, in that of its answer: large ones get a quarter of the time. A mere
 checkpoint would not do, since an exchange with a peer takes several turns of the event loop."""
@@ -54,7 +57,7 @@ class Turns:
         A body that does not arrive takes no turn of the small ones that are complete.
 
         Raises:
-            HttpError: see `read_body`.
+            HttpError: see `read_body`; or a large body did not arrive in time.
         """
         # A body that does not say how large it is may be as large as allowed.
         if (request.content_length or self._max_bytes) <= SMALL:
@@ -63,7 +66,10 @@ class Turns:
                 yield body
             return
         async with self._large:
-            body = await read_body(request, self._max_bytes)
+            async with move_on_after(self._clock, _ARRIVAL) as arrival:
+                body = await read_body(request, self._max_bytes)
+            if arrival.cancelled_caught:
+                raise HttpError(408, "Timeout", f"the body did not arrive within {_ARRIVAL:g} seconds")
             async with self._answering_large, self._resting():
                 yield body
 
