@@ -1,3 +1,4 @@
+# make help                      this list
 # make demo                      train examples/jax-digits on this machine, no Kubernetes needed
 # make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
 # make demo EXAMPLE=fine-tune-tiny   fetch data and model, fine-tune with LoRA, export
@@ -35,8 +36,11 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' $(firstword $(MAKEFILE_LIST))
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
 	@exec $(BIN)/trainer demo examples/$(EXAMPLE)/trainjob.yaml
