@@ -66,7 +66,7 @@ def test_webhooks_down(replicas: Replicas) -> None:
     with replicas.balancer.cut():
         refused = cluster.kubectl("create", "-f", "-", stdin=late, check=False)
         assert refused.returncode == 1
-        assert 'failed calling webhook "defaulter.trainjob.trainer.kubeflow.org"' in refused.stderr
+        assert 'failed calling webhook "validator.trainjob.trainer.kubeflow.org"' in refused.stderr
         replicas.finish_pods()
         replicas.wait_for_state("Complete", ["long", "other"])
         cluster.kubectl("delete", "trainjob", "other")
