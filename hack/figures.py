@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 COUNTED = {
     "wheel trainer-operator": r"trainer/",
     "product without the dev cluster": r"trainer/|packages/(?!devcluster/)[^/]+/src/",
-    "dev cluster": r"(packages/)?devcluster/src/",
-    "tests of all kinds": r"tests/|packages/[^/]+/tests/|devcluster/tests/|e2e/",
+    "dev cluster": r"packages/devcluster/src/",
+    "tests of all kinds": r"tests/|packages/[^/]+/tests/|e2e/",
     "end-to-end tests": r"e2e/",
     "everything": r"",
 }

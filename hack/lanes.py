@@ -41,7 +41,7 @@ class Lane:
 
 LANES = {
     "devcluster": Lane(
-        unit=("devcluster/tests", "packages/devcluster/tests", "tests/conformance"),
+        unit=("packages/devcluster/tests", "tests/conformance"),
         e2e=(
             "e2e/test_clients.py",
             "e2e/test_foreground.py",

@@ -99,13 +99,19 @@ def candidates(pod: CachedObject) -> tuple[str, ...]:
     return ()
 
 
+def is_of(jobset: Object, pod: Object) -> bool:
+    """Whether the pod names this JobSet, and not a former one of its name; one that names none passes."""
+    return labels_of(pod).get(JOBSET_UID, uid_of(jobset)) == uid_of(jobset)
+
+
 def is_made_of(jobset: Object, pod: Object) -> bool:
     """Whether a Job of this JobSet controls the pod; labels alone prove nothing, since any pod may have them."""
     job, index, _ = place_of(pod)
     jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
     owner, labels = controller_of(pod) or {}, labels_of(pod)
     return (
-        any(each["name"] == job and index < each.get("replicas", 1) for each in jobs)
+        is_of(jobset, pod)
+        and any(each["name"] == job and index < each.get("replicas", 1) for each in jobs)
         and labels.get(JOBSET_NAME) == name_of(jobset)
         and is_made_by(owner.get("kind"), owner.get("name"), labels)
     )
@@ -113,7 +119,7 @@ def is_made_of(jobset: Object, pod: Object) -> bool:
 
 def primary_pod(pods: Iterable[Object], jobset: Object) -> Object | None:
     """The primary pod among the candidates of a JobSet; None without one."""
-    own = [pod for pod in pods if labels_of(pod).get(JOBSET_UID, uid_of(jobset)) == uid_of(jobset)]
+    own = [pod for pod in pods if is_of(jobset, pod)]
     named = [pod for pod in own if annotations_of(pod).get(PRIMARY_POD) == "true"]
     if not named:
         job = _trainer_job(jobset)

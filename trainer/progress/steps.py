@@ -11,13 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.jobset_labels import JOBSET_UID
 from trainer.api.jobset_pods import recency_of
 from trainer.api.trainjob_status import STEP_FIELDS, StepState, StepStatus, TrainerStatus
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import key_of, labels_of, uid_of
+from trainer.kube.objects import key_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext, Listener
-from trainer.progress.primary import ContainerState, state_of
+from trainer.progress.primary import ContainerState, is_of, state_of
 from trainer.progress.train_jobs import is_settled
 from trainer.progress.writer import shown_steps
 from trainer.workloads.containers import containers_of
@@ -206,8 +205,7 @@ def _states(jobset: Object, pods: Sequence[Object], trainer: ContainerState | No
 
 
 def _has_steps(pod: Object, jobset: Object) -> bool:
-    is_own = labels_of(pod).get(JOBSET_UID, uid_of(jobset)) == uid_of(jobset)
-    return is_own and not STEP_FIELDS.keys().isdisjoint(containers_of(pod))
+    return is_of(jobset, pod) and not STEP_FIELDS.keys().isdisjoint(containers_of(pod))
 
 
 def _parsed(shown: object) -> StepStatus | None:

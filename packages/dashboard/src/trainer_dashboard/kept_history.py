@@ -21,7 +21,7 @@ def history_of(
 
     Args:
         database: of the history.
-        client: reads the cluster; its users see TrainJobs in the form of the model.
+        client: reads the cluster; its TrainJobs are converted to v2alpha1.
         server: the address of the API server.
         records: whether the history is recorded.
         clock: of the recorder.

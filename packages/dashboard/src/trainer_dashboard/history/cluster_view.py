@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import ObjectKey, labels_of, mapping_at, uid_of
+from trainer.kube.objects import ObjectKey, mapping_at
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
 from trainer.progress.primary import is_made_of
@@ -69,8 +69,7 @@ class ClusterView:
 
     def pods_of(self, key: ObjectKey, jobset: Object) -> list[Object]:
         """The pods of a JobSet, which may be gone by now."""
-        found, uid = self.pods.lister.by_index(PODS_BY_JOBSET, str(key)), uid_of(jobset)
-        return [pod for pod in found if labels_of(pod).get(JOBSET_UID, uid) == uid and is_made_of(jobset, pod)]
+        return [pod for pod in self.pods.lister.by_index(PODS_BY_JOBSET, str(key)) if is_made_of(jobset, pod)]
 
     def runtime_of(self, job: CachedObject) -> CachedObject | None:
         """The runtime that a TrainJob refers to, as it is now."""
