@@ -5,9 +5,10 @@ from __future__ import annotations
 import ssl
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import quantiles
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import aiohttp
 import anyio
@@ -18,17 +19,13 @@ from rich.table import Table
 
 from benchmarks.converging.load import runtime, train_job
 from benchmarks.machine import this_machine
-from benchmarks.results import Machine  # noqa: TC001 - msgspec reads annotations
+from benchmarks.results import Machine
 from benchmarks.worker import Worker
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.resource import Resource  # noqa: TC001 - msgspec reads annotations
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.webhooks.defaults import default_train_job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 DEFAULT_OUTPUT = Path(__file__).parent / "admission.json"
 NAMESPACE = "default"

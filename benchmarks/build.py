@@ -10,9 +10,11 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import Annotated, Any
 
 import anyio
 import msgspec
@@ -24,23 +26,17 @@ import trainer
 import trainer_kube_testing
 from benchmarks.converging.load import completed, runtime, train_job
 from benchmarks.machine import this_machine
-from benchmarks.results import Machine  # noqa: TC001 - msgspec reads annotations
+from benchmarks.results import Machine
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.configuration import Configuration
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Any
-
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
 
 DEFAULT_OUTPUT = Path(__file__).parent / "build.json"
 NAMESPACE = "default"

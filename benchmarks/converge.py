@@ -12,9 +12,10 @@ import itertools
 import os
 import sys
 import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import anyio
 import msgspec
@@ -25,17 +26,12 @@ from benchmarks.child import Child, dev_cluster
 from benchmarks.converging.api_server import cpu_clock
 from benchmarks.converging.installation import definitions, free_port, reaches_webhooks, webhooks
 from benchmarks.converging.load import Load, job_set
-from benchmarks.converging.phases import Driver, other_requests, report, restart, settle, usage
+from benchmarks.converging.phases import Driver, Times, other_requests, report, restart, settle, usage
 from benchmarks.converging.results import Converged, NullController, Result, check_targets, print_result
 from benchmarks.machine import this_machine
 from benchmarks.worker import Worker
 from trainer.kube.rest.connection import ConnectionOptions, connect
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from benchmarks.converging.phases import Times
-    from trainer.kube.rest.http import HttpClient
+from trainer.kube.rest.http import HttpClient
 
 DEFAULT_OUTPUT = Path(__file__).parent / "converge.json"
 DEFAULT_LOAD = Load()

@@ -13,10 +13,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import aiohttp
 import anyio
@@ -28,9 +29,6 @@ from benchmarks.child import Child, child, dev_cluster
 from benchmarks.watching.cluster import BusyCluster, name_of
 from benchmarks.watching.pages import Arrivals, BrowserPage, browsers, follow_list
 from trainer.kube.rest.connection import ConnectionOptions, connect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SERVING = re.compile(r'"server": ?"dashboard".*?"address": ?"([^"]+)"|"address": ?"([^"]+)".*?"server": ?"dashboard"')
 _READY = re.compile(r'"server": ?"health".*?"address": ?"([^"]+)"|"address": ?"([^"]+)".*?"server": ?"health"')

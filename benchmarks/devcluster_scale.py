@@ -12,7 +12,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio
 import typer
@@ -23,13 +23,10 @@ from benchmarks.child import Child, child
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.configuration.configuration import Configuration, render_configuration
-from trainer.kube.client import ListOptions
+from trainer.kube.client import Client, ListOptions
+from trainer.kube.objects import Object
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.rest.connection import ConnectionOptions, connect
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 NAMESPACE = "default"
 _CREATORS = 8

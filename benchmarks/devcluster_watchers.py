@@ -18,18 +18,16 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import anyio
 import typer
 import yaml
 from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.streams.tls import TLSStream
 from rich.console import Console
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from anyio.streams.tls import TLSStream
 
 _PATH = "/api/v1/namespaces/default/configmaps"
 _MARK = b'"sent":"'

@@ -20,16 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hack.reference.torchtune import settings
 from hack.torchtune_models import MODELS, Model
 from trainer.plugins.torch.torchtune_recipes import DeviceScope, Method, Variant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 WEIGHTS: Final = Path(__file__).with_name("fine_tuning_weights.py")
 TRAINER: Final = Path(sys.executable).with_name("trainer")

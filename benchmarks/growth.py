@@ -21,7 +21,7 @@ from rich.table import Table
 from benchmarks.converging.phases import other_requests
 from benchmarks.growing.api_server import NAMESPACE
 from benchmarks.machine import this_machine
-from benchmarks.results import Machine  # noqa: TC001 - msgspec reads annotations
+from benchmarks.results import Machine
 from benchmarks.worker import Worker
 from trainer.kubernetes_yaml import dump
 

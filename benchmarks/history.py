@@ -8,9 +8,10 @@ import statistics
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -37,9 +38,6 @@ from trainer_dashboard.history.records import (
     save_trainings,
 )
 from trainer_dashboard.history.schema import METRIC_CHUNKS, TRAININGS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _DAY = 86400.0
 _START = 1767225600.0

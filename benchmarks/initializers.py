@@ -16,15 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packages.initializers.tests.servers.s3_server import LIBRARIES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 BIN = Path(sys.executable).parent
 _BOTO3 = """

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measurement import Measurement, Unit
+from benchmarks.results import Machine, Results, TrialResult
+from benchmarks.scenarios.scenario import Scenario
 from benchmarks.subjects import OURS, SUBJECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console
-
-    from benchmarks.results import Machine, Results, TrialResult
-    from benchmarks.scenarios.scenario import Scenario
 
 
 def print_report(console: Console, results: Results, scenarios: Sequence[Scenario]) -> None:

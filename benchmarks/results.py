@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
-from benchmarks.measurement import Measurement  # noqa: TC001 - msgspec reads the annotations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from benchmarks.measurement import Measurement
 
 
 class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):

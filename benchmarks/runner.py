@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from benchmarks.results import TrialResult
-from benchmarks.scenarios.scenario import Size
+from benchmarks.scenarios.scenario import Scenario, Size, Variant
 from benchmarks.subjects import OURS, SUBJECTS
+from benchmarks.subjects.subject import Subject
 from benchmarks.trial import Order, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from benchmarks.scenarios.scenario import Scenario, Variant
-    from benchmarks.subjects.subject import Subject
 
 TRIAL_SECONDS = 180.0
 """Seconds after which a trial is ended."""

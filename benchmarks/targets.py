@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from benchmarks.results import Results, TargetResult
 from benchmarks.subjects import OURS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _PEER = "kubernetes_asyncio"
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import msgspec
 
-from benchmarks.measurement import Measurement  # noqa: TC001 - msgspec reads the annotations
+from benchmarks.measurement import Measurement
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.scenarios.scenario import Size, Trial
 from benchmarks.server.control import control
 from benchmarks.subjects import SUBJECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from trainer.api.trainjob import TrainJob
 from trainer.cli.app import app
+from trainer.framework import RuntimeInfo
 from trainer.kube.clock import SystemClock
+from trainer.kube.objects import Object
 from trainer.kube.serving import rotation
 from trainer.plugins.jobset import builder, plugin
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.objects import Object
 
 BUILD = "BUILD"
 """Environment variable that a later build gives to all containers."""

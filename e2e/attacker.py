@@ -14,15 +14,12 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import aiohttp
 
 from e2e import attack_objects as objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
 
 TOKEN = "ATTACKER_TOKEN"
 PAUSE = 0.1

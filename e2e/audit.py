@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from e2e.identity import ACCOUNT, NAMESPACE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 VARIABLE = "TRAINER_AUDIT_LOG_PATH"
 """Where dev clusters look for the path of their audit log."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 import itertools
 import socket
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from e2e.cut_connections import CuttableProxy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class Balancer(CuttableProxy):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-if TYPE_CHECKING:
-    from e2e.kubectl import Kubectl
+from e2e.kubectl import Kubectl
 
 LABEL = "e2e.trainer.kubeflow.org/run"
 """On namespaces and cluster-scoped objects that tests make, with the name of the run."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
+from e2e.cluster import Cluster
 
 CLAIM_TEMPLATES = "resourceclaimtemplates.resource.k8s.io"
 DEFINITION: dict[str, Any] = {

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import yaml
 
 from e2e.belongings import Belongings
 from e2e.kubectl import BIN, Kubectl
+from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from subprocess import CompletedProcess
-
-    from e2e.processes import Process
 
 IMAGE = "python:3.11-slim"
 """Recorded and not pulled by the dev cluster; on another cluster every script of these tests runs in it."""

@@ -10,10 +10,10 @@ import os
 import signal
 import uuid
 from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -28,9 +28,6 @@ from e2e.manager import InstalledManager, Manager, manager
 from e2e.parts import Part
 from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
 
 LAST = "test_rbac.py"
 """Looks back at the whole run."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 import select
 import socket
 import socketserver
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class CuttableProxy(socketserver.ThreadingTCPServer):

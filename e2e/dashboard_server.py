@@ -7,20 +7,17 @@ import socket
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from e2e.cluster import Cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG
 from e2e.kubectl import BIN
 from e2e.processes import Process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 ACCOUNT, ACCOUNT_NAMESPACE = "trainer-dashboard", "trainer-system"
 _FILES = ("service_account", "role", "role_binding")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.identity import NAMESPACE
 from e2e.installation import CONFIG
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 LEASE = "trainer.kubeflow.org"
 """Held by whoever works on TrainJobs, the released manager among them."""

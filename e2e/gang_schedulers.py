@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
-    from e2e.kubectl import Kubectl
+from e2e.cluster import Cluster
+from e2e.kubectl import Kubectl
 
 COSCHEDULING = "podgroups.scheduling.x-k8s.io"
 VOLCANO = "podgroups.scheduling.volcano.sh"

@@ -11,10 +11,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from e2e.kubectl import Kubectl
+from e2e.kubectl import Kubectl
 
 CHART = Path(__file__).parents[1] / "charts" / "kubeflow-trainer"
 IS_INSTALLED = importlib.util.find_spec("helm_python") is not None

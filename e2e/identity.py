@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from e2e.kubectl import Kubectl
+from e2e.kubectl import Kubectl
 
 ACCOUNT = "trainer-controller-manager"
 NAMESPACE = "trainer-system"

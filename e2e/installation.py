@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import random
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from e2e.identity import NAMESPACE
+from e2e.kubectl import Kubectl
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.kubectl import Kubectl
 
 CONFIG = Path(__file__).parents[1] / "config"
 HOST = "127.0.0.1"

@@ -7,19 +7,16 @@ share; here a file says it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
+from e2e.kubectl import Kubectl
 from e2e.mutating_webhook import mutating_webhook
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from e2e.kubectl import Kubectl
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 API_VERSION: Final = "kubeflow.org/v1beta1"
 COLLECTOR: Final = "metrics-logger-and-collector"

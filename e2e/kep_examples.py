@@ -7,18 +7,15 @@ cluster-scoped runtimes, a directory with the stand-ins, and commands for contai
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "kep-2170"
 TORCH_IMAGE = "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"

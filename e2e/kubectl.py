@@ -7,10 +7,8 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess
+from subprocess import CompletedProcess
+from typing import Any
 
 BIN = Path(sys.executable).parent
 """Where `trainer` and `kubectl` of the environment under test are."""

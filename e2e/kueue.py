@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from subprocess import CompletedProcess
+from typing import Any
 
+from e2e.kubectl import Kubectl
 from e2e.kueue_pod_sets import PodSet, pod_sets
 from e2e.kueue_webhooks import MANAGER
 from e2e.waiting import until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from subprocess import CompletedProcess
-
-    from e2e.kubectl import Kubectl
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 CONFLICT = "Error from server (Conflict)"
 

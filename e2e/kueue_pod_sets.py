@@ -8,13 +8,11 @@ it.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 STEPS = ("trainer", "dataset-initializer", "model-initializer")

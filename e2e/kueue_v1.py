@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from subprocess import CompletedProcess
+from typing import Any, Final
 
+from e2e.cluster import Cluster
 from e2e.kueue import CONFLICT, Flavor, of_go
 from e2e.waiting import until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from subprocess import CompletedProcess
-
-    from e2e.cluster import Cluster
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 REPLICAS: Final = {"PyTorchJob": "pytorchReplicaSpecs", "JAXJob": "jaxReplicaSpecs"}
 """Kinds, and where each has its roles."""

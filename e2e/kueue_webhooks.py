@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
+from e2e.kubectl import Kubectl
 from e2e.mutating_webhook import mutating_webhook
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from e2e.kubectl import Kubectl
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 MANAGER = "kueue.x-k8s.io/manager"
 QUEUE = "kueue.x-k8s.io/queue-name"

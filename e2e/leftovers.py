@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from e2e.cluster import Cluster
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 CHILDREN = "jobsets,jobs,pods,configmaps,secrets,services,horizontalpodautoscalers"
 """Kinds of all that comes of TrainJobs."""

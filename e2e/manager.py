@@ -8,20 +8,17 @@ import re
 import ssl
 import urllib.request
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.identity import NAMESPACE
 from e2e.installation import CONFIG, HOST, free_ports, merged
 from e2e.kubectl import BIN
 from e2e.processes import Process
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 READER = "e2e-metrics-reader"
 _SECRET = "trainer-webhook-certificates"

@@ -5,26 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
+from e2e.kubectl import Kubectl
 from trainer.keyring import CA_CERTIFICATES, CERTIFICATE, KEY
 from trainer.keyring.keyring import new_keyring
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from e2e.kubectl import Kubectl
-
-    Object = dict[str, Any]
-    Changes = Callable[[Object], Iterable[tuple[str, Any]]]
-    """Paths of an object, as JSON pointers, and their new values."""
+Object = dict[str, Any]
+Changes = Callable[[Object], Iterable[tuple[str, Any]]]
+"""Paths of an object, as JSON pointers, and their new values."""
 
 HOST = "127.0.0.1"
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from e2e.cluster import IMAGE, train_job
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from e2e.cluster import Cluster
+from e2e.cluster import IMAGE, Cluster, train_job
 
 _PRELUDE = """
 import json, os, sys, time

@@ -8,19 +8,17 @@ import json
 import re
 import socket
 import ssl
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
 from e2e.kubectl import BIN
 from e2e.processes import Process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TIMEOUT = 30
 

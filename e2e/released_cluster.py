@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import yaml
 
@@ -25,10 +26,6 @@ from e2e.kubectl import BIN
 from e2e.manager import Manager, manager
 from e2e.processes import Process
 from e2e.released_definitions import released_definitions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ACCOUNT, NAMESPACE = "kubeflow-trainer-controller-manager", "kubeflow-system"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"

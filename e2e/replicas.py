@@ -11,10 +11,11 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -27,9 +28,6 @@ from e2e.kubectl import BIN
 from e2e.manager import Manager, manager
 from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ALTERED = Path(__file__).with_name("altered_manager.py")
 LEASE = "trainer.kubeflow.org"

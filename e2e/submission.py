@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 
+from e2e.cluster import Cluster
 from e2e.waiting import until
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import Client
 from trainer.kube.errors import AlreadyExistsError, ApiError, KubeError
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
+from trainer.kube.resource import Resource
 from trainer.kube.rest.connection import ConnectionOptions, connect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from e2e.cluster import Cluster
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _RETRY = 0.2
 

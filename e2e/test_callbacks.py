@@ -8,18 +8,16 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 import trainer.progress.callbacks
 import trainer.progress.report
+from e2e.cluster import Cluster
 from e2e.waiting import until
 from trainer.progress.protocol import Message, parse, tagged_lines
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 CALLBACKS = Path(trainer.progress.callbacks.__file__).parent
 REPORT = Path(trainer.progress.report.__file__)

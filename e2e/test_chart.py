@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,10 +16,6 @@ from e2e.helm import IS_INSTALLED, helm
 from e2e.kubectl import BIN, Kubectl
 from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 RELEASE = "kubeflow-trainer"
 MANAGER = "kubeflow-trainer-controller-manager"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kubernetes
 import kubernetes_asyncio
@@ -17,14 +18,9 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Pod
 from lightkube.types import PatchType
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 GROUP, VERSION, PLURAL = "trainer.kubeflow.org", "v2alpha1", "trainjobs"
 SCRIPT = "print('trained')"

@@ -6,9 +6,9 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -17,9 +17,6 @@ from e2e.cluster import train_job
 from e2e.kubectl import BIN
 from e2e.processes import Process, descendants, running
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SLEEP = "import time; print('started'); time.sleep(60)"

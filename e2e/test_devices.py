@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from e2e.claim_templates import claim_templates
-from e2e.cluster import IMAGE, train_job
+from e2e.cluster import IMAGE, Cluster, train_job
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 
 def claim_template(name: str, device_class: str, number: int) -> dict[str, Any]:

@@ -11,17 +11,18 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.conftest import running_cluster
 from e2e.installation import CONFIG
 from e2e.processes import with_argument
@@ -29,11 +30,6 @@ from e2e.progress_view import progress
 from e2e.waiting import until
 from trainer.api.progress_tags import TAG
 from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.timeout(240),

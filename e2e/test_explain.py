@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 WAITS, FAILED = 3, 4
 GPU = "example.com/imaginary"

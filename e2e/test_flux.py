@@ -9,15 +9,13 @@ from __future__ import annotations
 import base64
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "flux-digits" / "trainjob.yaml"
 FLUX = Path(__file__).parent / "stand_ins" / "flux" / "flux"

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from e2e.kubectl import BIN
 from e2e.processes import Process
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="about the dev cluster")

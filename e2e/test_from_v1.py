@@ -8,16 +8,13 @@ from __future__ import annotations
 import re
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from e2e.cluster import IMAGE
+from e2e.cluster import IMAGE, Cluster
 from e2e.debian_packages import needs
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from e2e.cluster import IMAGE, train_job
+from e2e.cluster import IMAGE, Cluster, train_job
 from e2e.gang_schedulers import COSCHEDULING, VOLCANO, installed
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 POLLING = 60.0
 """Seconds within which a manager finds that a kind has been installed; it looks twice as often."""

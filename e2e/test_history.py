@@ -6,22 +6,17 @@ import json
 import os
 import subprocess
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, free_ports
 from e2e.kubectl import BIN
 from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 TRAINING = """\
 import json, os, sys, time

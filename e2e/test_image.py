@@ -8,19 +8,15 @@ import signal
 import subprocess
 import tomllib
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.dockerfile import ROOT, Stage, stages
 from e2e.image_build import Installation, normalised, pins
 from e2e.manager import manager, other_ports
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 BUILD, FINAL = stages((ROOT / "Dockerfile").read_text())
 FOLDERS = (".", "packages/dashboard", "packages/v1_jobs")

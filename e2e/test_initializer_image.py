@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from e2e.dockerfile import ROOT, stages
 from e2e.image_build import Installation, normalised, pins
 from e2e.unprivileged import USER, own, run_as_user, skip_unless_root
 from packages.initializers.tests.servers import RangeServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BUILD, IMAGE, *VARIANTS, DEFAULT = stages((ROOT / "images" / "initializer" / "Dockerfile").read_text())
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.kep_examples import advertise_gpus
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
+from e2e.manager import Manager
 from e2e.manager import manager as make_manager
 from e2e.progress_view import wait_for_progress
 from e2e.tiny_llama import LLAMA2, TINY
 from trainer.progress.injection.install import install
 from trainer.progress.protocol import Message, parse, tagged_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from e2e.cluster import Cluster
-    from e2e.manager import Manager
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from e2e.cluster import train_job
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
+from e2e.cluster import Cluster, train_job
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "jax-digits" / "trainjob.yaml"
 FAILING = """

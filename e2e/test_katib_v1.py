@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.conftest import running_cluster
 from e2e.katib_v1 import COLLECTOR, Katib
 from e2e.test_sdk import katib
 from e2e.v1_jobs import jax_job, pytorch_job
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.timeout(240),

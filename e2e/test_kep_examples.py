@@ -9,21 +9,18 @@ import json
 import os
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from e2e import kep_examples
+from e2e.cluster import Cluster
 from e2e.debian_packages import needs
 from e2e.gang_schedulers import COSCHEDULING, installed
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 pytestmark = pytest.mark.timeout(300)
 

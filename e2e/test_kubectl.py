@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
 
 import yaml
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.kubectl import BIN
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 HELLO = "print('hello from', __import__('os').environ['HOSTNAME'])"
 COUNT = "import time\nfor i in range(5):\n    print('step', i)\n    time.sleep(0.3)"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -20,11 +22,7 @@ from e2e.kueue_pod_sets import STEP, pod_sets_of_jobset
 from e2e.kueue_webhooks import FLEET, MANAGER, MULTIKUEUE, QUEUE, webhooks
 from e2e.waiting import until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),

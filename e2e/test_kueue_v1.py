@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.conftest import running_cluster
+from e2e.kubectl import Kubectl
 from e2e.kueue import Flavor
 from e2e.kueue_v1 import REPLICAS, V1Kueue
 from e2e.kueue_webhooks import FLEET, MULTIKUEUE, QUEUE, v1_webhooks
 from e2e.v1_jobs import conditions, jax_job, pytorch_job
 from e2e.waiting import until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
-    from e2e.kubectl import Kubectl
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 pytestmark = [
     pytest.mark.timeout(300),

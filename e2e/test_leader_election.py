@@ -6,22 +6,17 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.election_writer import LEASE_DURATION, RETRY_PERIOD
 from e2e.identity import NAMESPACE
 from e2e.manager import manager, other_ports
 from e2e.processes import Process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 PROGRAM = Path(__file__).with_name("election_writer.py")
 SLACK = 3.0

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from e2e import audit
-from e2e.cluster import IMAGE, train_job
+from e2e.cluster import IMAGE, Cluster, train_job
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 SLEEP = "import time; time.sleep(60)"
 

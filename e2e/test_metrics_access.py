@@ -5,15 +5,12 @@ from __future__ import annotations
 import ssl
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.manager import read_metrics
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 
 @pytest.fixture(autouse=True)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from e2e.cluster import IMAGE
+from e2e.cluster import IMAGE, Cluster
 from e2e.debian_packages import needs
 from e2e.gang_schedulers import COSCHEDULING, installed
 from e2e.installation import CONFIG
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -8,15 +8,12 @@ import os
 import signal
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from e2e.raw_server import RawServer, running
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="kills the cluster"),

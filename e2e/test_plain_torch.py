@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
+from e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.timeout(180),

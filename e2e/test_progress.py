@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.debian_packages import needs
 from e2e.manager import Manager, other_ports
 from e2e.manager import manager as make_manager
 from e2e.progress_training import container, own_runtime, replicated_job, script, training
 from e2e.progress_view import SECONDS, progress, rows, wait_for_progress
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 INTERVAL = 0.2
 """Seconds between two writes of one status: a small one, so that every report of these trainings can be seen."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e import audit
+from e2e.cluster import Cluster
 from e2e.installation import roles
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 WITHOUT_REQUEST = {"update trainjobs/finalizers.trainer.kubeflow.org"}
 """What the API server asks for when an owner reference blocks the deletion of its owner, beside the request itself."""

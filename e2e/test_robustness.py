@@ -7,15 +7,12 @@ import json
 import os
 import ssl
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e.raw_server import RawServer, answer, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="about the dev cluster"),

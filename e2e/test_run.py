@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.kubectl import BIN
 from e2e.processes import Process
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 STEPS = "import os, time\nfor i in range(3):\n    print('step', i)\n    time.sleep(0.5)\nprint('test accuracy: 99.0 %')"
 SLEEP = "import time; print('started'); time.sleep(60)"

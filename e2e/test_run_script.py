@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,10 +15,6 @@ from e2e.debian_packages import needs
 from e2e.home import Home
 from e2e.kubectl import Kubectl
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),

@@ -9,20 +9,16 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from e2e.claim_templates import claim_templates
-from e2e.cluster import IMAGE, train_job
+from e2e.cluster import IMAGE, Cluster, train_job
 from e2e.conftest import running_cluster
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 pytestmark = pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="needs a dev cluster with made-up GPUs")
 

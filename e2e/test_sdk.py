@@ -7,10 +7,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -19,9 +20,6 @@ from e2e.debian_packages import needs
 from e2e.home import Home
 from e2e.kubectl import BIN, Kubectl
 from e2e.tiny_llama import torchtune
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 REPOSITORY = Path(__file__).parents[1]
 SDK = BIN.parent / "sdk"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 SECONDS = 10
 """Within which the reason has to show; a busy machine takes a few."""

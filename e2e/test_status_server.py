@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -16,9 +17,6 @@ from e2e.installation import HOST, free_ports
 from e2e.kubectl import BIN, Kubectl
 from e2e.processes import Process
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SDK = BIN.parent / "sdk"
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from e2e import audit
 from e2e import released_manager as released
+from e2e.cluster import Cluster
 from e2e.gang_schedulers import COSCHEDULING
 from e2e.gang_schedulers import install as install_scheduler
 from e2e.installation import CONFIG
@@ -22,12 +24,7 @@ from e2e.kubectl import Kubectl
 from e2e.released_cluster import USER, install, released_cluster, remove_manager
 from e2e.waiting import until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
-
-    Object = dict[str, Any]
+Object = dict[str, Any]
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="it needs a cluster on which nothing is installed"),

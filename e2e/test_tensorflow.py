@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
+from e2e.cluster import Cluster
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "tensorflow-digits" / "trainjob.yaml"
 SAMPLE = Path(__file__).parents[1] / "config" / "samples" / "tensorflow_parameter_server.yaml"

@@ -15,18 +15,16 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.kep_examples import advertise_gpus
 from e2e.tiny_llama import CPU, LLAMA2, TINY
 from hack.torchtune_models import MODELS
 from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS, DeviceScope
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.timeout(300),

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import uuid
-from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.cluster import train_job
+from e2e.cluster import Cluster, train_job
 from e2e.processes import with_argument
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
 
 SLEEP = "import sys, time; print('started'); time.sleep(float(sys.argv[1]))"
 

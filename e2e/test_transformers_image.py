@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e.dockerfile import ROOT, stages
 from e2e.image_build import Installation, pins
 from e2e.unprivileged import own, run_as_user, skip_unless_root
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 (IMAGE,) = stages((ROOT / "images" / "transformers" / "Dockerfile").read_text())
 

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.conftest import running_cluster
 from e2e.test_elastic import RENDEZVOUS, TRAIN
 from e2e.v1_jobs import conditions, jax_job, pytorch_job, replica, wait_for
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.timeout(240),

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from e2e.cluster import Cluster
 from e2e.released_cluster import install, released_cluster
 from e2e.v1_jobs import conditions, jax_job, pytorch_job, replica, wait_for
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.timeout(240),

@@ -6,22 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.conftest import running_cluster
 from e2e.kubectl import BIN
 from e2e.mutating_webhook import mutating_webhook
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from e2e.cluster import Cluster
 
 REPOSITORY = Path(__file__).parents[1]
 SDK = BIN.parent / "training-sdk"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -15,9 +16,6 @@ from e2e.debian_packages import needs
 from e2e.home import Home
 from e2e.kubectl import Kubectl
 from e2e.tiny_llama import make_sources, torchtune
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FILES = Path(__file__).parent / "v1alpha1"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from e2e.cluster import IMAGE
+from e2e.cluster import IMAGE, Cluster
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
 
 IN_CLUSTER = """
 import asyncio, os

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-if TYPE_CHECKING:
-    from e2e.cluster import Cluster
+from e2e.cluster import Cluster
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "xgboost-digits" / "trainjob.yaml"
 

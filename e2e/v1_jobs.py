@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from e2e.cluster import IMAGE
+from e2e.cluster import IMAGE, Cluster
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from e2e.cluster import Cluster
 
 
 def replica(container: str, command: Sequence[str], replicas: int = 1, **more: Any) -> dict[str, Any]:

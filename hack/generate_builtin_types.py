@@ -12,11 +12,9 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any
 
 VERSION = "v1.37.0"
 DEV_CLUSTER = Path(__file__).parents[1] / "packages/devcluster/src/trainer_devcluster"

@@ -8,17 +8,14 @@ Run it after a change of config/, of the CRDs, of the configuration or of values
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from hack.chart import dashboard, history, v1_jobs
 from hack.chart.manifests import OVERLAYS, definitions, templates
 from hack.chart.values_schema import values_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHART = Path(__file__).parents[1] / "charts" / "kubeflow-trainer"
 _HEADER = "{{/* Written by python -m hack.generate_chart from config/%s. */}}\n"

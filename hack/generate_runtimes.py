@@ -8,14 +8,11 @@ Each is the runtime for Llama 2 with another model: run it after a change of tha
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
-from hack.torchtune_models import MODELS
-
-if TYPE_CHECKING:
-    from hack.torchtune_models import Model
+from hack.torchtune_models import MODELS, Model
 
 TARGET: Final = Path(__file__).parents[1] / "config" / "runtimes"
 BLUEPRINT: Final = TARGET / "torch_tune_llama_7b.yaml"

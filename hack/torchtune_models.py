@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.plugins.torch.torchtune_recipes import VARIANTS, DeviceScope, Method, find_variant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.plugins.torch.torchtune_recipes import Variant
+from trainer.plugins.torch.torchtune_recipes import VARIANTS, DeviceScope, Method, Variant, find_variant
 
 _ORIGINAL: Final = ("tokenizer.path=/workspace/model/original/tokenizer.model",)
 _SENTENCES: Final = ("tokenizer.path=/workspace/model/tokenizer.model",)

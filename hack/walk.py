@@ -8,19 +8,17 @@ Run it before and after a change of the reconcile:
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import FrameType
+from typing import Any, Final
 
 import anyio
 
 import trainer
 from benchmarks.build import Subject
 from trainer.kube.logs.logs import configure_logging
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 _TRAINER: Final = Path(trainer.__file__).parent
 _ROOMS: Final = tuple(f"{_TRAINER / room}/" for room in ("controllers", "framework"))

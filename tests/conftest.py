@@ -5,17 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 import structlog
 from blockbuster import blockbuster_ctx
 from hypothesis import HealthCheck, settings
 from structlog._config import BoundLoggerLazyProxy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # Everybody runs the same examples, however long they take: HYPOTHESIS_PROFILE=explore looks for others.
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])

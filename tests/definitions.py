@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.crds import crds
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 DEFINITIONS = crds()
 

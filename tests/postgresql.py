@@ -7,12 +7,9 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SETTINGS = "-c listen_addresses='' -c fsync=off -c synchronous_commit=off -c max_connections=50"
 

@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -18,14 +20,9 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.exposition import Exposition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from trainer.kube.metrics import Metrics
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 PROMETHEUS = shutil.which("prometheus")
 """The program on PATH (the Debian package `prometheus` has it), None where it is not installed."""

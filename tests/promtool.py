@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROMTOOL = shutil.which("promtool")
 """The program on PATH (the Debian package `prometheus` has it), None where it is not installed."""

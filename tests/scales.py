@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trainer.kube.client import ObjectRequest
+from trainer.kube.objects import Object, ObjectKey
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object, ObjectKey
 
 
 class ScalableClient(FakeClient):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoints
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -16,9 +16,6 @@ from trainer.kube.errors import ConfigurationError
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.manager import run_manager
 from trainer_kube_testing import FakeClient, settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_manager_runs_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.config_maps import COPIES, embedded, examples
 from trainer.api.progress import REPORTER
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 each_example = pytest.mark.parametrize(
     "manifest", [pytest.param(manifest, id=manifest.parent.name) for manifest in examples()]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
 
 from trainer import kubernetes_yaml
 from trainer.kubernetes_yaml import YamlError, dump, join, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(params=["libyaml", "python"])

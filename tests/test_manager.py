@@ -9,7 +9,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -22,21 +22,17 @@ from tests.framework.static_reader import StaticReader
 from tests.kube.certificates import Authority
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.configuration.configuration import load_configuration
+from trainer.configuration.configuration import Configuration, load_configuration
 from trainer.configuration.sections import StatusServerConfiguration
 from trainer.configuration.values import host_and_port
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, LEASES
 from trainer.manager import build_manager, built_in_plugins, run_manager
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from trainer.configuration.configuration import Configuration
-    from trainer.kube.objects import Object
 
 ROOT = Path(__file__).parents[1]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -13,28 +14,21 @@ from hypothesis import strategies as st
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
-from trainer.api.trainingruntime import ClusterTrainingRuntime
+from trainer.api.trainingruntime import ClusterTrainingRuntime, Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.extension_points import Plugin, Watch
 from trainer.framework.plugin_api.reports import Outcome
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.framework.startup.registry import Registry
-from trainer.kube.objects import key_of
+from trainer.kube.objects import Object, key_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins import BUILT_IN
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.framework.plugin_api.extension_points import Plugin
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 GOLDEN = Path(__file__).parent / "plugins" / "golden"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,15 +16,10 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework import Pipeline, StaticReader
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins, make_registry
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.plugins import BUILT_IN
 from trainer.plugins.progress_reporter import ProgressReporter
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 CONFIG = Path(__file__).parents[1] / "config"
 COUNTED = [f"{kind}.{name}" for kind, name in product(("requests", "limits"), ("cpu", "memory"))]

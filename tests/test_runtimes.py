@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -12,12 +11,9 @@ import yaml
 import trainer
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.cli.documents import read_documents
-from trainer.cli.offline.render import render_documents
+from trainer.cli.offline.render import Rendered, render_documents
+from trainer.kube.objects import Object
 from trainer.plugins import BUILT_IN
-
-if TYPE_CHECKING:
-    from trainer.cli.offline.render import Rendered
-    from trainer.kube.objects import Object
 
 FOLDER = Path(__file__).parents[1] / "config" / "runtimes"
 FILES = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "kustomization")

@@ -8,8 +8,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -17,9 +17,6 @@ from typer.testing import CliRunner
 
 from tests.configurations import write
 from trainer.cli.app import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "plugin"

@@ -7,9 +7,10 @@ import base64
 import ssl
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import anyio
@@ -28,19 +29,14 @@ from trainer.configuration.configuration import Configuration
 from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, TlsConfiguration
 from trainer.kube.errors import ConfigurationError, ForbiddenError, KubeError, NotFoundError
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import name_of
+from trainer.kube.manager.metrics_server import MetricsServer
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from trainer.kube.webhook.server import WebhookServer
 from trainer.manager import add_servers, certificates_of
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.manager.metrics_server import MetricsServer
-    from trainer.kube.objects import Object
-    from trainer.kube.webhook.server import WebhookServer
 
 ROOT = Path(__file__).parents[1]
 RESOURCES = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,18 +14,12 @@ from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.plugin_package import FAULTY, GREETING, installed
 from tests.framework.samples import env_of, runtime_object, train_job_object
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.startup.discovery import PluginsConfiguration
+from trainer.framework.startup.discovery import EnabledPlugin, PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.objects import find_condition, name_of
+from trainer.kube.objects import Object, find_condition, name_of
 from trainer.manager import enabled_plugins, run_manager
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.framework.startup.discovery import EnabledPlugin
-    from trainer.kube.objects import Object
 
 CALLING_FOR_HELP = """\
 from trainer.framework import StatusReport

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, Protocol, TypeAlias
 
+from trainer.configuration.configuration import Configuration
+from trainer.framework.pipeline import Pipeline
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.manager import Manager
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-    from trainer.configuration.configuration import Configuration
-    from trainer.framework.pipeline import Pipeline
-    from trainer.kube.webhook.server import WebhookServer
-    from trainer.v1alpha1.discovery import Version
+from trainer.kube.webhook.server import WebhookServer
+from trainer.v1alpha1.discovery import Version
 
 GROUP: Final = "trainer.components"
 """The entry-point group of components; a value is a `Registration`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from yaml.composer import Composer
@@ -27,10 +27,9 @@ except ImportError:  # a PyYAML that was built without libyaml
             Parser.__init__(self)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 class YamlError(ValueError):

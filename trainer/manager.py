@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
-from prometheus_client import Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
 from trainer import __version__
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.components import ComponentContext, Webhooks, installed_components
+from trainer.components import ComponentContext, Registration, Webhooks, installed_components
+from trainer.configuration.configuration import Configuration
 from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.own_image import with_own_image
 from trainer.configuration.values import host_and_port
 from trainer.controllers.trainjob import TrainJobController
+from trainer.framework import PluginFactory
 from trainer.framework.building.profile import Profile
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.plugin_context import CacheReader
+from trainer.framework.plugin_api.extension_points import Plugin
+from trainer.framework.plugin_api.plugin_context import CacheReader, PluginContext, Reader
 from trainer.framework.startup.discovery import (
     AvailablePlugin,
     EnabledPlugin,
@@ -31,14 +34,18 @@ from trainer.framework.startup.discovery import (
     load_plugins,
     make_registry,
 )
-from trainer.kube.clock import SystemClock
+from trainer.framework.startup.registry import Registry
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.logger import get_logger
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
+from trainer.kube.manager.runnable_group import Run
 from trainer.kube.manager.supervisor import Group
+from trainer.kube.metrics import Metrics
 from trainer.kube.objects import ObjectKey
-from trainer.kube.serving.certificates import FileCertificates
+from trainer.kube.serving.certificates import CaBundle, CertificateSource, FileCertificates
 from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.kube.webhook.ca_injection import CaInjector
@@ -48,7 +55,7 @@ from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.v1alpha1.admission import V1Alpha1Admission
-from trainer.v1alpha1.discovery import V2ALPHA1
+from trainer.v1alpha1.discovery import V2ALPHA1, Served, Version
 from trainer.v1alpha1.finalizer import register_finalizer_removal
 from trainer.v1alpha1.plugins import PLUGINS
 from trainer.v1alpha1.policies import priority_classes_of
@@ -56,24 +63,6 @@ from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 from trainer.v1alpha1.take_over import TakeOver
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.live_runtimes import LiveRuntimes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from prometheus_client import CollectorRegistry
-
-    from trainer.components import Registration
-    from trainer.configuration.configuration import Configuration
-    from trainer.framework import PluginFactory
-    from trainer.framework.plugin_api.extension_points import Plugin
-    from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
-    from trainer.framework.startup.registry import Registry
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.runnable_group import Run
-    from trainer.kube.metrics import Metrics
-    from trainer.kube.serving.certificates import CaBundle, CertificateSource
-    from trainer.v1alpha1.discovery import Served, Version
 
 log = get_logger(__name__)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
 
 import aiohttp
 
 from trainer.kube.clock import SystemClock
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.tls import ReloadingTls
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 _CPU = re.compile(rb"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 
@@ -14,22 +15,17 @@ from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.cli.errors import CommandError
 from trainer.cli.local.manager import register_webhooks, wait_for_admission
 from trainer.cli.manifests import install_definitions
-from trainer.kube.client import ListOptions
+from trainer.kube.client import Client, ListOptions
 from trainer.kube.errors import ApiError, NotFoundError
 from trainer.kube.objects import name_of
 from trainer.kube.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
+    Resource,
 )
+from trainer.kube.rest.http import HttpClient
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.client import Client
-    from trainer.kube.resource import Resource
-    from trainer.kube.rest.http import HttpClient
 
 HOST: Final = "127.0.0.1"
 _WEBHOOKS: Final = {

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from trainer.api.trainingruntime import TRAINING_RUNTIMES, TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
+from trainer.kube.objects import Object
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 RUNTIME = "benchmark"
 MANAGED_BY = "trainer.kubeflow.org/benchmark"

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
+from prometheus_client.registry import Collector
 
 from benchmarks.converging.installation import HOST
 from benchmarks.process import Effort, peak_bytes, resident_bytes
 from benchmarks.worker import obey
 from trainer.configuration.configuration import Configuration
 from trainer.configuration.sections import LeaderElectionConfiguration, WebhookConfiguration
-from trainer.kube.client import DEFAULT_LIST, DEFAULT_WATCH
+from trainer.kube.client import DEFAULT_LIST, DEFAULT_WATCH, ListOptions, ObjectList, WatchEvent, WatchOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.controllers import ControllerSeries
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE, HttpClient
 from trainer.kube.rest.transport import Transport
-from trainer.kube.selection import EVERYTHING
+from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.manager import build_manager
 from trainer.webhooks.handlers import AdmissionHandlers
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from anyio.abc import TaskGroup
-    from prometheus_client.registry import Collector
-
-    from trainer.kube.client import ListOptions, ObjectList, WatchEvent, WatchOptions
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
 
 CONTROLLER = "trainjob"
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

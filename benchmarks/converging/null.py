@@ -7,11 +7,13 @@ complete: no cache, no webhooks, no events, nothing checked. What it takes is wh
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from benchmarks.converging.api_server import open_session
 from benchmarks.process import Effort, resident_bytes
@@ -19,15 +21,9 @@ from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.logs.logs import configure_logging
+from trainer.kube.resource import Resource
 from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.resource import Resource
 
 _WORKERS: Final = 10
 """Requests under way at once for each kind, as many as the manager has workers."""

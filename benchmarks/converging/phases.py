@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any
 
 import anyio
 import msgspec
 
 from benchmarks.converging import load as objects
+from benchmarks.converging.load import Load
 from benchmarks.converging.watching import Sightings, watching
+from benchmarks.worker import Worker
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.sections import CertManagementConfiguration
-from trainer.kube.client import PatchType
+from trainer.kube.client import Client, PatchType
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.resource import NAMESPACES, SECRETS
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-
-    from benchmarks.converging.load import Load
-    from benchmarks.worker import Worker
-    from trainer.kube.client import Client
 
 _POLL_SECONDS = 0.1
 _UPKEEP = re.compile(r"(list|watch) .*|.* (leases|secrets|(mutating|validating)webhookconfigurations)")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
+from rich.console import Console
 from rich.table import Table
 
-from benchmarks.converging.load import Load  # noqa: TC001 - msgspec reads annotations
-from benchmarks.converging.phases import Latency, Restart, Times, Usage  # noqa: TC001 - msgspec reads annotations
+from benchmarks.converging.load import Load
+from benchmarks.converging.phases import Latency, Restart, Times, Usage
 from benchmarks.results import Machine, TargetResult
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _MEBIBYTE = 2**20
 _WRITES_OF_CHILDREN = ("apply jobsets", "create configmaps")

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
 from benchmarks.arrivals import Arrivals
-from trainer.kube.client import EventType, ListOptions, WatchOptions
+from trainer.kube.client import Client, EventType, ListOptions, WatchOptions
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.client import Client
-    from trainer.kube.resource import Resource
 
 TIMEOUT = 900.0
 """Seconds after which a run that does not get on is given up."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
@@ -14,12 +13,10 @@ from benchmarks.server.fake_reads import json_response, serve_read
 from benchmarks.server.objects import pod
 from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube import Object
 from trainer.kube.resource import PODS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube import Object
 
 NAMESPACE = "default"
 

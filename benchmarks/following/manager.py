@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from benchmarks.arrivals import Arrivals
 from benchmarks.following.load import Load
@@ -19,7 +21,8 @@ from benchmarks.stalls import LoopStalls
 from benchmarks.worker import obey
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube import Manager, configure_logging
-from trainer.kube.client import DEFAULT_LOG
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import DEFAULT_LOG, LogOptions
 from trainer.kube.resource import PODS
 from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.rest.credentials import FixedCredentials
@@ -29,14 +32,6 @@ from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.selection import Selection
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.progress.controller import ProgressController, ProgressOptions
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import LogOptions
 
 TIMER = 0.01
 """Seconds of the timer whose lateness is what other work of the manager would feel."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -21,13 +20,10 @@ from trainer.kube.client import ObjectRequest, PatchType, Verb
 from trainer.kube.clock import SystemClock, timestamp
 from trainer.kube.errors import ApiError
 from trainer.kube.logs.logs import configure_logging
-from trainer.kube.objects import is_condition_true, name_of, uid_of
+from trainer.kube.objects import Object, is_condition_true, name_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 NAMESPACE = "default"
 _OURS = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)

@@ -6,7 +6,6 @@ import asyncio
 import ssl
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
@@ -14,10 +13,7 @@ from aiohttp import web
 from benchmarks.process import Effort, resident_bytes
 from benchmarks.worker import obey
 from trainer.kube.logs.logs import configure_logging
-from trainer.kube.serving.certificates import SelfSignedCertificates
-
-if TYPE_CHECKING:
-    from trainer.kube.serving.certificates import ServingCertificate
+from trainer.kube.serving.certificates import SelfSignedCertificates, ServingCertificate
 
 HOST = "127.0.0.1"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 
 from benchmarks.converging.load import runtime
 from benchmarks.process import Effort, resident_bytes
@@ -25,9 +25,6 @@ from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
 
 HOST = "127.0.0.1"
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from statistics import quantiles
-from typing import TYPE_CHECKING
 
 from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Measurement, Unit
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant
 from benchmarks.server.control import Emission
 from benchmarks.server.objects import SENT_AT
-
-if TYPE_CHECKING:
-    from benchmarks.subjects.subject import ReadAnnotations
+from benchmarks.subjects.subject import ReadAnnotations
 
 EVENTS_PER_SECOND = 200.0
 """A busy cluster; slow enough for every subject, so that nobody's backlog is measured."""

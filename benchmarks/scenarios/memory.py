@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature, Measurement, Unit
@@ -11,9 +11,6 @@ from benchmarks.process import Effort, peak_bytes, reset_peak, resident_bytes
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant, wait_until_quiet
 from benchmarks.server.control import Disturbance, Emission
 from benchmarks.subjects.subject import Loading
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 async def _measure(trial: Trial, *, resource: str, loading: Loading) -> list[Measurement]:

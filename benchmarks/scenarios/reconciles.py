@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature, Measurement, Unit
 from benchmarks.process import Effort
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant
 from benchmarks.server.control import Emission
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from benchmarks.subjects.subject import ReadAnnotations
+from benchmarks.subjects.subject import ReadAnnotations
 
 NAP = 0.005
 """Seconds that the slow reconciler waits, as one does that sends a request."""

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from benchmarks.arrivals import Arrivals
-from benchmarks.server.control import Reset
-from benchmarks.subjects.subject import Keeping, Loading, Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from benchmarks.measurement import Feature, Measurement
-    from benchmarks.server.control import Control
-    from benchmarks.subjects.subject import Subject
+from benchmarks.measurement import Feature, Measurement
+from benchmarks.server.control import Control, Reset
+from benchmarks.subjects.subject import Keeping, Loading, Subject, Workload
 
 WARM_UP_OBJECTS = 10
 QUIET_TASKS = 50

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from benchmarks.server.objects import CannedObject, can, config_map, pod
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trainer.kube import Object
+from trainer.kube import Object
 
 FIRST_VERSION = 1_000_000
 

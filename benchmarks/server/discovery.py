@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from benchmarks.server.collection import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube import Object
+from trainer.kube import Object
 
 
 def _resource(plural: str, kind: str, *, namespaced: bool = True) -> Object:

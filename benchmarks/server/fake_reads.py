@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
 
 from trainer.kube.client import ListOptions, WatchOptions
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from trainer.kube.resource import Resource
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 
 def json_response(body: object, status: int = 200) -> web.Response:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from trainer.kube import Object
+from trainer.kube import Object
 
 JSON: TypeAlias = Any
 

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from benchmarks.server.collection import INITIAL_EVENTS_END, KINDS, Collection
 from benchmarks.server.control import Disturbance, Emission, Reset
 from benchmarks.server.discovery import ANSWERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from aiohttp.typedefs import Handler
-
-    from trainer.kube import Object
+from trainer.kube import Object
 
 EVENTS_PER_WRITE = 32
 

@@ -7,17 +7,13 @@ ConfigMap about 1 KB. Fields come in the order of a real API server (that of the
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from benchmarks.server.field_ownership import managed_by
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.kube import Object
+from trainer.kube import Object
 
 SENT_AT = "benchmark.example.com/sent-at"
 """Annotation with CLOCK_MONOTONIC in nanoseconds at which the server put the event on the wire.

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from benchmarks.subjects.kopf_operator import KopfOperator
+from benchmarks.subjects.subject import Subject
 from benchmarks.subjects.trainer_kube import TrainerKube
 from benchmarks.subjects.typed_watch import TypedWatch
-
-if TYPE_CHECKING:
-    from benchmarks.subjects.subject import Subject
 
 OURS = TrainerKube()
 

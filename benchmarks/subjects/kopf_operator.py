@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature
 from benchmarks.subjects.running import running
-from benchmarks.subjects.subject import Loading
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from benchmarks.arrivals import Arrivals
-    from benchmarks.subjects.subject import Reconcile, Workload
+from benchmarks.subjects.subject import Loading, Reconcile, Workload
 
 PAGE_SIZE = 500
 

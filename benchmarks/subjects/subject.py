@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import AbstractAsyncContextManager
-
-    from benchmarks.arrivals import Arrivals
-    from benchmarks.measurement import Feature
+from benchmarks.arrivals import Arrivals
+from benchmarks.measurement import Feature
 
 ReadAnnotations: TypeAlias = "Callable[[], Mapping[str, str]]"
 """Looks up the object that a reconcile is about, as the library's users do, and returns its annotations."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
+from benchmarks.arrivals import Arrivals
+from benchmarks.measurement import Feature
 from benchmarks.subjects.running import running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from benchmarks.arrivals import Arrivals
-    from benchmarks.measurement import Feature
-    from benchmarks.subjects.subject import Reconcile, Workload
-    from trainer.kube import Lister, Manager, Object, ObjectKey, Resource
-    from trainer.kube.cache.cached_object import CachedObject
+from benchmarks.subjects.subject import Reconcile, Workload
+from trainer.kube import Lister, Manager, Object, ObjectKey, Resource
+from trainer.kube.cache.cached_object import CachedObject
 
 
 class TrainerKube:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature
 from benchmarks.subjects.running import running
-from benchmarks.subjects.subject import Keeping
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from benchmarks.arrivals import Arrivals
-    from benchmarks.subjects.subject import Reconcile, Workload
+from benchmarks.subjects.subject import Keeping, Reconcile, Workload
 
 _METHODS = {"pods": "list_pod_for_all_namespaces", "configmaps": "list_config_map_for_all_namespaces"}
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.manifests import install_definitions
 from trainer.kube.clock import timestamp
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.rest.http import HttpClient
+from trainer.kube.rest.http import HttpClient
 
 NAMESPACE: Final = "default"
 _WRITERS = 16

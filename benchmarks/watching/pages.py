@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from shutil import which
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import aiohttp
 import msgspec
+from anyio.abc import TaskStatus
 
 from benchmarks.watching.cluster import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from anyio.abc import TaskStatus
 
 _LONGEST_EVENT: Final = 64 * 2**20
 _ROWS: Final = b"event: rows\ndata: "

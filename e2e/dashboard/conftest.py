@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.kubectl import BIN
 from e2e.processes import Process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser, BrowserContext, Page
-
-    from e2e.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "packages/dashboard/web/node_modules/axe-core/axe.min.js"

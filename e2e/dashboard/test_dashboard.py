@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.dashboard.conftest import AXE, Dashboard, needs_axe, picture, start
 from e2e.identity import write_credentials
 from e2e.kubectl import BIN
@@ -15,12 +18,7 @@ from e2e.progress_training import training
 from e2e.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from playwright.sync_api import BrowserContext, Page
-
-    from e2e.cluster import Cluster
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.dashboard.conftest import AXE, Dashboard, needs_axe, picture, start
 from e2e.dashboard.test_many import Cluster as SimulatedCluster
 from e2e.dashboard.test_many import gpu_runtime, serving, train_job
@@ -30,12 +33,7 @@ from trainer_dashboard.history.database import Database
 from trainer_dashboard.past_trainings import PAGE, PastTrainings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from playwright.sync_api import BrowserContext, Locator, Page
-
-    from e2e.cluster import Cluster
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.dashboard.conftest import AXE, needs_axe, picture
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG
@@ -18,11 +20,7 @@ from e2e.processes import Process
 from e2e.progress_training import training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import BrowserContext, Page
-
-    from e2e.cluster import Cluster
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect

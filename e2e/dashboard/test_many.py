@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from e2e.dashboard.conftest import picture
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.suspension import WORKLOADS
+from trainer.kube.client import ObjectRequest
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
 from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
 from trainer_dashboard.gate import LoopbackGate
+from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from anyio.from_thread import BlockingPortal
     from playwright.sync_api import Page
-
-    from trainer.kube.client import ObjectRequest
-    from trainer_dashboard.past_trainings import PastTrainings
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect

@@ -6,7 +6,7 @@ import base64
 import json
 import ssl
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 import yaml
@@ -14,16 +14,11 @@ import yaml
 from e2e.identity import NAMESPACE
 from e2e.installation import HOST, WEBHOOKS
 from e2e.leftovers import identities, repeated_events
-from e2e.replicas import BRIEF, fake_job
+from e2e.replicas import BRIEF, Replicas, fake_job
 from e2e.submission import submit, submitting
 from e2e.waiting import until
 from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
 from trainer.keyring.keyring import Keyring
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from e2e.replicas import Replicas
 
 pytestmark = pytest.mark.timeout(300)
 SECRET = "trainer-webhook-certificates"

@@ -5,27 +5,22 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from e2e.attacker import TOKEN
+from e2e.cluster import Cluster
 from e2e.installation import HOST
 from e2e.processes import Process, peak_bytes
-from e2e.replicas import BRIEF, fake_job
+from e2e.replicas import BRIEF, Replicas, fake_job
 from e2e.submission import submitting
 from e2e.waiting import until
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
-    from e2e.replicas import Replicas
-    from trainer.kube.objects import Object
 
 pytestmark = pytest.mark.timeout(400)
 SECONDS = 60

@@ -7,26 +7,21 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from e2e.cluster import IMAGE
-from e2e.dashboard_server import running_dashboard_server
+from e2e.cluster import IMAGE, Cluster
+from e2e.dashboard_server import DashboardServer, running_dashboard_server
 from e2e.processes import peak_bytes
 from e2e.progress_training import training
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from e2e.cluster import Cluster
-    from e2e.dashboard_server import DashboardServer
 
 pytestmark = pytest.mark.timeout(300)
 MEMORY_LIMIT = 512 << 20

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-from e2e.replicas import BRIEF, fake_job
+from e2e.replicas import BRIEF, Replicas, fake_job
 from e2e.submission import submit
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from e2e.replicas import Replicas
 
 pytestmark = pytest.mark.timeout(300)
 

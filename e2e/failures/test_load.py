@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e.leftovers import identities, repeated_events
-from e2e.replicas import BRIEF, fake_job
+from e2e.replicas import BRIEF, Replicas, fake_job
 from e2e.submission import submit
-
-if TYPE_CHECKING:
-    from e2e.replicas import Replicas
 
 pytestmark = pytest.mark.timeout(600)
 JOBS = 500

@@ -6,23 +6,19 @@ import json
 import os
 import secrets
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.kubectl import BIN
 from e2e.processes import Process
-from e2e.replicas import BRIEF, fake_job
+from e2e.replicas import BRIEF, Replicas, fake_job
 from e2e.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from e2e.cluster import Cluster
-    from e2e.replicas import Replicas
 
 pytestmark = pytest.mark.timeout(300)
 TENANT = "e2e-history-attacker"

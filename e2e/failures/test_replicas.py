@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
+from e2e.cluster import Cluster
 from e2e.identity import NAMESPACE
 from e2e.leftovers import identities, repeated_events
-from e2e.replicas import BRIEF, LEASE, fake_job
+from e2e.replicas import BRIEF, LEASE, Replicas, fake_job
 from e2e.submission import submit, submitting
 from e2e.waiting import until
 from trainer.kube.clock import parse_timestamp
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from e2e.cluster import Cluster
-    from e2e.replicas import Replicas
 
 pytestmark = pytest.mark.timeout(300)
 TAKE_OVER_SECONDS = 20

@@ -14,10 +14,11 @@ import json
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubeflow.optimizer import OptimizerClient, Search, TrainJobTemplate
 from kubeflow.trainer import (
@@ -49,9 +50,6 @@ from kubeflow.trainer.options import (
 )
 
 from e2e.sdk.session import TRAINER, Session, patched, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KATIB = ("kubeflow.org", "v1beta1")
 WAITS = TrainerCommand(["sh", "-c", "echo waiting; until test -e /gate/go; do sleep 0.1; done; echo went"])

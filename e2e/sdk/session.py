@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubeflow.trainer import KubernetesBackendConfig, TrainerClient
@@ -22,9 +24,6 @@ from kubeflow.trainer.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from kubeflow.trainer.types.types import TrainJob
 
 TRAINER = ("trainer.kubeflow.org", "v1alpha1")

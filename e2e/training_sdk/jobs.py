@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kubeflow.training import KubeflowOrgV1JAXJob, KubeflowOrgV1PyTorchJob
 from kubeflow.training.models import (
@@ -18,9 +18,6 @@ from kubeflow.training.models import (
     V1Volume,
     V1VolumeMount,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 IMAGE = "python:3.11-slim"
 PYTORCH, JAX = "PyTorchJob", "JAXJob"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubeflow.training.models import V1DeleteOptions
@@ -10,9 +12,6 @@ from kubeflow.training.models import V1DeleteOptions
 from e2e.training_sdk.jobs import PYTORCH, job_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from kubeflow.training import TrainingClient
 
 NAME = "life"

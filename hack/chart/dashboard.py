@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hack.chart.overlay import objects_of, put_image
 from hack.chart.template_text import Expressions
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 OVERLAY: Final = "dashboard"
 IMPERSONATION: Final = "dashboard-impersonation"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from hack.chart.overlay import objects_of, put_image
 from hack.chart.template_text import Expressions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 OVERLAY: Final = "history"
 POSTGRESQL: Final = "history-postgresql"

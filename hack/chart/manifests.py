@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import yaml
 
 from hack.chart.overlay import CHART_NAME, label, put_image, rendered, replaced
 from hack.chart.runtimes import runtimes
 from hack.chart.template_text import Expressions, define
-from trainer.kube.objects import name_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
+from trainer.kube.objects import Object, name_of
+from trainer.v1alpha1.discovery import Version
 
 OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/default", "v2alpha1": "default"}
 _DEFINITION: Final = "CustomResourceDefinition"

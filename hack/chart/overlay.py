@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hack.chart.template_text import Expressions
-    from trainer.kube.objects import Object
+from hack.chart.template_text import Expressions
+from trainer.kube.objects import Object
 
 CHART_NAME: Final = "kubeflow-trainer"
 _CONFIG: Final = Path(__file__).parents[2] / "config"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
+from hack.chart.template_text import Expressions
 from trainer.cli.manifests import INITIALIZER_IMAGE, TRANSFORMERS_IMAGE
 from trainer.cli.manifests import runtimes as shipped
-from trainer.kube.objects import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hack.chart.template_text import Expressions
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
+from trainer.kube.objects import Object, name_of
+from trainer.v1alpha1.discovery import Version
 
 _RELEASED: Final = {
     "torch-distributed-with-cache": "dataCache.runtimes.torchDistributedWithCache",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hack.chart.overlay import objects_of
 from hack.chart.template_text import Expressions
 from trainer.kube.objects import name_of
-
-if TYPE_CHECKING:
-    from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.discovery import Version
 
 OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/v1", "v2alpha1": "v1"}
 _OF_PEOPLE: Final = "kubeflow-training-"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.configuration.configuration import Configuration
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _DEFAULT_OF_THE_CHART: Final = {"const": "", "description": "The chart names it."}
 _RULES: Final[dict[str, Object]] = {

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
-from typer.core import TyperArgument, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from hack.reference.markdown import code, page, prose, table
 from trainer.cli.app import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from typer.core import TyperCommand
-
 
 _INTRODUCTION = (
     "`trainer run`, `get`, `logs` and `metrics` work on any cluster that kubectl reaches: that of `--kubeconfig`, "

@@ -6,12 +6,10 @@ import ast
 import functools
 import inspect
 import textwrap
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from enum import StrEnum
-    from pathlib import Path
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
 
 
 class Constant(NamedTuple):

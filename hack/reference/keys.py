@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import trainer
 import trainer_devcluster
 import trainer_v1_jobs
-from hack.reference.docstrings import constants
+from hack.reference.docstrings import Constant, constants
 from hack.reference.markdown import code, page, prose, table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from hack.reference.docstrings import Constant
 
 _PACKAGE = Path(trainer.__file__).parent
 _DEV_CLUSTER_PACKAGE = Path(trainer_devcluster.__file__).parent

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.registry import Collector
 
 from trainer.controllers.metrics.series import TrainJobSeries
 from trainer.framework.plugin_calls import PluginSeries
@@ -18,10 +18,6 @@ from trainer.kube.metrics.servers import CertificateSeries, ExpirySeries, HttpSe
 from trainer.manager import BuildInfoSeries
 from trainer.progress.metrics import ProgressSeries
 from trainer.webhooks.handlers import AdmissionSeries
-
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
-
 
 GROUPS = (
     TrainJobSeries,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
 from hack.reference.command_line import command_line
 from hack.reference.keys import labels_and_annotations
@@ -18,15 +18,10 @@ from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.configuration.configuration import Configuration
 from trainer.configuration.feature_gates import KNOWN_GATES, STAGE_GATES
-from trainer.framework.plugin_api.devices import KINDS
+from trainer.framework.plugin_api.devices import KINDS, DeviceKind
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.definitions import served_definitions
 from trainer_v1_jobs.api.kinds import JAXJob, PyTorchJob
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.framework.plugin_api.devices import DeviceKind
-    from trainer.kube.objects import Object
 
 
 def train_job() -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from hack.reference.markdown import cell, code, link, prose, table
 from trainer.api import patterns
 from trainer.api.builtin_schemas import BUILT_IN
+from trainer.api.model import ApiModel
 from trainer.api.rules import RULES
+from trainer.kube.objects import Object
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.api.model import ApiModel
-    from trainer.kube.objects import Object
-
-    JsonSchema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 _REFERENCE = "#/$defs/"
 _INT32 = 2**31 - 1

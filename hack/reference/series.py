@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hack.reference.markdown import code, page, prose, table
-from hack.reference.metrics_catalogue import catalogue
+from hack.reference.metrics_catalogue import MetricDescription, catalogue
 from trainer.controllers.metrics.state_counts import NONE
 from trainer.kube.metrics.cardinality import LIMIT, OTHER
-
-if TYPE_CHECKING:
-    from hack.reference.metrics_catalogue import MetricDescription
 
 _SECTIONS = (
     ("trainer_progress_", "Following the logs of trainings"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hack.reference.docstrings import constants, members
 from hack.reference.markdown import code, page, prose, table
@@ -12,9 +12,6 @@ from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State
 from trainer.kube.election import leader_election
 from trainer.kube.events.correlator import CorrelationLimits
-
-if TYPE_CHECKING:
-    from enum import StrEnum
 
 _CONDITION = re.compile(r"Condition (\w+) is (True|False)[:.] ?", re.ASCII)
 _LIMITS = CorrelationLimits()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
 from hack.reference.markdown import code, page, table
-from hack.torchtune_models import MEASURED, MODELS
-from trainer.plugins.torch.torchtune_recipes import DeviceScope, Method
-
-if TYPE_CHECKING:
-    from hack.torchtune_models import Model
-    from trainer.plugins.torch.torchtune_recipes import Variant
+from hack.torchtune_models import MEASURED, MODELS, Model
+from trainer.plugins.torch.torchtune_recipes import DeviceScope, Method, Variant
 
 _ARGS: Final = {
     Method.FULL: "",

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from hack.reference.markdown import code, page, prose, table
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 from trainer.webhooks.mutability import changes
-from trainer_v1_jobs.api.kinds import KINDS
-from trainer_v1_jobs.conversion import convert
+from trainer_v1_jobs.api.kinds import KINDS, JobKind
+from trainer_v1_jobs.conversion import Conversion, convert
 from trainer_v1_jobs.conversion.encoding import encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import JobKind
-    from trainer_v1_jobs.conversion import Conversion
 
 _METRIC: Final = {
     "type": "Resource",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING
 
 from tests.definitions import root_schema
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import TrainJob
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 MODELS: dict[str, type[TrainJob | TrainingRuntime | ClusterTrainingRuntime]] = {
     model.__name__: model for model in (TrainJob, TrainingRuntime, ClusterTrainingRuntime)

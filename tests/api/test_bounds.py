@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +13,7 @@ from trainer.api.bounds import bounded
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.pod_template import pod_template_errors
 from trainer.api.trainjob import TrainJob
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 PARTS = ("spec", "status")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -13,9 +14,6 @@ import yaml
 from tests.definitions import DEFINITIONS, root_schema
 from trainer.api import patterns, rules
 from trainer.v1alpha1.crds import crds_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CONFIG = Path(__file__).parents[2] / "config"
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.api.kueue import is_of_kueue, queued_as_jobset, queued_as_train_job, without_admission
 from trainer.api.losses import Losses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "lab"}
 URGENT = QUEUE | {"kueue.x-k8s.io/priority-class": "urgent"}

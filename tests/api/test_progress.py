@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.api.samples import pod_of, replicated_job, runtime, runtime_of, train_job
@@ -19,9 +17,7 @@ from trainer.api.progress import (
 )
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 BOOLEAN = 'supported values: "true", "false"'
 NAME = (

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.api.samples import pod_of, replicated_job, runtime, runtime_of, runtime_with, train_job
 from tests.api.server import MODELS, admitted
 from trainer.api.invalid_object import InvalidObjectError
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 JOB = "spec.template.spec.replicatedJobs[0]"
 POD = f"{JOB}.template.spec.template"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.api.samples import replicated_job, runtime, runtime_of, train_job
 from tests.api.server import admitted
 from trainer.api import rules
+from trainer.kube.objects import Object
 from trainer.webhooks.mutability import forbidden_changes
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 OVERRIDE = {
     "targetJobs": [{"name": "node"}],

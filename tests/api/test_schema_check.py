@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from trainer.api import schema_check
-from trainer.api.schema_check import check_value, compile_schema
+from trainer.api.schema_check import Path, check_value, compile_schema
 from trainer.kube.field_errors import MOST_ERRORS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.api.schema_check import Path
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 def closed(**properties: Object) -> Object:

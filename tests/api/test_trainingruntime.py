@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.api.samples import replicated_job, runtime_of, runtime_with
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 KEYS = "keys must be names of letters, digits, -, _ and ., such as team or example.com/team"
 

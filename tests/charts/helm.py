@@ -10,13 +10,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 CHART = Path(__file__).parents[2] / "charts" / "kubeflow-trainer"
 RELEASE = "training"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,13 +20,8 @@ from tests.config.kustomized import of_kind
 from tests.config.schemas import VERSIONS, check
 from trainer.cli.manifests import runtimes
 from trainer.configuration.configuration import load_configuration
-from trainer.kube.objects import labels_of, name_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
+from trainer.kube.objects import Object, labels_of, name_of
+from trainer.v1alpha1.discovery import Version
 
 IMAGE = f"trainer-operator:{trainer.__version__}"
 EVERYTHING = {

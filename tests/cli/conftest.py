@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -13,17 +14,13 @@ from trainer.api.kubeflow_v1 import PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster
+from trainer.cli.jobs.state import JobState
 from trainer.cli.run.display import JobDisplay
 from trainer.explain.suspension import WORKLOADS
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.rest.connection import ConnectionOptions
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.cli.jobs.state import JobState
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.rest.connection import ConnectionOptions
 
 
 class RecordingDisplay(JobDisplay):

@@ -6,7 +6,7 @@ import os
 import signal
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -19,12 +19,8 @@ from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.supervisor import RunRecord
 from trainer.v1alpha1.crds import crds
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.definitions import served_definitions
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.v1alpha1.discovery import Version
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v2alpha1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,10 +12,6 @@ from typer.testing import CliRunner
 from trainer.cli import app as application
 from trainer.cli.app import app
 from trainer.cli.options import Panel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PROGRAM = """
 import typer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -15,12 +14,9 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.cli.app import app
 from trainer.cli.main import complete_for_kubectl
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.resource import NAMESPACES
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_kube_testing import FakeClient
+from trainer.kube.objects import Object
+from trainer.kube.resource import NAMESPACES, Resource
+from trainer_kube_testing import FakeClient
 
 
 def named(resource: Resource, name: str, namespace: str | None = None) -> Object:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +19,6 @@ from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.supervisor import RunRecord
 from trainer.kube.rest.connection import ConnectionOptions
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 
 @pytest.fixture

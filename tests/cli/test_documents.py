@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from trainer.cli.documents import (
 )
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.kube.objects import name_of, namespace_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v2alpha1

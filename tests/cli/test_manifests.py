@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 import yaml
@@ -20,10 +18,8 @@ from trainer.cli.manifests import (
 )
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
-
-if TYPE_CHECKING:
-    from trainer.v1alpha1.discovery import Version
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer.v1alpha1.discovery import Version
+from trainer_kube_testing import FakeClient, ManualClock
 
 
 def test_runtimes_are_valid() -> None:

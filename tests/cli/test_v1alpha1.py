@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tests.cli.conftest import ConnectedClient
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
+from trainer.kube.objects import Object
 from trainer.v1alpha1.client import SERVED
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from typer.testing import Result
-
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 CONFIG = Path(__file__).parents[2] / "config"
 OVERLAYS = sorted(str(file.parent.relative_to(CONFIG)) for file in CONFIG.rglob("kustomization.yaml"))

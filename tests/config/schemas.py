@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import kubernetes_validate
 import yaml
 
+from trainer.kube.objects import Object
 from trainer.v1alpha1.crds import crds
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 VERSIONS = ("1.31", "1.37")
 """The oldest Kubernetes that we support, and the newest."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from hack.reference.metrics_catalogue import catalogue
 from tests.config.kustomized import of_kind, rendered
 from tests.config.promql import question
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 TARGET_LABELS = frozenset({"container", "endpoint", "instance", "job", "namespace", "pod", "service"})
 """What Prometheus Operator adds to each series."""

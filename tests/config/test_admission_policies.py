@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -11,12 +11,9 @@ from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.runtimes.snapshot import make_snapshot
-from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of, owner_reference
+from trainer.kube.objects import Object, controller_reference, labels_of, name_of, namespace_of, owner_reference
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 MANAGER: Final = "system:serviceaccount:trainer-system:trainer-controller-manager"
 COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"

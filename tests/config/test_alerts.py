@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,10 +15,8 @@ from tests.config.kustomized import CONFIG, kustomize, of_kind, rendered
 from tests.config.promql import question
 from tests.config.series import groups, problems, rules
 from tests.promtool import needs_promtool, promtool
+from trainer.kube.objects import Object
 from trainer.kube.quantity import parse_quantity
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 TESTS = Path(__file__).with_name("alerts.yaml")
 ALERTS = [rule for rule in rules() if "alert" in rule]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.config.kustomized import of_kind, rendered
-from trainer.kube.objects import Object  # noqa: TC001 - pytest reads annotations of fixtures
+from trainer.kube.objects import Object
 
 
 @pytest.fixture

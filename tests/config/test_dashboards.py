@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,10 +15,6 @@ from tests.config.kustomized import of_kind, rendered
 from tests.config.series import problems
 from tests.promtool import needs_promtool, promtool
 from trainer.kube.objects import labels_of, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FILES = sorted(dashboards())
 IN_ALL = {"$__rate_interval": "5m", "$__range": "1h", "$namespace": ".*", "$runtime": ".*"}

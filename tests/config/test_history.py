@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -24,15 +25,10 @@ from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
 from trainer.cli.app import app
-from trainer.kube.objects import labels_of, name_of
+from trainer.kube.objects import Object, labels_of, name_of
 from trainer.plugins import coscheduling, volcano
 from trainer_dashboard.commands.history_database import VARIABLE, database_of
 from trainer_kube_testing import ManualClock, StreamingLists
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 both = pytest.mark.parametrize("overlay", ["history", "history-postgresql"])
 

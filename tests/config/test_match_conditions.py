@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -13,14 +13,12 @@ from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import SystemClock
+from trainer.kube.objects import Object
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.client import SERVED
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition, all_hold
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 SCALED: Final = {"status": {"scale": {"nodes": 4, "minNodes": 2, "maxNodes": 8}}}
 ELASTIC: Final = {"numProcPerNode": "auto", "elasticPolicy": {}}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.config.kustomized import of_kind, pod_templates, rendered
 from tests.config.pod_security import violations
-from trainer.kube.objects import labels_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of
 
 
 def pods() -> list[Object]:

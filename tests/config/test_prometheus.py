@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import anyio
 import pytest
@@ -15,14 +16,9 @@ from tests.framework.samples import runtime_object, train_job_object
 from tests.prometheus import Prometheus, exposed, needs_prometheus, poll
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
+from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from trainer.kube.metrics import Metrics
 
 pytestmark = needs_prometheus
 

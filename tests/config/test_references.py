@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.config.kustomized import CONFIG, kustomize, of_kind, pod_templates, rendered
 from trainer.configuration.sections import StatusServerConfiguration
-from trainer.kube.objects import labels_of, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of, name_of
 
 
 @pytest.fixture

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 import trainer
 from tests.config.kustomized import CONFIG, V1ALPHA1, of_kind, rendered
 from tests.config.test_roles import as_texts, grants
 from trainer.configuration.configuration import load_configuration
-from trainer.kube.objects import labels_of, name_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of, name_of
 
 MANAGER = "kubeflow-trainer-controller-manager"
 AGGREGATE = "rbac.authorization.kubeflow.org/aggregate-to-{}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -14,12 +14,7 @@ from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, V1ALPHA1, kusto
 from tests.config.schemas import VERSIONS, check
 from trainer.api.crds import crds
 from trainer.cli.manifests import TRANSFORMERS_IMAGE
-from trainer.kube.objects import labels_of, name_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of, name_of
 
 CLUSTER_SCOPED = {
     "ClusterRole",

@@ -5,8 +5,9 @@ The end-to-end tests compare the same roles with the requests of whole clusters.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -21,17 +22,12 @@ from trainer.configuration.configuration import load_configuration
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import InvalidError, ServiceUnavailableError
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import LEASES
 from trainer.manager import build_manager
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
 
 ACCOUNT = "trainer-controller-manager"
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)

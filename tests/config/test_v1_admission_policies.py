@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -20,12 +20,9 @@ from tests.config.test_admission_policies import (
     stranger,
 )
 from tests.config.test_v1_roles import live
-from trainer.kube.objects import controller_reference
+from trainer.kube.objects import Object, controller_reference
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import RecordedRequest
+from trainer_kube_testing import RecordedRequest
 
 V1_JOB: Final = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "job", "uid": "u"}}
 OF_V1: Final = {**child(**controller_reference(V1_JOB)), "spec": {"trainer": {"numNodes": 2}}}

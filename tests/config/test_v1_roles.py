@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 from packages.v1_jobs.tests.controllers.conftest import Cluster
 from packages.v1_jobs.tests.controllers.samples import elastic_job, jax_job, pytorch_job
 from tests.config.kustomized import V1ALPHA1, of_kind, rendered
 from tests.config.test_roles import VERBS, as_texts, grants, role
 from trainer.api.kubeflow_v1 import JAX_JOBS, PYTORCH_JOBS
-from trainer.kube.objects import labels_of, name_of
+from trainer.kube.objects import Object, labels_of, name_of
 from trainer.kube.resource import LEASES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer_kube_testing import StreamingLists
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 ACCOUNT = "trainer-controller-manager-v1"
 OF_ADMISSION = {"get pytorchjobs.kubeflow.org", "get jaxjobs.kubeflow.org"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import anyio
@@ -20,14 +20,9 @@ from tests.config.pod_security import violations
 from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
-from trainer.kube.objects import labels_of, name_of
+from trainer.kube.objects import Object, labels_of, name_of
 from trainer_dashboard.history.database import Database
 from trainer_kube_testing import StreamingLists
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 OF_REVIEWS = {"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io"}
 

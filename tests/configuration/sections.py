@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from trainer.api.patterns import OBJECT_NAME
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 NAMES = st.text("abc-.é0'\"#: \n", min_size=1, max_size=8)
 TEXTS = st.just("") | NAMES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeGuard
+from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 from hypothesis import given
@@ -18,14 +19,10 @@ from trainer.configuration.feature_gates import TRAIN_JOB_PROGRESS, TRAIN_JOB_ST
 from trainer.configuration.values import host_and_port
 from trainer.kube.election.leader_election import LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.objects import Object
 from trainer.kube.serving.tls import CIPHER_SUITES, TlsOptions
 from trainer.kubernetes_yaml import parse
 from trainer.progress.status_server import StatusServerOptions
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 SECOND = timedelta(seconds=1)
 TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,6 @@ from tests.configurations import write
 from trainer.configuration.configuration import load_configuration
 from trainer.framework import StaticReader
 from trainer.framework.plugin_api.devices import Devices
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM = {"claims": [{"name": "c"}]}
 POD = {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 
 from trainer.configuration.own_image import with_own_image
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ForbiddenError, InternalError, KubeError, TransportError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer_kube_testing import FakeClient, ManualClock, eventually
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 IMAGE = f"registry.example.com/operator@sha256:{'0' * 64}"
 POD = ObjectKey("trainer-system", "manager-0")

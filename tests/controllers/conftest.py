@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -12,21 +13,16 @@ from tests.configurations import bare
 from tests.framework.samples import runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework.startup.discovery import EnabledPlugin
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, find_condition, resource_version_of
 from trainer.kube.resource import EVENTS
 from trainer.manager import build_manager
 from trainer.v1alpha1.client import SERVED
-from trainer.v1alpha1.discovery import V2ALPHA1
+from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.v1alpha1.status import decode_status
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, RecordedRequest, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from trainer.framework.startup.discovery import EnabledPlugin
-    from trainer.v1alpha1.discovery import Served
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 

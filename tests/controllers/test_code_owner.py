@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,12 +13,9 @@ from tests.v1alpha1.test_admission import job as v1alpha1_job
 from tests.v1alpha1.test_admission import runtime
 from trainer.api.trainjob import CODE_VOLUME
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
-from trainer.kube.objects import name_of, owner_references_of, uid_of
+from trainer.kube.objects import Object, name_of, owner_references_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.v1alpha1.discovery import Served
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 CODE = "first-code-0123456789"
 FIRST = {"apiVersion": "trainer.kubeflow.org/v2alpha1", "kind": "TrainJob", "name": "first", "uid": "first-uid"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
@@ -10,15 +10,12 @@ from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from tests.scales import ScalableClient
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.kube.client import Verb
+from trainer.kube.client import ObjectRequest, Verb
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object
 
 METRICS = [
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}

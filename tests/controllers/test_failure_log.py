@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -14,16 +15,12 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import LINES, SIZE_LIMIT, TIME_LIMIT, FailureLog, last_lines
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.plugin_api.reports import Outcome
+from trainer.kube.client import LogOptions
 from trainer.kube.errors import ForbiddenError, KubeError, TransportError
+from trainer.kube.objects import Object
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.client import LogOptions
-    from trainer.kube.objects import Object
 
 CULPRIT = FailedContainer("pod a: container trainer exited with code 3", "a", "trainer")
 FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", jobs=Selection("default", "set=demo"))

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import controller_of, name_of, uid_of
-from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.kube.objects import Object, controller_of, name_of, uid_of
+from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES, Resource
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import statuses
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 KINDS = {"coscheduling": coscheduling.POD_GROUPS, "volcano": volcano.POD_GROUPS}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import anyio
 from hypothesis import given, settings
@@ -14,9 +15,6 @@ from tests.plugins.test_jobset_pod_problems import CRASHING, CULPRIT, READY, RES
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SPECS = st.fixed_dictionaries(
     {},

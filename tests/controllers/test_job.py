@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job, train_job_object
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.job import Job, deadline_of, expiry_of
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 NOW = "2026-01-01T12:00:00Z"
 CREATED_AT = "2026-01-01T11:00:00Z"

@@ -7,18 +7,14 @@ active, and takes back what it wrote. Every change is held against the rules of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.kube.objects import Object
 from trainer.webhooks.mutability import forbidden_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from trainer.kube.objects import Object
 
 OWN_TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
 SPOT_TOLERATION = {"key": "spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"}

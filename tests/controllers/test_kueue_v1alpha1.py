@@ -6,8 +6,9 @@ against the webhooks.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -19,18 +20,13 @@ from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import Object, find_condition
 from trainer.manager import build_manager
 from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.client import SERVED, decoded
 from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
 
 V1 = SERVED[TRAIN_JOBS]
 KUEUE = "kueue.x-k8s.io/manager"

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job, train_job_object
 from trainer.framework.plugin_api.component import unique_name
+from trainer.kube.objects import Object
 from trainer.kube.resource import SECRETS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 NAME = unique_name(train_job(), "mpi-ssh-auth")
 

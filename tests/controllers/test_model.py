@@ -9,9 +9,10 @@ from __future__ import annotations
 import heapq
 import random as global_random
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -23,7 +24,9 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.status.status import has_ended
 from trainer.kube.errors import ApiError, ShutdownError
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
+    Object,
     ObjectKey,
     controller_of,
     find_condition,
@@ -33,17 +36,10 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
-from trainer.kube.resource import CONFIG_MAPS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, SECRETS, Resource
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 KEYS = [ObjectKey("default", "a"), ObjectKey("default", "b"), ObjectKey("team", "a"), ObjectKey("team", "c")]
 CHILDREN = (JOBSETS, CONFIG_MAPS, SECRETS)

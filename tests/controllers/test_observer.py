@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.controllers.test_failure_log import CULPRIT
 from tests.framework.samples import train_job, train_job_object
 from tests.framework.status.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.job import Job
 from trainer.controllers.observer import SECONDS, Debounce, Observer
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.extension_points import Plugin
 from trainer.framework.plugin_api.reports import Outcome, StatusCondition, StatusReport
 from trainer.framework.startup.registry import Registry
+from trainer.framework.status.status import Observation
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.extension_points import Plugin
-    from trainer.framework.status.status import Observation
 
 FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", CULPRIT)
 VERIFIED = StatusCondition("acme.com/Verified", True, "Fine")

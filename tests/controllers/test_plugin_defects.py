@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job_object
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import JobStatus
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.extension_points import Watch
 from trainer.framework.plugin_api.reports import Outcome, StatusReport
-from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.framework.startup.discovery import EnabledPlugin, PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
 from trainer.kube.selection import Selection
 from trainer.plugins import BUILT_IN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.controllers.conftest import Cluster
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.framework.startup.discovery import EnabledPlugin
-    from trainer.kube.objects import Object
 
 FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}
 

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
-from trainer.kube.objects import ObjectKey, controller_of, key_of, name_of
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.framework.plugin_api.component import Component
+from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, name_of
+from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 OTHERS = 30
 """More than are worked on at the same time."""

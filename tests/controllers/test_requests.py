@@ -5,24 +5,20 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+
+import pytest
 
 import trainer
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job_object
+from trainer.api.trainingruntime import Runtime
+from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.component import Component
 from trainer.kube.objects import name_of
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    import pytest
-
-    from tests.controllers.conftest import Cluster
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component
 
 _ROOT = f"{Path(trainer.__file__).parent}/"
 _API_SERVER = (f"{_ROOT}kube/testing/", f"{_ROOT}kube/api_semantics/")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.kube.client import Verb
+from trainer.kube.client import ObjectRequest, Verb
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.webhooks.mutability import forbidden_changes
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object
 
 
 def size(jobset: Object) -> int:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
 
 FIELD = "ClusterTrainingRuntime/blueprint spec.template.spec.ttlSecondsAfterFinished: Forbidden: "
 SHORT_LIVED = runtime_object(jobset={"ttlSecondsAfterFinished": 0})

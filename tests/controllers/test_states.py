@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.controllers.test_trainjob import COMPLETED, FAILED
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, pod, waiting
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 SECRET = 'secret "token" not found'
 

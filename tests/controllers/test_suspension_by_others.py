@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
 
 SELECTOR = {"cloud.example.com/capacity": "spot"}
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from structlog.testing import capture_logs
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.errors import NamespaceTerminatingError
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 TERMINATING = NamespaceTerminatingError(403, "unable to create new content in namespace default")
 

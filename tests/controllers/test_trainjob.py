@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
@@ -14,7 +15,7 @@ from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.client import DeleteOptions, Verb
+from trainer.kube.client import DeleteOptions, ObjectRequest, Verb
 from trainer.kube.errors import (
     ApiError,
     ConflictError,
@@ -25,16 +26,11 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import key_of, name_of
+from trainer.kube.objects import Object, key_of, name_of
 from trainer.kube.resource import CONFIG_MAPS, PODS
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object
 
 CREATED = ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
 COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job_object
 from tests.plugins.test_jobset_events import event, job
 from tests.plugins.test_jobset_pod_problems import pod, unseen
 from trainer.framework.deploying.transforms import EVENTS_LIMIT
 from trainer.kube.events.compact import MESSAGE_LIMIT
-from trainer.kube.objects import uid_of
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, uid_of
 
 REFUSED = 'Error creating: pods "demo-node-0-0-" is forbidden: exceeded quota: team'
 

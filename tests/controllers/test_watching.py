@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
 from tests.configurations import bare
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job_object
+from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.plugin_context import PluginContext
 from trainer.framework.plugin_api.reports import StatusReport
-from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.framework.startup.discovery import EnabledPlugin, PluginsConfiguration, bundled_plugins, load_plugins
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.field_errors import forbidden
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import Resource
 from trainer.manager import build_manager
 from trainer.plugins import BUILT_IN
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.controllers.conftest import Cluster
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.plugin_context import PluginContext
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.framework.startup.discovery import EnabledPlugin
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 GANGS = Resource("gang.example.com", "v1", "gangs", "Gang")
 ZONES = Resource("zone.example.com", "v1", "zones", "Zone", namespaced=False)

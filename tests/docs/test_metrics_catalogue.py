@@ -6,10 +6,11 @@ import importlib
 import inspect
 import pkgutil
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import anyio
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import trainer
@@ -19,17 +20,11 @@ from tests.framework.samples import runtime_object, train_job_object
 from tests.promtool import needs_promtool, promtool
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.exposition import Exposition
 from trainer.manager import build_manager
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from prometheus_client.metrics_core import Metric
-
-    from trainer.kube.metrics import Metrics
 
 _BY_HAND = re.compile(r"controller_runtime_|workqueue_|rest_client_|leader_election_|certwatcher_|process_")
 """Names that others have chosen."""

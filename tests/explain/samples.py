@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.explain import Explanation, Snapshot, explain
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 NOW = datetime(2026, 1, 1, 1, 0, 0, tzinfo=UTC)
 MADE = "2026-01-01T00:58:00Z"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,13 +12,10 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.decision import Decision, set_suspend
 from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.errors import ForbiddenError, NotFoundError
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
+from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 HELD = "its Workload of-demo of Kueue is inactive"
 DECIDES = "Kueue's queue team decides when it runs"

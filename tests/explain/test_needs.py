@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.explain.samples import (
@@ -21,10 +19,8 @@ from tests.explain.samples import (
 from trainer.explain import Needs, Snapshot, Unread, needs_of
 from trainer.explain.needs import has_children
 from trainer.framework import FailedContainer
+from trainer.kube.objects import Object
 from trainer.plugins import coscheduling
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
 CLAIM = {"nodeName": None, "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}

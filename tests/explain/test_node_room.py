@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.explain.samples import GPU, node
 from trainer.explain.node_room import allocatable, misfits
+from trainer.kube.objects import Object
 from trainer.kube.quantity import Quantity
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 TAINT: Object = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 

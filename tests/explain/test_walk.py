@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -26,12 +26,9 @@ from tests.explain.samples import (
     waiting,
 )
 from trainer.api.jobset_labels import JOBSET_UID
-from trainer.explain import QueuePosition, Unread, Verdict, walk
+from trainer.explain import Cause, QueuePosition, Unread, Verdict, walk
+from trainer.kube.objects import Object
 from trainer.plugins.jobset.revision import SUSPEND
-
-if TYPE_CHECKING:
-    from trainer.explain import Cause
-    from trainer.kube.objects import Object
 
 NO_GPU = (
     f"0/3 nodes are available: 3 Insufficient {GPU}. no new claims to deallocate, preemption: 0/3 nodes are available: "

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from trainer.explain.workload import standing_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 NO_QUEUE = "LocalQueue team-b doesn't exist"
 TOO_MUCH = (

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import runtime, train_job
 from tests.framework.static_reader import StaticReader
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.extension_points import Plugin, Watch
 from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition, StatusReport
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.jobset import JobSetPlugin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 class Policy:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import itertools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -16,15 +17,11 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
+from trainer.kube.objects import Object
 from trainer.manager import built_in_plugins
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.objects import Object
-
-    Layer: TypeAlias = Callable[["Input"], None]
-    """Lets one place say something."""
+Layer: TypeAlias = Callable[["Input"], None]
+"""Lets one place say something."""
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trainjob.md"
 

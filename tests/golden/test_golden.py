@@ -6,18 +6,14 @@ After a change that is meant: `python -m tests.golden` writes the files anew, an
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.golden.rendering import EXAMPLES, EXPECTED, examples, expected, render
 from trainer.cli.documents import read_documents
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -13,11 +13,8 @@ from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
 from trainer.framework.runtimes.runtimes import read_runtime
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 API_VERSION = "trainer.kubeflow.org/v1alpha1"
 SHIPPED = [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -13,15 +14,10 @@ import yaml
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
+from trainer.framework import Component
 from trainer.framework.runtimes.runtimes import read_runtime
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.framework import Component
-    from trainer.kube.objects import Object
 
 PEER = Path(__file__).parents[3] / "shared" / "peer"
 RECORDINGS = sorted(PEER.glob("*.json"))

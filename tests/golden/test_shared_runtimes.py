@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -14,15 +15,10 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
 from trainer.cli.documents import place, read_documents
 from trainer.cli.offline.workspace import Workspace
-from trainer.framework import BuildError
+from trainer.framework import BuildError, Component
 from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.kube.objects import Object
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.framework import Component
-    from trainer.kube.objects import Object
 
 
 def spoil(value: Any) -> None:

@@ -21,7 +21,7 @@ import shlex
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -30,17 +30,14 @@ from tests.framework.static_reader import StaticReader
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
+from trainer.framework import Component
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.plugins.status_server import StatusServerAccess
 from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
-
-if TYPE_CHECKING:
-    from trainer.framework import Component
-    from trainer.kube.objects import Object
 
 FILES = sorted((Path(__file__).parent / "v1alpha1").glob("*.yaml"))
 API_VERSION = "trainer.kubeflow.org/v1alpha1"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from itertools import combinations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from hack.lanes import CORE, LANES, NIGHTLY, ROOT, VERIFIED, arguments_of, chosen, main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILES = {
     "pyproject.toml": '[tool.ruff]\nsrc = [".", "packages/*/src"]\n',

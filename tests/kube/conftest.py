@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeAlias
 
 import pytest
 
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 Background: TypeAlias = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
 """Runs a coroutine until the end of the test."""

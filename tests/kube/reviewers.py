@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Mapping
+from typing import cast
 
+from trainer.kube.client import ObjectRequest
+from trainer.kube.errors import KubeError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.errors import KubeError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 PROMETHEUS = {
     "username": "system:serviceaccount:monitoring:prometheus",

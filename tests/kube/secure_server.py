@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator
 
 
 class SecureServer:

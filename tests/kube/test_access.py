@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.reviewers import PROMETHEUS, TOKEN, Reviewer
 from trainer.kube.access import BearerGate
+from trainer.kube.client import ObjectRequest
 from trainer.kube.errors import ApiError, ForbiddenError, KubeError, TransportError, UnauthorizedError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 ALLOWED = (("get", "/metrics"),)
 JANE: Object = {"username": "jane", "groups": ["devs"], "uid": "1", "extra": {"scopes": ["a", "b"]}}

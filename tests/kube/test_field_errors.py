@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.kube import field_errors
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from trainer.kube.objects import is_at_its_end, mapping_at, objects_in
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, is_at_its_end, mapping_at, objects_in
 
 DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
 

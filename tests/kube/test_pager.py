@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
 from tests.kube.objects import pod
-from trainer.kube.client import ListOptions, ObjectList
+from trainer.kube.client import ListOptions, ObjectList, RawJson
 from trainer.kube.errors import GoneError, InternalError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.pager import PAGE_BYTES, PAGE_SIZE, collect, list_all
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.client import RawJson
 
 EXPIRED = GoneError(410, "the provided continue parameter is too old", reason="Expired")
 

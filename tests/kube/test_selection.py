@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.kube.objects import pod
+from trainer.kube.objects import Object
 from trainer.kube.selection import EVERYTHING, Matcher, Selection
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 POD = pod("a", labels={"app": "x"}) | {"spec": {"hostNetwork": True, "priority": 7}, "status": {"phase": "Running"}}
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import random as global_random
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -15,14 +16,9 @@ import pytest
 
 from trainer.kube import Controller, Manager, ManagerOptions
 from trainer.kube.errors import AlreadyExistsError, KubeError, NotFoundError
-from trainer.kube.objects import ObjectKey, controller_reference, key_of, resource_version_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, controller_reference, key_of, resource_version_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer_kube_testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 OBJECTS = 200
 STEPS = 1500

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
+from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
-
-if TYPE_CHECKING:
-    from trainer.api.trainingruntime import ClusterTrainingRuntime
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 def mpi_runtime(*jobs: Object, nodes: int = 2, jobset: Any = None, **mpi: Any) -> ClusterTrainingRuntime:

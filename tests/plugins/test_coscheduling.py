@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,14 +12,12 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.plugins.coscheduling import POD_GROUPS, Coscheduling
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 GANG: Any = {"podGroupPolicy": {"coscheduling": {}}}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,16 +15,14 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 PIPELINE = Pipeline(Registry([Flux(StaticReader()), JobSetPlugin(StaticReader())]))
 START = ["/bin/bash", "/etc/flux-config/entrypoint.sh"]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.plugins.jax.plugin import Jax
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 
 RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 TRAIN = ["python", "train.py"]

@@ -8,16 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from trainer.plugins.jax.plugin import SCRIPT, Split, launched
-from trainer_devcluster.kubelet.environment import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from trainer_devcluster.kubelet.variable_references import expand
 
 SHELLS = {
     "sh": ["/bin/sh"],

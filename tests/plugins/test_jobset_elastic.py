@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import NodeScale
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.component import Component, Revision
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import NodeRange
+from trainer.framework.plugin_api.extension_points import Plugin
+from trainer.framework.plugin_api.runtime_info import NodeRange, RuntimeInfo
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import controller_reference
+from trainer.kube.objects import Object, controller_reference
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.revision import ELASTIC_JOBSETS, NODE_RANGE, SUSPEND, elastic_job
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component, Revision
-    from trainer.framework.plugin_api.extension_points import Plugin
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 class Elastic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,15 +10,12 @@ from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.test_jobset import owned_jobset
 from tests.plugins.test_jobset_pod_problems import COUNTS, HAS_SANDBOX, pod, unscheduled, unseen
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.reports import PodProblem
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.resource import EVENTS, JOBS, PODS
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import EVENTS, JOBS, PODS, Resource
 from trainer.plugins.jobset import JobSetPlugin
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.extension_points import Watch
-    from trainer.framework.plugin_api.reports import PodProblem
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 JOB_UID = "uid-of-node"
 

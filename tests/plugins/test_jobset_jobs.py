@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
+from trainer.kube.objects import Object
 from trainer.plugins.jobset.checks import check_jobs
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 JOB = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec"
 TEMPLATES = "ClusterTrainingRuntime/blueprint spec.template.spec.volumeClaimPolicies[0].templates"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,10 @@ from tests.framework.samples import pod_metadata, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.test_jobset import BY_TRAIN_JOB, OURS, failed_pod, owned_jobset, static_reader
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.pod_index import REMEMBERED, DeletedPods, problem_changed, problems_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 
 def pod(name: str = "demo-node-0-0-a", *, deleted: bool = False, uid: str = "", **status: Any) -> Object:

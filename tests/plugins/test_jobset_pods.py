@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
+from trainer.kube.objects import Object
 from trainer.plugins.jobset.checks import check_pods, check_references
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 MOUNT = {"name": "data", "mountPath": "/data"}
 VOLUME = {"name": "data", "emptyDir": {}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,10 +10,8 @@ from tests.framework.samples import train_job
 from tests.plugins.test_jobset import static_reader
 from tests.plugins.test_jobset_events import jobset
 from tests.plugins.test_jobset_pod_problems import unscheduled
+from trainer.kube.objects import Object
 from trainer.plugins.jobset import JobSetPlugin
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 GPU = "nvidia.com/gpu"
 NO_GPU = f"0/3 nodes are available: 3 Insufficient {GPU}. preemption: 0/3 nodes are available: 3 No preemption victims."

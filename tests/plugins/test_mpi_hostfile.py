@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,16 +10,14 @@ from tests.framework.samples import replicated_job, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, mpi_runtime
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.hostfile import IMPLEMENTATIONS, hostfile_config_map
 from trainer.plugins.mpi.plugin import MPI
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.component import Component
-    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,13 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.profile import V2ALPHA1_PROFILE
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.kube.objects import Object
 from trainer.plugins.mpi import hostfile
 from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.mpi.start import SCRIPT
 from trainer.v1alpha1.plugins import V1Alpha1MPI
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 GANGS: list[Object] = [{"coscheduling": {}}, {"volcano": {}}]
 AFTER_NODES = [{"name": "node", "status": "Ready"}]

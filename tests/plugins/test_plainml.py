@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.framework.samples import runtime, train_job
 from trainer.framework.building.extraction import extract
+from trainer.kube.objects import Object
 from trainer.plugins.plainml import PlainML
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 PROCESSES = "spec.trainer.numProcPerNode"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,12 +14,10 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.plugin_context import PluginContext
+from trainer.kube.objects import Object
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.progress_reporter import ProgressReporter
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 DIRECTORY = "/opt/trainer-reporter"
 FILTER = "ignore::trainer_reporter.Never"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,15 +13,13 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.status_server import AUTHORITY_LABEL, StatusServerAccess
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 AUDIENCE = "trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/demo/status"
 ENV = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,11 +11,9 @@ from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.kube.objects import Object
 from trainer.plugins.tensorflow import TensorFlow
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 ADDRESSES = {
     "chief": ["demo-chief-0-0.demo:29400"],

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
+from trainer.framework.plugin_api.component import Component
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.plugins.torch.elastic import LABEL
 from trainer.plugins.torch.plugin import Torch
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.component import Component
 
 METRICS = [
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,12 +10,9 @@ from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import NodeRange
+from trainer.framework.plugin_api.runtime_info import NodeRange, RuntimeInfo
 from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION
 from trainer.plugins.torch.plugin import Torch
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 
 POLICY = {"minNodes": 2, "maxNodes": 5, "maxRestarts": 3}
 

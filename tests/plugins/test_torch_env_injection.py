@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.building.extraction import extract
 from trainer.plugins.torch.plugin import Torch
-
-if TYPE_CHECKING:
-    from trainer.api.trainingruntime import ClusterTrainingRuntime
 
 FIELD = "ClusterTrainingRuntime/blueprint spec.mlPolicy.torch.envInjection.targets[0]"
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
+from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
+from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
 from trainer.plugins.torch import torchtune
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.torchtune_command import TuneRun, parse
 from trainer.plugins.torch.torchtune_recipes import MODELS, DeviceScope, Method, find_variant, model_named, model_of
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
 
 HEAD = "--rdzv_endpoint=demo-node-0-0.demo:29400"
 PATHS = ["output_dir=/out", "tokenizer.path=/model/tokenizer.model", "checkpointer.checkpoint_dir=/model"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,13 +11,11 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.volcano import POD_GROUPS, Volcano
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 QUEUE = "scheduling.volcano.sh/queue-name"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -12,18 +13,13 @@ from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import ObjectKey, find_condition, resource_version_of
+from trainer.kube.objects import Object, ObjectKey, find_condition, resource_version_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS
 from trainer.progress.controller import ProgressController, ProgressOptions
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
-    from trainer_kube_testing.container_logs import FakeLog
+from trainer_kube_testing.container_logs import FakeLog
 
 KEY = ObjectKey("team-a", "digits")
 FIRST_POD = "digits-node-0-0-abcde"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.labels import ANCESTOR_LABEL
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 def jobset(*jobs: str, trainer: str = "", annotations: Mapping[str, str] | None = None) -> Object:

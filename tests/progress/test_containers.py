@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer.progress.containers import (
     ResultSource,
     node_name,
     result_source_of,
     started_containers,
 )
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 JOBSET = "jobset.sigs.k8s.io/"
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
-from tests.progress.conftest import FIRST_POD, KEY
+from tests.progress.conftest import FIRST_POD, KEY, Training
 from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.progress import CONTAINER, MONITORING, PRIMARY_POD, STALL_SECONDS
 from trainer.api.progress_tags import TAG
@@ -13,11 +14,6 @@ from trainer.kube.resource import PODS
 from trainer.progress.writer import ProgressWriter
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.progress.conftest import Training
 
 SECOND_POD = "digits-node-0-0-fghij"
 

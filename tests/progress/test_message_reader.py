@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.api.progress_tags import TAG
 from trainer.progress.message_reader import MessageReader
-
-if TYPE_CHECKING:
-    from trainer.progress.protocol import RejectedMessageError
+from trainer.progress.protocol import RejectedMessageError
 
 
 def steps_of(reader: MessageReader, *texts: str) -> list[int | None]:

@@ -6,16 +6,14 @@ import itertools
 import random
 import re
 import tracemalloc
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.progress.pace import Pace, is_estimate, summarize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 START = 1.8e9
 HOUR, DAY = 3600.0, 86400.0

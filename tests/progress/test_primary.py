@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, JOBSET_UID, RESTART_ATTEMPT
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.primary import candidates, candidates_of, container_state, is_made_of, primary_pod
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 PRIMARY = {PRIMARY_POD: "true"}
 

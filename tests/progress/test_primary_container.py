@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.cli.conftest import node_pod, train_job
@@ -12,12 +10,10 @@ from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer.progress.primary import PrimaryContainer
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 @pytest.fixture

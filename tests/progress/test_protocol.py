@@ -3,8 +3,9 @@ from __future__ import annotations
 import json
 import string
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -21,9 +22,6 @@ from trainer.progress.protocol import (
     parse,
     tagged_lines,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STAMP = b"2026-11-21T10:30:45.123456789Z"
 TIME = Instant(1795257045, 123456789)

@@ -12,9 +12,9 @@ import shutil
 import subprocess
 import sys
 from collections import UserDict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -23,9 +23,6 @@ from hypothesis import strategies as st
 from trainer.api.progress_tags import TAG
 from trainer.progress import protocol, report
 from trainer.progress.protocol import Message, tagged_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SOURCE = Path(report.__file__)
 STAMP = b"2026-01-02T03:04:05.000000006Z "

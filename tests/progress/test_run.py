@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.protocol import Message
 from trainer.progress.run import TrainingRun
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 START = Instant(1795257045, 123456789)
 """2026-11-21T10:30:45.123456789Z."""

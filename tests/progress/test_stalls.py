@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -15,9 +15,6 @@ from trainer.progress.metrics import ProgressSeries
 from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 JOB, OTHER = ObjectKey("team", "a"), ObjectKey("team", "b")
 TIME = Instant(10 * 3600 + 30 * 60 + 45, 5)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import anyio
@@ -20,7 +21,7 @@ from trainer.api.progress import status_audience, status_path
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import Object, find_condition
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import CaBundle
 from trainer.progress.status_server import StatusServer, StatusServerOptions
@@ -28,11 +29,6 @@ from trainer.progress.writer import FIELD_MANAGER
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import ManualClock, settle
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator
-
-    from trainer.kube.objects import Object
 
 PATH = status_path("team-a", "digits")
 POD = "digits-node-0-0-abcde"

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.progress.conftest import FIRST_POD, KEY
+from tests.progress.conftest import FIRST_POD, KEY, Training
 from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.progress import MONITORING
 from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import STEP_FIELDS
+from trainer.kube.client import ObjectRequest
+from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
 from trainer_kube_testing import FakeClient, settle
-
-if TYPE_CHECKING:
-    from tests.progress.conftest import Training
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.objects import Object
 
 DATA, MODEL, EXPORTER = STEP_FIELDS
 INITIALIZER_POD = "digits-initializer-0-0-vwxyz"

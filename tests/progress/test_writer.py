@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -11,17 +11,12 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import ObjectKey, find_condition, uid_of
+from trainer.kube.objects import Object, ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter, shown_steps
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
 
 KEY = ObjectKey("team-a", "digits")
 INTERVAL = 5.0

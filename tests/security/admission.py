@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, Runtimes, runtime_place
+from trainer.framework.runtimes.runtimes import FoundRuntime, RuntimeNotFoundError, Runtimes, runtime_place
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
 from trainer.plugins.jobset.plugin import JobSetPlugin
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.webhooks.train_job import review_train_job
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.framework.runtimes.runtimes import FoundRuntime
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 
 class NothingCached(Runtimes):

@@ -5,19 +5,16 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from trainer.api import patterns
 from trainer.api.model import ApiModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _TEXTS = {
     patterns.ABSOLUTE_PATH: "/a{}",

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from hack import audit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FINE: dict[str, Any] = {"name": "anyio", "version": "4.16.0", "vulns": []}
 KNOWN: dict[str, Any] = {

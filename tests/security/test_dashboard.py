@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -17,6 +18,7 @@ from packages.dashboard.tests.members import TOKEN, ClusterClient
 from packages.dashboard.tests.test_log_stream import Reader
 from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.events.compact import MESSAGE_LIMIT
+from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import parse
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard import submissions
@@ -30,11 +32,6 @@ from trainer_dashboard.parties import REQUESTS_OF_ONE, Parties
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_dashboard.viewer import Owner
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 EVENTS = 100
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"

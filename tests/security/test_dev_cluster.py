@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from packages.devcluster.tests.kubelet.conftest import open_runner
-from packages.devcluster.tests.kubelet.fakes import make_pod, mounting, shell
+from packages.devcluster.tests.kubelet.fakes import OpenRunner, make_pod, mounting, shell
 from packages.devcluster.tests.kubelet.modes import simplest_isolated_mode
-from trainer.kube.objects import name_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, name_of
 
 __all__ = ["open_runner"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.objects import Object
 from trainer.kube.resource import EVENTS
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 INVENTED = 2050
 """TrainJobs whose runtimes do not exist: more than a metric has label sets."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,8 @@ from trainer.cli.manifests import runtimes
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.testing import StaticReader
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins, make_registry
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.plugins import BUILT_IN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 HOSTILE = "x'; touch /tmp/owned; $(touch /tmp/owned) `touch /tmp/owned` \"\n{host} %s $$(HOME) \x1b[2J && :"
 RUNTIMES = {name_of(obj): ClusterTrainingRuntime.from_object(obj) for obj in runtimes()}

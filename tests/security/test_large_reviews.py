@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import tracemalloc
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,12 +13,8 @@ import pytest
 from tests.framework.samples import train_job_object
 from tests.kube.webhook.serving import review_of
 from tests.webhooks.requests import admit
+from trainer.kube.objects import Object
 from trainer.kube.webhook.review import AdmissionReview
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.objects import Object
 
 MANY = 100_000
 UNKNOWN: Object = {f"numNode{index}": index for index in range(MANY)}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +23,6 @@ from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 from trainer.kube.rest import transport
 from trainer.plugins.jobset import wait
 from trainer_dashboard.history import secret_forms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 LENGTH = 400_000

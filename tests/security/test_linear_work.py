@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.definitions import root_schema
 from tests.security.growth import Growth, growths, work
 from trainer.api.corev1 import ResourceRequirements
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
@@ -29,6 +30,7 @@ from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.kube.events.correlator import cut_message
 from trainer.kube.logs.redaction import redact
+from trainer.kube.objects import Object
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.plugins import BUILT_IN
@@ -39,12 +41,6 @@ from trainer.progress.report import TAG
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.kube.objects import Object
 
 SMALL, MIDDLE, LARGE = 6, 30, 60
 SLACK = 600

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
-from trainer.kube.objects import controller_reference
+from trainer.kube.objects import Object, controller_reference
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 LARGE = "x" * 100_000
 MANY = 50

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-from trainer.kube.objects import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, name_of
 
 CONFIG = Path(__file__).parents[2] / "config"
 _OPTIONAL = {"roles", "v1", "dashboard-impersonation"}

@@ -7,8 +7,9 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +18,6 @@ from trainer_initializers.errors import TransferError, UnavailableSourceError
 from trainer_initializers.local import files_to_export
 from trainer_initializers.options import read_options
 from trainer_initializers.staging import Staging
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SECRET = "the-key-of-the-bucket"
 

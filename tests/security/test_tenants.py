@@ -6,10 +6,11 @@ A tenant here is somebody who writes TrainJobs in one namespace, perhaps other o
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job_object
 from tests.security.admission import review
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
@@ -17,17 +18,13 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
-from trainer.kube.objects import controller_reference, find_condition, name_of, namespace_of
+from trainer.kube.objects import Object, controller_reference, find_condition, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, SECRETS, Resource
 from trainer.plugins.coscheduling import POD_GROUPS
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL
 from trainer.plugins.torch.elastic import LABEL as AUTOSCALER_LABEL
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 OTHER = "other-team"
 SERVICES = Resource("", "v1", "services", "Service")

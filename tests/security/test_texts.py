@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 import pytest
@@ -16,14 +17,10 @@ from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.kubernetes_yaml import YamlError
 from trainer.kubernetes_yaml import parse as parse_yaml
 from trainer.progress.message_reader import MessageReader
+from trainer.progress.protocol import RejectedMessageError
 from trainer.progress.push_request import parse_push
 from trainer.progress.report import TAG
 from trainer.v1alpha1.status import EXTENSION, decode_status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.progress.protocol import RejectedMessageError
 
 VALUES: Final[dict[str, bytes]] = {
     "half of a surrogate pair": rb'"\ud800"',

@@ -7,12 +7,10 @@ sets, are in `test_v1alpha1.test_times`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.v1alpha1.test_admission import LAUNCHER, MPI, NODE, RUNTIMES, env, job, patched, replicated_job, runtime
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 OK, FORBIDDEN, INVALID = 200, 403, 422
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,13 +11,11 @@ from msgspec.structs import replace
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
+from trainer.kube.objects import Object
+from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.client import SERVED, decoded
 from trainer_kube_testing.clock import ManualClock
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 
 API_VERSION = "trainer.kubeflow.org/v1alpha1"
 NOW, BEFORE = "2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -12,15 +12,12 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.kube.client import EventType, ListOptions, Verb, WatchOptions
 from trainer.kube.errors import ConflictError
 from trainer.kube.field_errors import required
-from trainer.kube.objects import annotations_of, controller_reference, find_condition, resource_version_of
+from trainer.kube.objects import Object, annotations_of, controller_reference, find_condition, resource_version_of
 from trainer.kube.resource import PODS
 from trainer.v1alpha1.client import SERVED, V1Alpha1Client
 from trainer.v1alpha1.status import EXTENSION
 from trainer_kube_testing import statuses
 from trainer_kube_testing.client import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 TIME = "2026-01-01T00:00:00Z"
 V1 = SERVED[TRAIN_JOBS]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.v1alpha1.crds import crds, crds_yaml
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 CONFIG = Path(__file__).parents[2] / "config" / "v1alpha1"
 UPSTREAM = Path(__file__).parents[3] / "shared" / "peer" / "upstream"

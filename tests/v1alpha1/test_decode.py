@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from trainer.api.model import ApiModel
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import TrainJob
+from trainer.kube.objects import Object
 from trainer.v1alpha1.decode import decode, is_decodable, restored_runtime
-
-if TYPE_CHECKING:
-    from trainer.api.model import ApiModel
-    from trainer.kube.objects import Object
 
 UPSTREAM = Path(__file__).parents[3] / "shared" / "peer" / "upstream"
 MODELS: dict[str, type[ApiModel]] = {

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError, TransportError
+from trainer.kube.objects import Object
 from trainer.v1alpha1.client import V1Alpha1Client
-from trainer.v1alpha1.discovery import V2ALPHA1, Served, ServedVersionChangedError, find_served, watch_served
+from trainer.v1alpha1.discovery import V2ALPHA1, Served, ServedVersionChangedError, Version, find_served, watch_served
 from trainer_kube_testing.client import FakeClient
 from trainer_kube_testing.clock import ManualClock
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 GROUP = "GET /apis/trainer.kubeflow.org"
 SCHEMAS = "GET /openapi/v3/apis/trainer.kubeflow.org/v1alpha1"

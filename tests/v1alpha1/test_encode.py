@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.definitions import schema_of
-from trainer.kube.objects import name_of
+from trainer.api.model import ApiModel
+from trainer.kube.objects import Object, name_of
 from trainer.v1alpha1 import trainingruntime, trainjob
 from trainer.v1alpha1.crds import crds
 from trainer.v1alpha1.decode import decode, is_decodable
 from trainer.v1alpha1.encode import encode, is_encodable
-
-if TYPE_CHECKING:
-    from trainer.api.model import ApiModel
-    from trainer.kube.objects import Object
 
 ROOT = Path(__file__).parents[2]
 UPSTREAM = ROOT.parent / "shared" / "peer" / "upstream"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,10 +10,8 @@ from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
 from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.kube.objects import Object
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 LABELS = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
 PODS = {"containers": [{"name": "node", "image": "i", "command": ["python"]}]}

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.v1alpha1.test_admission import MPI, NODE, env, job, replicated_job, runtime
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.objects import Object
 from trainer.kube.resource import PRIORITY_CLASSES
 from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.policies import ignored, policy_errors, priority_classes_of, priority_errors
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.api.trainingruntime import Runtime
-    from trainer.kube.objects import Object
 
 LLAMA, LARGE, QWEN = "torchtune-llama3.2-1b", "torchtune-llama3.3-70b", "torchtune-qwen2.5-1.5b"
 LORA, QLORA = "model.lora_attn_modules=[q_proj]", "model.quantize_base=True"

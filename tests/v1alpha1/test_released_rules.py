@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.definitions import schema_of
-from tests.v1alpha1.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSES, RULES, injecting, stored
+from tests.v1alpha1.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSES, RULES, Case, injecting, stored
 from tests.v1alpha1.test_admission import job, patched, request
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
+from trainer.kube.objects import Object
 from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.crds import crds
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.v1alpha1.released_rules import Case
-    from trainer.kube.objects import Object
-
 
 SCHEMAS = {definition["spec"]["names"]["kind"]: schema_of(definition) for definition in crds("v1alpha1")}
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer.v1alpha1.status import EXTENSION, decode_status, encode_status, extension_annotation, with_extension
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 TIME = "2026-01-01T00:00:00Z"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -14,16 +14,13 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
-from trainer.kube.objects import find_condition, name_of
+from trainer.kube.objects import Object, find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.plugins.coscheduling import POD_GROUPS
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 RUNTIMES = SERVED[CLUSTER_TRAINING_RUNTIMES]
 TORCH = released.runtime(

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.webhooks.blueprints import job, override, trainer
 from trainer.api.rules import CREATED_IMMUTABLE, SUSPENDED_ONLY, TRAINER_IMMUTABLE
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 class Net(StrEnum):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
+from trainer.api.trainjob import TrainJob
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import snapshot_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 
 API_VERSION = "trainer.kubeflow.org/v2alpha1"
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING
 
 from tests.definitions import root_schema
 from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_inputs import BadInput, Net
 from tests.webhooks.blueprints import RUNTIMES, job
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.manager import built_in_plugins, profile_of
+from trainer.v1alpha1.discovery import Version
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
-
-if TYPE_CHECKING:
-    from trainer.api.trainingruntime import Runtime
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.v1alpha1.discovery import Version
 
 RESOURCES = {resource.kind: resource for resource in (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 

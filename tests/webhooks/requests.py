@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes
 from tests.webhooks.nets import pipeline, resource_of
-from trainer.kube.objects import name_of, namespace_of
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.runtimes.runtimes import RuntimeSource
+from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.webhooks.handlers import AdmissionHandlers
-
-if TYPE_CHECKING:
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.runtimes.runtimes import RuntimeSource
-    from trainer.kube.objects import Object
 
 
 def request_of(obj: Object, old: Object | None = None, *, subresource: str = "") -> AdmissionRequest:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.webhooks import bad_inputs, bad_runtimes
+from tests.webhooks.bad_inputs import BadInput
 from tests.webhooks.nets import caught
 from tests.webhooks.requests import admit
-
-if TYPE_CHECKING:
-    from tests.webhooks.bad_inputs import BadInput
 
 TABLES = {
     "train-job": bad_inputs.TRAIN_JOBS,

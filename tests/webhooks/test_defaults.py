@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.webhooks.blueprints import blueprint, job, trainer
+from trainer.kube.objects import Object
 from trainer.webhooks.defaults import default_runtime, default_train_job
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
@@ -13,12 +11,9 @@ from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
 from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import required
-from trainer.kube.webhook.admission import AdmissionResponse, Operation
+from trainer.kube.objects import Object
+from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.webhooks.handlers import AdmissionHandlers, AdmissionSeries
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.webhook.admission import AdmissionRequest
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import blueprint, job
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
 from trainer.framework.runtimes.runtimes import (
@@ -19,13 +19,10 @@ from trainer.framework.runtimes.runtimes import (
     runtime_place,
 )
 from trainer.framework.runtimes.snapshot import make_snapshot
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.api.trainingruntime import Runtime
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 

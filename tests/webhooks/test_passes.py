@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -15,20 +17,14 @@ from tests.webhooks.blueprints import RUNTIMES, blueprint, job, trainer
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import admit
 from trainer.api.schema_check import check_value
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
+from trainer.kube.objects import Object
 from trainer.webhooks.handlers import AdmissionHandlers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.kube.objects import Object
 
 
 @pytest.fixture

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_runtimes import NODE_POD
 from tests.webhooks.blueprints import STEP, blueprint, container, job, replicated_job
 from tests.webhooks.requests import admit
+from trainer.api.trainjob import TrainJob
 from trainer.cli.manifests import runtimes
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
+from trainer.kube.objects import Object
 from trainer.manager import built_in_plugins
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.volcano import POD_GROUPS
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 def labelled(obj: Object, **labels: str) -> Object:

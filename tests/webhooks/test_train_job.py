@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,21 +12,16 @@ from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, override, trainer
 from tests.webhooks.requests import admit
 from trainer.api.rules import CREATED_IMMUTABLE, TRAINER_IMMUTABLE
+from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ServiceUnavailableError
 from trainer.kube.field_errors import forbidden
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
 from trainer.manager import built_in_plugins
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 ACTIVE = [{"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}]
 GONE = [ACTIVE[0] | {"active": 0, "suspended": 1}]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer.workloads.containers import RestartPolicy, container_status, containers_of, has_ended
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(

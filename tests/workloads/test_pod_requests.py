@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer.workloads.pod_requests import pod_requests
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def container(*, sidecar: bool = False, limits: Object | None = None, **requests: Any) -> Object:

@@ -7,15 +7,13 @@ reads an object strictly. Objects that were stored under older definitions meet 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from trainer.api import patterns
 from trainer.kube.quantity import LONGEST_QUANTITY
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    JsonSchema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 MOST_WORDS: Final = 4096
 """Words of a command and of its arguments; trainings of large models are known for hundreds of them."""

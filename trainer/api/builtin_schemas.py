@@ -9,10 +9,9 @@ import functools
 import gzip
 import json
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 BUILT_IN: Final = "x-built-in"
 """Keyword in the JSON schema of a model that stands for the schema of a built-in type."""

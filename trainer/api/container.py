@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from trainer.api import patterns
 from trainer.api.bounds import LONGEST_WORD
 from trainer.api.image_reference import check_image
 from trainer.api.labels import is_qualified_name
-from trainer.kube.field_errors import OMITTED, duplicate, invalid, not_supported, required, too_long
+from trainer.kube.field_errors import OMITTED, FieldError, duplicate, invalid, not_supported, required, too_long
+from trainer.kube.objects import Object
 from trainer.kube.quantity import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 HUGE_PAGES = "hugepages-"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import yaml
 
 from trainer.api import rules
+from trainer.api.model import ApiModel
 from trainer.api.schema import structural_schema
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -15,13 +17,8 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.api.model import ApiModel
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 
 TRAIN_JOB_COLUMNS: list[Object] = [
     {"name": "State", "type": "string", "jsonPath": ".status.state"},

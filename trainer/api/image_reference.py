@@ -6,14 +6,10 @@ Kubernetes accepts any text as image; what is no reference ends as `InvalidImage
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer.kube.field_errors import OMITTED, invalid, show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import OMITTED, FieldError, invalid, show
 
 _LONGEST_NAME: Final = 255
 _LONGEST: Final = 1024

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError
 
 
 class InvalidObjectError(ValueError):

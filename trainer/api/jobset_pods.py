@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
-from trainer.kube.objects import ObjectKey, annotations_of, is_being_deleted, labels_of, metadata_of, name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import (
+    ObjectKey,
+    annotations_of,
+    has_finished,
+    is_being_deleted,
+    labels_of,
+    metadata_of,
+    name_of,
+)
 
 PODS_BY_JOBSET: Final = "pods-by-jobset"
 """Index of pods by namespace and name of their JobSet, for pods that its Jobs have made."""
@@ -79,7 +84,7 @@ def recency_of(pod: Mapping[str, Any]) -> tuple[Age, bool, str]:
 
     Of two pods that were created in the same second, a pod that goes on is greater than one that ends or has ended.
     """
-    is_over = is_being_deleted(pod) or (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    is_over = is_being_deleted(pod) or has_finished(pod)
     return age_of(pod), not is_over, name_of(pod)
 
 

@@ -5,12 +5,10 @@ The distribution `trainer-v1-jobs` reads and serves them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 GROUP: Final = "kubeflow.org"
 

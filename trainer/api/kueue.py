@@ -5,13 +5,10 @@ It queues TrainJobs of v1alpha1. Of v2alpha1 it knows none, and queues their Job
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import mapping_at
-
-if TYPE_CHECKING:
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object, mapping_at
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 """Label by which Kueue finds the queue of a job."""

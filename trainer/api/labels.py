@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from trainer.kube.field_errors import invalid, too_long
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, invalid, too_long
 
 ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 """Label of the Jobs of a replicated Job, in the template of a runtime: the step of a training that they are, one of

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.kube.field_errors import FieldError
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 TEMPLATE_METADATA: Final = frozenset({"labels", "annotations"})
 """What a template may say about metadata in our models."""

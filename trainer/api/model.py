@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 
 from trainer.api import patterns
 from trainer.api.bounds import bounds_of
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.schema import model_schema
-from trainer.api.schema_check import check_value, compile_schema, must_be
+from trainer.api.schema_check import SchemaNode, check_value, compile_schema, must_be
 from trainer.kube import field_errors
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer.kube.quantity import quantity_problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pydantic_core import ErrorDetails
-
-    from trainer.api.schema_check import SchemaNode
-    from trainer.kube.objects import Object
 
 _EXPECTED = re.compile(r"'([^']*)'")
 """How pydantic lists allowed values."""

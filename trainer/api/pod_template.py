@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from trainer.api.bounds import bounded
 from trainer.api.builtin_schemas import built_in_schema
 from trainer.api.container import check_container
 from trainer.api.labels import check_keys, check_metadata
-from trainer.api.schema_check import check_value, compile_schema
-from trainer.kube.field_errors import duplicate, invalid, required
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-
-    from trainer.api.schema_check import SchemaNode
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+from trainer.api.schema_check import SchemaNode, check_value, compile_schema
+from trainer.kube.field_errors import FieldError, duplicate, invalid, required
+from trainer.kube.objects import Object
 
 _CONTAINERS = ("initContainers", "containers")
 

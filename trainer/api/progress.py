@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from trainer.api import patterns
-from trainer.kube.field_errors import invalid, not_supported
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, invalid, not_supported
 
 MONITORING = "trainer.kubeflow.org/enable-trainer-status-monitoring"
 """On a TrainJob or its JobSet: `"false"` keeps the log of its primary pod from being read."""

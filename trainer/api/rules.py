@@ -8,12 +8,10 @@ values are compared where they are, not as results of other expressions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 RULES: Final = "x-kubernetes-validations"
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from trainer.kube.json_text import decode_json
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 SNAPSHOT_LABEL: Final = "trainer.kubeflow.org/runtime-snapshot"
 """Label of all snapshots, so that no other ConfigMap has to be cached."""

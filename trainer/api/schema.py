@@ -5,16 +5,15 @@ The same schema is in the CustomResourceDefinition and checks what users hand to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import BaseModel
 
 from trainer.api.bounds import bounded
 from trainer.api.builtin_schemas import BUILT_IN, built_in_schema
 from trainer.api.rules import RULES
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    JsonSchema = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 _ROOT = {
     "apiVersion": "Version of the schema that this object is written in.",

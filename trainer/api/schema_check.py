@@ -6,21 +6,18 @@ null is an absent field. What the API server would silently prune is an error he
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from trainer.api import patterns
 from trainer.kube import field_errors
+from trainer.kube.field_errors import FieldError
 from trainer.kube.quantity import quantity_problem
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.kube.field_errors import FieldError
 
 _LONGEST_SHOWN: Final = 80
 _NO_FIELD: Final = "there is no such field here"

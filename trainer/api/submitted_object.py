@@ -5,19 +5,16 @@ The API server prunes fields that it does not know, and says so in a warning onl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import check_metadata
+from trainer.api.model import ApiModel
 from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.model import ApiModel
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _NO_UTF8: Final = "must be text in UTF-8: remove the half of a surrogate pair, such as \\ud800"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -24,14 +25,9 @@ from trainer.api.model import (
 )
 from trainer.api.pod_template import semantic_pod_template_errors
 from trainer.api.progress import check_progress_annotations
-from trainer.kube.field_errors import OMITTED, invalid
+from trainer.kube.field_errors import OMITTED, FieldError, invalid
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
 
 TRAINING_RUNTIMES = Resource("trainer.kubeflow.org", "v2alpha1", "trainingruntimes", "TrainingRuntime")
 CLUSTER_TRAINING_RUNTIMES = Resource(

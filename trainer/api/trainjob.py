@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -30,13 +31,8 @@ from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, 
 from trainer.api.pod_template import check_tolerations, check_volumes
 from trainer.api.progress import check_progress_annotations
 from trainer.api.trainjob_status import TrainJobStatus
-from trainer.kube.field_errors import invalid
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.field_errors import FieldError
 
 TRAIN_JOBS = Resource("trainer.kubeflow.org", "v2alpha1", "trainjobs", "TrainJob")
 

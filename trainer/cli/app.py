@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any, Final
 
 import typer
+from typer._click import Command, Context
 from typer.core import TyperCommand, TyperGroup
 
 import trainer
@@ -17,13 +19,6 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.options import Panel
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.metadata import EntryPoint
-
-    from typer._click import Command, Context
-
 
 _COMMANDS = {
     "demo": ("trainer.cli.local.demo", Panel.TRY),

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stderr
-from typing import TYPE_CHECKING
 
 import anyio
-import typer  # noqa: TC002 - typer reads annotations
+import typer
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import name_of
-from trainer.kube.resource import NAMESPACES
+from trainer.kube.resource import NAMESPACES, Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.resource import Resource
 
 _TIME_LIMIT = 3.0
 """Seconds after which a shell gets no names, so that a lost cluster does not hold up who types."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
+from trainer.kube.client import Client
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.v1alpha1.discovery import Served, find_served
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from trainer.kube.client import Client
 
 
 def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: bool = False) -> ConnectionOptions:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from trainer.api.kubeflow_v1 import is_job
+from trainer.api.model import ApiModel
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -19,20 +21,13 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import metadata_of, name_of, namespace_of
-from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS
+from trainer.kube.objects import Object, metadata_of, name_of, namespace_of
+from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS, Resource
 from trainer.kubernetes_yaml import YamlError, parse
 from trainer.v1alpha1 import trainingruntime as v1alpha1_runtimes
 from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import Version
 from trainer.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from trainer.api.model import ApiModel
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.v1alpha1.discovery import Version
 
 _MODELS: dict[Resource, type[ApiModel]] = {
     TRAIN_JOBS: TrainJob,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import yaml
@@ -12,18 +13,12 @@ from anyio.to_thread import run_sync
 import trainer
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.errors import CommandError
-from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.objects import Object, is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.v1alpha1.crds import crds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.discovery import Version
 
 FIELD_MANAGER = "trainer-cli"
 """Field manager of everything that the command line applies."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
+
+from rich.console import Console
 
 from trainer.cli.errors import CommandError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rich.console import Console
-
-    from trainer.cli.logs.choice import LogRequest
-    from trainer.cli.metrics.printing import MetricsFormat
-    from trainer.kube.objects import Object
+from trainer.cli.logs.choice import LogRequest
+from trainer.cli.metrics.printing import MetricsFormat
+from trainer.kube.objects import Object
 
 _GROUP: Final = "trainer.history"
 """The entry point group; its value is called without arguments and returns a `History`."""

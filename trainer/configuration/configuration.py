@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -26,19 +28,13 @@ from trainer.configuration.sections import (
 )
 from trainer.configuration.values import NOWHERE, host_and_port
 from trainer.framework.plugin_api.devices import DeviceTable
+from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.field_errors import invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, invalid, not_supported, required
+from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import YamlError, dump, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.progress.controller import ProgressOptions
+from trainer.progress.controller import ProgressOptions
 
 API_VERSION: Final = "config.trainer.kubeflow.org/v1alpha1"
 KIND: Final = "Configuration"

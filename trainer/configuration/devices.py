@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterator
+from typing import Final, Literal
 
 from trainer.api.model import ApiModel
 from trainer.framework.plugin_api.devices import DeviceKind, Unit
-from trainer.kube.field_errors import forbidden, invalid, required
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 
 _NAMES: Final = {
     # What may stand before the slash is a part of a domain, since a * may stand for the rest.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, invalid, not_supported
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 class Stage(StrEnum):

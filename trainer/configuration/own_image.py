@@ -6,20 +6,18 @@ knowing of another place where it would have to stand.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.backoff import Backoff
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.logger import get_logger
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.progress_reporter import ProgressReporter
-
-if TYPE_CHECKING:
-    from trainer.framework.startup.discovery import PluginsConfiguration
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
 
 log = get_logger(__name__)
 

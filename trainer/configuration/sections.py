@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -24,15 +25,10 @@ from trainer.configuration.values import (
     limits,
 )
 from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
-from trainer.kube.field_errors import forbidden, invalid, not_supported
+from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported
 from trainer.kube.serving.tls import CIPHER_SUITES, TlsOptions
 from trainer.progress.controller import ProgressOptions
 from trainer.progress.status_server import StatusServerOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
 
 _SECOND: Final = timedelta(seconds=1)
 

@@ -7,16 +7,18 @@ collection keeps it until the last of them is gone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 from trainer.api import patterns
 from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.framework.deploying.deployer import FIELD_MANAGER
-from trainer.kube.client import PatchType
+from trainer.kube.client import Client, PatchType
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
+    Object,
     is_being_deleted,
     mapping_at,
     namespace_of,
@@ -25,13 +27,6 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 log = get_logger(__name__)
 

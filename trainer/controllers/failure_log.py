@@ -8,30 +8,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
 from trainer.api.progress_tags import TAG_END, without_message
 from trainer.controllers.launcher_reports import without_reports
-from trainer.framework.plugin_api.failure import failed_jobs, first_failure
-from trainer.kube.client import LogOptions
-from trainer.kube.clock import move_on_after
+from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, first_failure
+from trainer.framework.plugin_api.reports import Outcome
+from trainer.kube.client import Client, LogOptions
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import controller_of, labels_of, metadata_of
+from trainer.kube.objects import Object, controller_of, labels_of, metadata_of
 from trainer.kube.resource import JOBS, PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.framework.plugin_api.failure import FailedContainer
-    from trainer.framework.plugin_api.reports import Outcome
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.selection import Selection
+from trainer.kube.selection import Selection
 
 log = get_logger(__name__)
 

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TrainJob
-from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.api.trainjob_status import ConditionReason, ConditionType, TrainJobStatus
 from trainer.framework.plugin_api.reports import Outcome
 from trainer.framework.status.conditions import Conditions
 from trainer.framework.status.status import is_finished
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import is_condition_true, uid_of
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob_status import TrainJobStatus
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, is_condition_true, uid_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason
 from trainer.controllers.code_owner import own_code
+from trainer.controllers.job import Job
 from trainer.framework.deploying.child import ForeignObjectError
-from trainer.framework.deploying.deployer import RETRY_AFTER, workload_of
+from trainer.framework.deploying.deployer import RETRY_AFTER, ApplyResult, Deployer, ObjectId, workload_of
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
+from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Ensured, is_finished
-from trainer.kube.client import DeleteOptions
+from trainer.kube.client import Client, DeleteOptions
 from trainer.kube.errors import (
     NAMESPACE_ERRORS,
     AlreadyExistsError,
@@ -28,21 +33,9 @@ from trainer.kube.errors import (
     TooManyRequestsError,
 )
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
-from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.controllers.job import Job
-    from trainer.framework.deploying.deployer import ApplyResult, Deployer, ObjectId
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.resource import CONFIG_MAPS, Resource
 
 _UNREPORTED = (
     *NAMESPACE_ERRORS, ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError

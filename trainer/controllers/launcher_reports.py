@@ -7,12 +7,10 @@ it failed: torchrun's has a traceback of its own and some twenty lines, mpirun's
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from trainer.api.launcher_prefix import LauncherPrefix
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _TORCHRUN_ERROR = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
 _TORCHRUN_CAUSE = "Root Cause (first observed failure):"

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import FailureLog
+from trainer.controllers.job import Job
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.reports import Outcome, PodProblem
 from trainer.framework.status.conditions import Conditions, reported_lines
-from trainer.framework.status.status import Observation
+from trainer.framework.status.status import Ensured, Observation
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.objects import namespace_of
 from trainer.kube.recent import Recent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.controllers.job import Job
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.errors import BuildError
-    from trainer.framework.plugin_api.reports import Outcome, PodProblem
-    from trainer.framework.status.status import Ensured
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
 
 
 class Observer:

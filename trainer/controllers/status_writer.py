@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionReason
+from trainer.api.trainjob_status import ConditionReason, TrainJobStatus
+from trainer.controllers.job import Job
+from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
 from trainer.framework.deploying.deployer import FIELD_MANAGER
-from trainer.framework.status.status import owned_fields
-from trainer.framework.status.status_events import changed_conditions, status_events
+from trainer.framework.status.status import Observation, owned_fields
+from trainer.framework.status.status_events import StatusEvent, changed_conditions, status_events
+from trainer.kube.client import Client
 from trainer.kube.errors import KubeError, NotFoundError
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kube.recent import Recent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.api.trainjob_status import TrainJobStatus
-    from trainer.controllers.job import Job
-    from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
-    from trainer.framework.status.status import Observation
-    from trainer.framework.status.status_events import StatusEvent
-    from trainer.kube.client import Client
-    from trainer.kube.events.recorder import EventRecorder
-    from trainer.kube.objects import Object
 
 log = get_logger(__name__)
 

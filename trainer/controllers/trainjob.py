@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
+from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.controllers.job import Job, expiry_of
-from trainer.controllers.job_objects import JobObjects
+from trainer.controllers.job_objects import JobObjects, TakeOver
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
 from trainer.controllers.observer import Observer, soonest
 from trainer.controllers.status_writer import StatusWriter
 from trainer.framework.deploying.deployer import FIELD_MANAGER, Deployer
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.plugin_context import CacheReader
+from trainer.framework.plugin_api.reports import Outcome
 from trainer.framework.runtimes.runtimes import Runtimes
-from trainer.framework.status.status import has_ended, next_status
+from trainer.framework.status.status import Ensured, has_ended, next_status
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.informer import Informer
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.handlers import owner_key
+from trainer.kube.controller.handlers import MapFunction, owner_key
 from trainer.kube.controller.predicates import any_of, generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Availability, Kind
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, is_being_deleted, is_condition_true, name_of, namespace_of
 from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import NodeScale
-    from trainer.controllers.job_objects import TakeOver
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.plugin_context import CacheReader
-    from trainer.framework.plugin_api.reports import Outcome
-    from trainer.framework.status.status import Ensured
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.controller.handlers import MapFunction
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
 
 log = get_logger(__name__)
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.explain.cause import Cause, Subject, kubectl, log_line, one_line
 from trainer.explain.exits import exit_remedy
+from trainer.explain.snapshot import Snapshot
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.events.compact import last_seen
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import PODS
 from trainer.workloads.containers import container_statuses, has_ended
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
 
 _OUT_OF_MEMORY = "OOMKilled"
 _RECENT = 600

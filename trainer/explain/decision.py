@@ -8,22 +8,27 @@ Kueue itself suspends the job, and takes back what the admission has added to it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import kubectl
 from trainer.explain.suspension import JOB_UID, WORKLOADS, workload_selector
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
-from trainer.kube.objects import find_condition, is_condition_true, labels_of, mapping_at, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    Object,
+    find_condition,
+    is_condition_true,
+    labels_of,
+    mapping_at,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

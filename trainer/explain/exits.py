@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from trainer.api.launcher_prefix import LauncherPrefix
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _CODE = re.compile(r"exited with code (\d{1,3})(?: \((\w+))?")
 _MESSAGE = re.compile(r"exited with code \d{1,3}(?: \(\w+\))?: ")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.explain.cause import Cause, Subject, one_line
 from trainer.explain.cause import kubectl as command_of
-from trainer.kube.objects import annotations_of, find_condition, labels_of, name_of
+from trainer.explain.snapshot import Snapshot
+from trainer.kube.objects import Object, annotations_of, find_condition, labels_of, name_of
+from trainer.kube.resource import Resource
 from trainer.plugins import coscheduling, volcano
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _FOR_OTHERS = re.compile(r"gets rejected due to Pod (\S+)|cannot find enough sibling pods|rejected due to timeout")
 """What coscheduling says of a pod that would fit if others did."""

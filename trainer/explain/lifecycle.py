@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import Cause, Subject, describe, kubectl, log_line, one_line, trainer
 from trainer.explain.exits import exit_remedy
 from trainer.explain.remedies import refusal_of
+from trainer.explain.snapshot import Snapshot
 from trainer.framework.plugin_api.failure import named_in
 from trainer.framework.status.status import LOG_HEADING
-from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, metadata_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, metadata_of
 
 _UNTOUCHED_SECONDS = 5
 """After which a manager that runs has written a status."""

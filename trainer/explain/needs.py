@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
@@ -11,15 +10,12 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.explain.containers import crashes, present_crashes
 from trainer.explain.gang import pod_group_of
 from trainer.explain.progress import is_up
+from trainer.explain.snapshot import Snapshot
 from trainer.framework import FailedContainer
 from trainer.framework.status.status import has_ended
-from trainer.kube.objects import find_condition, labels_of
+from trainer.kube.objects import Object, find_condition, labels_of
+from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

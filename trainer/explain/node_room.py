@@ -5,19 +5,13 @@ What is free at present is not known: that takes the pods of all namespaces, whi
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import labels_of, name_of, objects_in
+from trainer.kube.objects import Object, labels_of, name_of, objects_in
 from trainer.kube.quantity import Quantity
 from trainer.kube.selectors import Operator, Requirement
-from trainer.workloads.pod_requests import pod_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer.workloads.pod_requests import Amounts
+from trainer.workloads.pod_requests import Amounts, pod_requests
 
 _OPERATORS = {
     "In": Operator.IN,

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
+from trainer.explain.snapshot import Snapshot
+from trainer.framework import PodProblem
 from trainer.framework.status.conditions import Conditions, reported_lines
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.framework import PodProblem
-    from trainer.kube.objects import Object
 
 _REFUSED_PODS = "FailedCreate"
 _REFUSED = frozenset({_REFUSED_PODS, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"})

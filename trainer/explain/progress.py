@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from datetime import datetime
 
 from trainer.api.jobset_pods import place_of
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.job import deadline_of, expiry_of
 from trainer.explain.cause import Cause, Subject, describe, one_line, trainer
+from trainer.explain.snapshot import Snapshot
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import timestamp
-from trainer.kube.objects import find_condition, is_condition_true, name_of
+from trainer.kube.objects import Object, find_condition, is_condition_true, name_of
 from trainer.kube.resource import PODS
 from trainer.workloads.containers import container_statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
 
 _SHOWN = 5
 """Most nodes that a sentence names."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -15,23 +16,16 @@ from trainer.explain.cause import Unread
 from trainer.explain.needs import Needs, has_children, needs_of
 from trainer.explain.snapshot import QueuePosition, Snapshot
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
+from trainer.framework import FailedContainer
 from trainer.kube.barrier import Barrier
-from trainer.kube.client import ListOptions
+from trainer.kube.client import Client, ListOptions, ObjectList
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ApiError, KubeError, NotFoundError, UnauthorizedError
 from trainer.kube.events.compact import compact_event
-from trainer.kube.objects import labels_of, mapping_at, name_of, namespace_of, objects_in, uid_of
-from trainer.kube.resource import EVENTS, JOBS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.kube.objects import Object, labels_of, mapping_at, name_of, namespace_of, objects_in, uid_of
+from trainer.kube.resource import EVENTS, JOBS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
 from trainer.kube.selection import Selection
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from trainer.framework import FailedContainer
-    from trainer.kube.client import Client, ObjectList
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _T = TypeVar("_T")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer.kube.resource import (
     CONFIG_MAPS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -12,13 +13,8 @@ from trainer.kube.resource import (
     RUNTIME_CLASSES,
     SECRETS,
     SERVICE_ACCOUNTS,
+    Resource,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 class Reference(NamedTuple):

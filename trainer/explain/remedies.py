@@ -6,15 +6,12 @@ The messages are those of kubelet, scheduler and admission plugins of Kubernetes
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.progress import REPORTER_CONTAINER
 from trainer.explain.cause import kubectl
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trainer.api.jobset_labels import JOBSET_UID
 from trainer.api.jobset_pods import is_made_by, place_of, recency_of
 from trainer.api.trainjob import TrainJob
-from trainer.explain.cause import Subject
+from trainer.explain.cause import Subject, Unread
 from trainer.framework import StaticReader
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
+    Object,
     controller_of,
     is_being_deleted,
     is_controlled_by,
@@ -25,13 +28,6 @@ from trainer.kube.objects import (
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from trainer.explain.cause import Unread
-    from trainer.kube.objects import Object
 
 
 class QueuePosition(NamedTuple):

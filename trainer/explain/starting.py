@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.trainjob_status import State
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.progress import is_complete, is_up, state_of
-from trainer.kube.objects import name_of
+from trainer.explain.snapshot import Snapshot
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
 
 _GRACE_SECONDS = 10
 """Seconds within which JobSet and Job controllers have made what is missing."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.explain.snapshot import Snapshot
 from trainer.explain.workload import INACTIVE, standing_of
-from trainer.kube.objects import labels_of, metadata_of, name_of, objects_in
+from trainer.kube.objects import Object, labels_of, metadata_of, name_of, objects_in
 from trainer.kube.resource import Resource
 from trainer.plugins.jobset.revision import is_decided
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain.snapshot import Snapshot
-    from trainer.kube.objects import Object
 
 WORKLOADS = tuple(Resource("kueue.x-k8s.io", version, "workloads", "Workload") for version in ("v1beta2", "v1beta1"))
 """Kueue's, newest version first."""

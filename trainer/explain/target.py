@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from trainer.explain.cause import Explanation
+from trainer.explain.cause import Explanation
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
 _MENTIONED = re.compile(

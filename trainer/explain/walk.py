@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionReason
-from trainer.explain.cause import Explanation, Unread, Verdict
+from trainer.explain.cause import Cause, Explanation, Unread, Verdict
 from trainer.explain.containers import container_causes
 from trainer.explain.gang import gang_causes
 from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
 from trainer.explain.pods import pod_problems
 from trainer.explain.progress import notes, rendezvous, stalls
+from trainer.explain.snapshot import Snapshot
 from trainer.explain.starting import starting
 from trainer.explain.suspension import suspensions
 from trainer.framework.status.status import has_ended
 from trainer.kube.barrier import Barrier
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from trainer.explain.cause import Cause
-    from trainer.explain.snapshot import Snapshot
 
 _T = TypeVar("_T")
 

@@ -6,16 +6,11 @@ One that is not known here is quoted with its message, and nothing is concluded 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import find_condition, is_condition_true, mapping_at, objects_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
-
+from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at, objects_in
 
 INACTIVE: Final = "WorkloadInactive"
 """The reason of a Workload that somebody, or Kueue itself, has deactivated."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
+from trainer.api.trainingruntime import Runtime
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.building.extraction import extract, subject_of, unobserved
-from trainer.framework.building.profile import V2ALPHA1_PROFILE
-from trainer.framework.plugin_api.component import is_unique_name
-from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES, USUAL_DEVICES
-from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildDefectError, BuildError, Review
+from trainer.framework.building.extraction import Step, extract, subject_of, unobserved
+from trainer.framework.building.profile import V2ALPHA1_PROFILE, Profile
+from trainer.framework.plugin_api.component import Component, is_unique_name
+from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES, USUAL_DEVICES, DeviceTable
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, AdmissionWarning, BuildDefectError, BuildError, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
+    Plugin,
     PodNetwork,
     Suspension,
     TerminalCondition,
@@ -25,43 +29,27 @@ from trainer.framework.plugin_api.extension_points import (
     Watch,
     WatchExtension,
 )
-from trainer.framework.plugin_api.reports import StatusReport
+from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition, StatusReport
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.plugin_calls import PluginCall, PluginSeries
+from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.field_errors import forbidden
+from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.metrics import Metrics
-from trainer.kube.objects import key_of, name_of, namespace_of
+from trainer.kube.objects import ObjectKey, key_of, name_of, namespace_of
+from trainer.kube.resource import Resource
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
+Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
+"""Called after each step of the build with the origin of its changes, such as `plugin torch`, and a function that
+builds what would be built at that moment."""
 
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.building.extraction import Step
-    from trainer.framework.building.profile import Profile
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.devices import DeviceTable
-    from trainer.framework.plugin_api.errors import AdmissionWarning
-    from trainer.framework.plugin_api.extension_points import Plugin
-    from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.framework.startup.registry import Registry
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import ObjectKey
-    from trainer.kube.resource import Resource
+Guard: TypeAlias = Callable[[PluginCall], AbstractContextManager[None]]
+"""Handles what the call of a hook raises."""
 
-    Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
-    """Called after each step of the build with the origin of its changes, such as `plugin torch`, and a function that
-    builds what would be built at that moment."""
+_Change: TypeAlias = tuple[str, PluginCall, Callable[[RuntimeInfo, TrainJob], None]]
+"""What changes a RuntimeInfo, after its origin and the context of its call."""
 
-    Guard: TypeAlias = Callable[[PluginCall], AbstractContextManager[None]]
-    """Handles what the call of a hook raises."""
-
-    _Change: TypeAlias = tuple[str, PluginCall, Callable[[RuntimeInfo, TrainJob], None]]
-    """What changes a RuntimeInfo, after its origin and the context of its call."""
-
-    _P = TypeVar("_P", bound=Plugin)
+_P = TypeVar("_P", bound=Plugin)
 
 _BUILD = PluginCall("the build failed, please report it")
 """Turns every error of a build into a BuildError, so that a defect is reported in its TrainJob alone."""

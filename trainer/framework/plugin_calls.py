@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-from prometheus_client import Counter
+from prometheus_client import CollectorRegistry, Counter
 
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
-from trainer.framework.startup.registry import hooks_of
+from trainer.framework.startup.registry import Registry, hooks_of
 from trainer.kube.errors import KubeError
-from trainer.kube.metrics.histograms import QuickHistogram
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from trainer.framework.startup.registry import Registry
-    from trainer.kube.metrics.histograms import BoundHistogram
+from trainer.kube.metrics.histograms import BoundHistogram, QuickHistogram
 
 _BUCKETS = (1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10)
 """Seconds: hooks only compute, and block the event loop meanwhile. A few buckets, for there are a dozen plugins."""

@@ -6,9 +6,9 @@ without the library that makes keys. Nothing here knows of clusters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - msgspec reads annotations
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - msgspec reads annotations
+from datetime import datetime
 
 CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY = "ca.crt", "ca.key", "tls.crt", "tls.key"
 """Keys of the Secret: the trusted authorities with the one that signs first, its key, and the pair of the server."""

@@ -7,10 +7,11 @@ Making keys and checking signatures takes milliseconds, so call it in a thread.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -20,12 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
-    from typing import TypeAlias
-
-    PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 SKEW = timedelta(minutes=5)
 """How much clocks of peers may be behind: certificates are valid from so long before they are made."""

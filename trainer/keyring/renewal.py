@@ -13,20 +13,16 @@ be trusted any more, or lacks a name, is replaced at once.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from trainer.keyring import KeyringAnswer
+from trainer.keyring import KeyringAnswer, KeyringQuestion
 from trainer.keyring.keyring import SKEW, Keyring, new_keyring
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-    from datetime import datetime
-
     from cryptography import x509
-
-    from trainer.keyring import KeyringQuestion
 
 NAME = "webhook"
 """Begin of the authority's common name, for those who look at it."""

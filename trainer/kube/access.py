@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import anyio
 import msgspec
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import ApiError, KubeError, TransportError
 from trainer.kube.logger import get_logger
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
 
 TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 SUBJECT_ACCESS_REVIEWS: Final = Resource(

@@ -6,14 +6,11 @@ informers, followers of logs, what a recorder writes, and the steps of an explan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 log = get_logger(__name__)
 

@@ -9,22 +9,17 @@ that met a conflict is repeated with what is there by then.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from trainer.kube.objects import ObjectKey, name_of, namespace_of
-from trainer.kube.selection import EVERYTHING
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
+from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of
+from trainer.kube.resource import Resource
+from trainer.kube.selection import EVERYTHING, Selection
 
 RawJson: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
 """Encoded JSON, which may be part of a larger buffer."""

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as _field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 MOST_ERRORS: Final = 50
 """Errors of one object that are reported: its author decides how many there are, and nobody reads more."""

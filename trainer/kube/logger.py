@@ -7,12 +7,10 @@ that calls us would show our debug messages among its results.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import structlog
-
-if TYPE_CHECKING:
-    from structlog.typing import BindableLogger, FilteringBoundLogger
+from structlog.typing import BindableLogger, FilteringBoundLogger
 
 _Silent = structlog.make_filtering_bound_logger(logging.CRITICAL)
 

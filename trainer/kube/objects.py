@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded JSON, camelCase keys as on the wire.
@@ -80,6 +78,11 @@ def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
     """`metadata.annotations`; empty when absent."""
     value: dict[str, str] = (obj.get("metadata") or {}).get("annotations") or {}
     return value
+
+
+def has_finished(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has reached a phase that it keeps, Succeeded or Failed: no container of it runs again."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_being_deleted(obj: Mapping[str, Any]) -> bool:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
-from trainer.kube.client import ListOptions, ObjectList
+from trainer.kube.client import ListOptions, ObjectList, RawJson
 from trainer.kube.errors import GoneError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
-    from trainer.kube.client import RawJson
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Selection
 
 PAGE_SIZE = 500
 """Objects per page, as in client-go."""

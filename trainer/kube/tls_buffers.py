@@ -6,11 +6,9 @@ if a version of Python moves it.
 
 from __future__ import annotations
 
+import asyncio
 from asyncio.sslproto import SSLProtocol
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import asyncio
+from typing import Any
 
 TLS_BUFFER_SIZE = 32 * 1024
 SMALLEST_BUFFER = 4 * 1024

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from trainer.framework import PluginFactory
 from trainer.plugins.coscheduling import Coscheduling
 from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jax.plugin import Jax
@@ -16,11 +17,6 @@ from trainer.plugins.tensorflow import TensorFlow
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.volcano import Volcano
 from trainer.plugins.xgboost import XGBoost
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.framework import PluginFactory
 
 BUILT_IN: Mapping[str, PluginFactory] = {
     "coscheduling": lambda context: Coscheduling(context.reader),

@@ -6,16 +6,11 @@ of them before it has found a place for all, and gives up those that it has foun
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import PodGroups, scheduler_warnings
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Component, Finding, PodGroups, Reader, RuntimeInfo, Watch, scheduler_warnings
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Finding, Reader, RuntimeInfo, Watch
 
 POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 

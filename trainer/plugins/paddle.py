@@ -8,18 +8,12 @@ A PaddleJob had another template for its first pod.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import NODE_RANK, PROCESSES, check_processes, check_reserved_env, stated_processes
-from trainer.kube.field_errors import invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+from trainer.api.trainjob import TrainJob
+from trainer.framework import NODE_RANK, PROCESSES, RuntimeInfo, check_processes, check_reserved_env, stated_processes
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import Object
 
 NODES = "PADDLE_NNODES"
 """Number of nodes."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import check_one_process_per_node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.field_errors import FieldError
+from trainer.api.trainjob import TrainJob
+from trainer.framework import RuntimeInfo, check_one_process_per_node
+from trainer.kube.field_errors import FieldError
 
 
 class PlainML:

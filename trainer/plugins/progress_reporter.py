@@ -7,22 +7,29 @@ it; what it does there is in `trainer.progress.injection`. Nothing is fetched, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Iterator
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from trainer.api.model import ApiModel
 from trainer.api.progress import PRIMARY_POD, REPORTER, REPORTER_CONTAINER
-from trainer.framework import AdmissionWarning, Container, Watch, add_init_container, by_name, pod_spec_of, upsert
-from trainer.kube.objects import ObjectKey
+from trainer.api.trainjob import TrainJob
+from trainer.framework import (
+    AdmissionWarning,
+    Container,
+    Finding,
+    PluginContext,
+    PodSet,
+    RuntimeInfo,
+    Watch,
+    add_init_container,
+    by_name,
+    pod_spec_of,
+    upsert,
+)
+from trainer.kube.objects import Object, ObjectKey
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Finding, PluginContext, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
 
 NAME: Final = REPORTER_CONTAINER
 """Name of the init container and of the volume."""

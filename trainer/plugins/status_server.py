@@ -7,19 +7,14 @@ verify the server. What it accepts is in `trainer.progress.status_server`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from trainer.api.progress import status_audience, status_path
-from trainer.framework import PodConfigMap, by_name, upsert
-from trainer.kube.objects import ObjectKey
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Component, PodConfigMap, PodSet, Reader, RuntimeInfo, Watch, by_name, upsert
+from trainer.kube.objects import Object, ObjectKey
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, PodSet, Reader, RuntimeInfo, Watch
-    from trainer.kube.objects import Object
 
 AUTHORITY_LABEL = "trainer.kubeflow.org/status-server-authority"
 """Label of the ConfigMaps with the certificates of the status server; only ConfigMaps with it are cached."""

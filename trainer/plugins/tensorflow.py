@@ -17,17 +17,19 @@ annotations of the pod, as its index does.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.trainingruntime import TENSORFLOW_ROLES
-from trainer.framework import NODE_RANK, check_one_process_per_node, check_reserved_env, nodes_field
+from trainer.api.trainjob import TrainJob
+from trainer.framework import (
+    NODE_RANK,
+    PodSet,
+    RuntimeInfo,
+    check_one_process_per_node,
+    check_reserved_env,
+    nodes_field,
+)
 from trainer.kube.field_errors import FieldError, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import PodSet, RuntimeInfo
 
 CONFIG = "TF_CONFIG"
 """The tasks of all roles, and which of them this is, as JSON; TensorFlow reads it."""

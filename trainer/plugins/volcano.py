@@ -6,18 +6,13 @@ which is `volcano` unless it was installed under another name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.labels import VOLCANO_QUEUE
-from trainer.framework import PodGroups, gang_specs, scheduler_warnings
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Component, Finding, PodGroups, Reader, RuntimeInfo, Watch, gang_specs, scheduler_warnings
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Finding, Reader, RuntimeInfo, Watch
 
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 

@@ -6,24 +6,21 @@ passes on where that is, see `examples/xgboost-digits`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework import (
     NODE_RANK,
     PROCESSES,
     AdmissionWarning,
+    Finding,
+    RuntimeInfo,
     check_processes,
     check_reserved_env,
     stated_processes,
 )
 from trainer.kube.field_errors import invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Finding, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 TRACKER_HOST = "DMLC_TRACKER_URI"
 """Where the tracker listens: DNS name of the first node."""

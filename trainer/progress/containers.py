@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
 from trainer.api.progress import REPORTER_CONTAINER
 from trainer.framework.plugin_api.runtime_info import LAUNCHER
-from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, labels_of, name_of, namespace_of, uid_of
 from trainer.workloads.containers import container_status, container_statuses, containers_of, has_ended
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.kube.objects import Object
 
 
 def node_name(pod: Object) -> str:

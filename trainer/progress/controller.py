@@ -6,12 +6,13 @@ primary pod's log. Followers pass messages to the `ProgressWriter`. Only the lea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.jobset_labels import JOBSET_NAME
@@ -21,14 +22,17 @@ from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.status.status import has_ended
 from trainer.kube.barrier import Barrier
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import all_of, annotation_changed, any_of
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.field_errors import invalid
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
+    Object,
     ObjectKey,
     annotations_of,
     find_condition,
@@ -43,28 +47,23 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.primary import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
-from trainer.progress.protocol import Message
+from trainer.progress.primary import (
+    CANDIDATES,
+    ContainerState,
+    candidates,
+    candidates_of,
+    container_state,
+    is_made_of,
+    primary_pod,
+)
+from trainer.progress.protocol import Message, RejectedMessageError
+from trainer.progress.reports import Report
 from trainer.progress.stalls import Before, StallWatch
-from trainer.progress.steps import StepWatch
+from trainer.progress.steps import OnEnd, StepWatch
 from trainer.progress.train_jobs import is_settled, progress_changed, shown_progress, train_job_changed
 from trainer.progress.training import Training
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shown_steps, shows_remaining
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer.progress.primary import ContainerState
-    from trainer.progress.protocol import RejectedMessageError
-    from trainer.progress.reports import Report
-    from trainer.progress.steps import OnEnd
 
 log = get_logger(__name__)
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from trainer.progress.samples import SampleReader
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.progress.samples import MetricId
+from trainer.progress.samples import MetricId, SampleReader
 
 SERIES_LIMIT = 256
 """Metrics of a TrainJob that are kept: as many as one message may have."""

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.barrier import Barrier
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import key_of
+from trainer.kube.objects import Object, key_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.position import Position
+from trainer.progress.containers import StartedContainer
 from trainer.progress.primary import PrimaryContainer
 from trainer.progress.protocol import LINE_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
 
 _FOLLOWING = Barrier("could not follow log")
 

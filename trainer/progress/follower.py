@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
+from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.logger import get_logger
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
-from trainer.progress.protocol import LINE_LIMIT
-from trainer.progress.reports import Reports
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.api.trainjob_status import TrainerStatus
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.podlogs.instant import Instant
-    from trainer.progress.metrics import ProgressSeries
-    from trainer.progress.primary import ContainerState
-    from trainer.progress.protocol import RejectedMessageError
-    from trainer.progress.reports import Report
+from trainer.kube.podlogs.instant import Instant
+from trainer.progress.metrics import ProgressSeries
+from trainer.progress.primary import ContainerState
+from trainer.progress.protocol import LINE_LIMIT, RejectedMessageError
+from trainer.progress.reports import Report, Reports
 
 log = get_logger(__name__)
 

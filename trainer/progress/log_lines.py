@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from trainer.api.progress_tags import TAG_END, without_message
 from trainer.kube.podlogs.position import instant_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class LogLine(NamedTuple):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from trainer.kube.podlogs.instant import Instant
 from trainer.progress.protocol import Message, RejectedMessageError, UnknownPrefixError, parse, tagged_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trainer.kube.podlogs.instant import Instant
 
 
 class TimedMessage(NamedTuple):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from trainer.kube.podlogs.container_log import Interruption, LogObserver
 from trainer.progress.protocol import DROPPED_LIMIT
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
 
 _LAG = (0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 6, 7.5, 10, 15, 30, 60, 120, 300, 600)
 """Buckets in seconds: fine around the five seconds between two writes, coarse for what is read after a restart."""

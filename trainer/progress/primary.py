@@ -6,8 +6,9 @@ several pods with the same place, of which the newest counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
@@ -16,8 +17,12 @@ from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.api.trainjob_status import StepState
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import (
+    Object,
+    ObjectKey,
     annotations_of,
     controller_of,
     is_being_deleted,
@@ -28,18 +33,9 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.containers import started_containers
+from trainer.progress.containers import StartedContainer, started_containers
 from trainer.workloads import JOBSETS
 from trainer.workloads.containers import container_status, has_ended
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.progress.containers import StartedContainer
 
 CANDIDATES = "progress-candidates"
 """Name of the index of possible primary pods; the value is `candidates_of` their JobSet."""

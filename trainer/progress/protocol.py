@@ -9,21 +9,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic.alias_generators import to_camel
 
 from trainer.api.progress_tags import TAG_END, TaggedText
+from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_long, too_many
+from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.position import instant_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.api.trainjob_status import TrainerStatus
-    from trainer.kube.podlogs.instant import Instant
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Most bytes of a payload (KEP-2779, "reading trainer status"); longer lines are skipped before."""

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from pydantic import Field
@@ -18,14 +19,10 @@ from trainer.api.submitted_object import text_errors
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError, invalid, too_many, type_invalid
 from trainer.kube.json_text import decode_json
+from trainer.kube.objects import Object
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.pace import summarize
 from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT, with_constants
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 BODY_LIMIT: Final = 64 * 1024
 """Most bytes of a body, as in the released Trainer."""

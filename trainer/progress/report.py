@@ -26,15 +26,11 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import SupportsFloat, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import SupportsFloat, TypeVar
-
-    Value = TypeVar("Value")
+Value = TypeVar("Value")
 
 TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 """The tag at the beginning of a message."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.field_errors import FieldError
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.message_reader import MessageReader
+from trainer.progress.primary import ContainerState
+from trainer.progress.protocol import Message, RejectedMessageError
 from trainer.progress.run import TrainingRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trainer.api.trainjob_status import TrainerStatus
-    from trainer.kube.field_errors import FieldError
-    from trainer.progress.primary import ContainerState
-    from trainer.progress.protocol import Message, RejectedMessageError
 
 
 class Report(NamedTuple):

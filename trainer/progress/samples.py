@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from trainer.kube.podlogs.instant import Instant
 from trainer.progress.message_reader import MessageReader
-from trainer.progress.protocol import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.podlogs.instant import Instant
-    from trainer.progress.protocol import RejectedMessageError
+from trainer.progress.protocol import Message, RejectedMessageError
 
 
 class MetricId(NamedTuple):

@@ -8,23 +8,17 @@ like a stall. After a restart of the manager the time starts from zero, and a st
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
-from trainer.kube.clock import timestamp
+from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.clock import Clock, timestamp
+from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.metrics import ProgressSeries
 from trainer.progress.pace import summarize
 from trainer.progress.protocol import Message
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from datetime import datetime
-
-    from trainer.api.trainjob_status import TrainerStatus
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import ObjectKey
-    from trainer.progress.metrics import ProgressSeries
 
 
 @dataclass(frozen=True, slots=True)

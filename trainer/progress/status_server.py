@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 import anyio
@@ -41,16 +42,19 @@ from trainer.kube.errors import (
     KubeError,
     NotFoundError,
 )
+from trainer.kube.field_errors import FieldError
 from trainer.kube.json_text import decode_json
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries
-from trainer.kube.objects import ObjectKey, is_controlled_by, uid_of
+from trainer.kube.objects import Object, ObjectKey, is_controlled_by, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.recent import Recent
 from trainer.kube.resource import PODS
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.selection import Selection
+from trainer.kube.serving.certificates import CertificateSource
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
@@ -60,14 +64,6 @@ from trainer.progress.primary import is_made_of
 from trainer.progress.push_request import BODY_LIMIT, parse_push
 from trainer.progress.writer import write_pushed
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer.kube.serving.certificates import CertificateSource
 
 log = get_logger(__name__)
 

@@ -6,33 +6,27 @@ followers more as it has steps that run, and a TrainJob without steps has none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_pods import recency_of
 from trainer.api.trainjob_status import STEP_FIELDS, StepState, StepStatus, TrainerStatus
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import key_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, key_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.primary import ContainerState, is_of, state_of
+from trainer.progress.protocol import RejectedMessageError
+from trainer.progress.reports import Report
 from trainer.progress.train_jobs import is_settled
-from trainer.progress.writer import shown_steps
+from trainer.progress.writer import ProgressWriter, shown_steps
 from trainer.workloads.containers import containers_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.progress.protocol import RejectedMessageError
-    from trainer.progress.reports import Report
-    from trainer.progress.writer import ProgressWriter
-
-    OnEnd = Callable[[Exception | None], None]
-    """Called when a log is read to its end, or with what went wrong."""
-    Start = Callable[[Follower, str, OnEnd], None]
-    """Starts a follower under a name for people."""
+OnEnd = Callable[[Exception | None], None]
+"""Called when a log is read to its end, or with what went wrong."""
+Start = Callable[[Follower, str, OnEnd], None]
+"""Starts a follower under a name for people."""
 
 
 log = get_logger(__name__)

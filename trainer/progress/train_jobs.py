@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object
 from trainer.progress.writer import has_stopped, shows_remaining
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 SETTLED_AFTER = timedelta(minutes=10)
 """A manager that starts reads the log of an ended TrainJob for this long after its end."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import key_of, uid_of
-
-if TYPE_CHECKING:
-    from trainer.kube.events.recorder import EventRecorder
-    from trainer.kube.objects import Object
-    from trainer.progress.follower import Follower
+from trainer.kube.objects import Object, key_of, uid_of
+from trainer.progress.follower import Follower
 
 log = get_logger(__name__)
 

@@ -9,20 +9,26 @@ With pushes every replica writes: what is newer wins, and the version of the Tra
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import STEP_FIELDS, ConditionReason, ConditionType
+from trainer.api.trainjob_status import STEP_FIELDS, ConditionReason, ConditionType, TrainerStatus
 from trainer.framework.status.conditions import Conditions
 from trainer.framework.status.status import has_ended
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import ConflictError, InvalidError, NotFoundError, TerminalError
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
+    Object,
+    ObjectKey,
     find_condition,
     is_being_deleted,
     is_condition_true,
@@ -34,16 +40,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.api.trainjob_status import TrainerStatus
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.progress.metrics import ProgressSeries
+from trainer.progress.metrics import ProgressSeries
 
 log = get_logger(__name__)
 

@@ -6,11 +6,13 @@ shows that it cannot become Jobs, its author is warned.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.jobset import ReplicatedJob
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.trainingruntime import (
@@ -19,34 +21,24 @@ from trainer.api.trainingruntime import (
     FRAMEWORK_LABEL,
     SUPPORT_LABEL,
     TRAINING_RUNTIMES,
+    Runtime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, RuntimeSource
 from trainer.framework.status.status import has_ended
-from trainer.kube.clock import timestamp
+from trainer.kube.clock import Clock, timestamp
 from trainer.kube.field_errors import FieldError, invalid, required
-from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, namespace_of, objects_in
-from trainer.kube.webhook.admission import AdmissionResponse, Operation
+from trainer.kube.metrics import Metrics
+from trainer.kube.objects import Object, is_being_deleted, labels_of, mapping_at, name_of, namespace_of, objects_in
+from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.v1alpha1.client import SERVED, decoded
 from trainer.v1alpha1.decode import is_larger_than_the_model, override_paths
-from trainer.v1alpha1.policies import NODE, ignored, policy_errors, priority_errors
+from trainer.v1alpha1.policies import NODE, HasPriorityClass, ignored, policy_errors, priority_errors
 from trainer.v1alpha1.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 from trainer.webhooks.handlers import AdmissionHandlers, changed, placed
 from trainer.webhooks.runtime import review_runtime as review_model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.api.trainingruntime import Runtime
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.runtimes.runtimes import RuntimeSource
-    from trainer.kube.clock import Clock
-    from trainer.kube.metrics import Metrics
-    from trainer.kube.objects import Object
-    from trainer.kube.webhook.admission import AdmissionRequest
-    from trainer.v1alpha1.policies import HasPriorityClass
 
 _GROUP: Final = TRAIN_JOBS.group
 _INITIALIZERS: Final = {"dataset": "dataset-initializer", "model": "model-initializer"}

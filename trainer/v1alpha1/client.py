@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -29,9 +30,9 @@ from trainer.kube.client import (
 )
 from trainer.kube.errors import InvalidError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import annotations_of, find_condition, labels_of, metadata_of, name_of, uid_of
-from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.selection import EVERYTHING
+from trainer.kube.objects import Object, annotations_of, find_condition, labels_of, metadata_of, name_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS, Resource
+from trainer.kube.selection import EVERYTHING, Selection
 from trainer.v1alpha1.decode import API_VERSION, decode, is_decodable, restored_runtime
 from trainer.v1alpha1.status import (
     FURTHER_CONDITIONS,
@@ -41,14 +42,6 @@ from trainer.v1alpha1.status import (
     is_resumed,
     with_extension,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
 
 log = get_logger(__name__)
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api import crds as v2alpha1
 from trainer.api.crds import RUNTIME_COLUMNS, TRAIN_JOB_COLUMNS, definition_of, stream_of
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.objects import Object
 from trainer.v1alpha1 import trainingruntime, trainjob
 from trainer.v1alpha1.client import SERVED
+from trainer.v1alpha1.discovery import Version
 from trainer.v1alpha1.status import FURTHER_CONDITIONS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 _TRAIN_JOB_COLUMNS: list[Object] = [
     column | {"jsonPath": column["jsonPath"].replace(".conditions", f".{FURTHER_CONDITIONS}")}

@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.api.losses import TEMPLATE_METADATA, Losses
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
-from trainer.kube.objects import mapping_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object, mapping_at
 
 API_VERSION: Final = f"{TRAIN_JOBS.group}/v1alpha1"
 KINDS: Final = frozenset({TRAIN_JOBS.kind, TRAINING_RUNTIMES.kind, CLUSTER_TRAINING_RUNTIMES.kind})

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import Client, RawClient
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConfigurationError, KubeError, NotFoundError
 from trainer.kube.logger import get_logger
+from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import V1Alpha1Client
 from trainer.v1alpha1.status import FURTHER_CONDITIONS
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client, RawClient
-    from trainer.kube.clock import Clock
-    from trainer.kube.resource import Resource
 
 log = get_logger(__name__)
 

@@ -6,18 +6,15 @@ What v1alpha1 leaves to its author is written out: labels of steps, the containe
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.api.kueue import queued_as_train_job
 from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer.v1alpha1.decode import API_VERSION, KINDS
 from trainer.v1alpha1.encode_runtime import NODE, encode_runtime, split
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 _GROUP: Final = TRAIN_JOBS.group
 _CONTROLLER: Final = f"{_GROUP}/trainjob-controller"

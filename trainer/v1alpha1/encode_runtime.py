@@ -5,15 +5,12 @@ from __future__ import annotations
 import copy
 import itertools
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.api.kueue import split_metadata
 from trainer.api.labels import ANCESTOR_LABEL
-from trainer.kube.objects import mapping_at, objects_in
-
-if TYPE_CHECKING:
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object, mapping_at, objects_in
 
 NODE: Final = "node"
 """Name of the container that trains, and of the nodes of an MPI training."""

@@ -7,22 +7,19 @@ that has it can never be deleted.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import metadata_of, resource_version_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, metadata_of, resource_version_of
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 FINALIZER: Final = "trainer.kubeflow.org/resource-in-use"
 """Finalizer that early releases of Kubeflow Trainer have put on runtimes in use; it is removed."""

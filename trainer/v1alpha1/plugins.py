@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from trainer.framework import Ancestor, stated_ancestor
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Ancestor, PluginFactory, PodSet, RuntimeInfo, stated_ancestor
+from trainer.kube.objects import Object
 from trainer.plugins import BUILT_IN
 from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.mpi.hostfile import IMPLEMENTATIONS, Implementation
@@ -14,13 +16,6 @@ from trainer.plugins.mpi.start import waits_for_nodes
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.xgboost import WORKERS_PER_NODE, XGBoost
 from trainer.v1alpha1 import tune_run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import PluginFactory, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 class V1Alpha1Torch(Torch):

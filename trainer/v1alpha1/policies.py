@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, TypeAlias
 
+from trainer.api.jobset import ReplicatedJob
 from trainer.api.labels import ANCESTOR_LABEL, VOLCANO_QUEUE
+from trainer.api.trainingruntime import MLPolicy, Runtime
 from trainer.framework.building.extraction import subject_of
+from trainer.framework.plugin_api.devices import Devices
 from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
-from trainer.kube.field_errors import forbidden, invalid
+from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer.kube.resource import PRIORITY_CLASSES
 from trainer.v1alpha1 import torchtune
 from trainer.v1alpha1.runtime_patches import containers_of
 from trainer.v1alpha1.torchtune import Method
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-    from typing import TypeAlias
+DevicesOf: TypeAlias = Callable[[Object, Object], Devices]
+"""The devices of a container, by its resources and the spec of its pod."""
 
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.api.trainingruntime import MLPolicy, Runtime
-    from trainer.framework.plugin_api.devices import Devices
-    from trainer.kube.client import Client
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-
-    DevicesOf: TypeAlias = Callable[[Object, Object], Devices]
-    """The devices of a container, by its resources and the spec of its pod."""
-
-    HasPriorityClass: TypeAlias = Callable[[str], Awaitable[bool]]
-    """Whether the cluster has a PriorityClass of this name."""
+HasPriorityClass: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Whether the cluster has a PriorityClass of this name."""
 
 NODE: Final = "node"
 """Name of the container that trains, and of the nodes of an MPI training."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from trainer.framework import Ancestor, Container, RuntimeInfo
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Ancestor, Container, PodSet, RuntimeInfo
 from trainer.framework.building.profile import Profile
+from trainer.kube.field_errors import FieldError
 from trainer.v1alpha1 import trainer_step
 from trainer.v1alpha1.decode import is_larger_than_the_model
 from trainer.v1alpha1.strategic_merge import strategic_merge
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import PodSet
-    from trainer.kube.field_errors import FieldError
 
 
 class V1Alpha1Info(RuntimeInfo):

@@ -6,17 +6,12 @@ Users write them, and queueing systems do, such as Kueue, which starts and stops
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from trainer.kube.field_errors import forbidden, invalid
-from trainer.kube.objects import mapping_at, objects_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+from trainer.api.jobset import ReplicatedJob
+from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.objects import Object, mapping_at, objects_in
 
 _PATCHES: Final = "spec.runtimePatches"
 _HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -8,19 +8,15 @@ the status where the CRD has them, and in an annotation where the CRD is upstrea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import msgspec
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainJobStatus
 from trainer.kube.json_text import decode_json
-from trainer.kube.objects import annotations_of, is_condition_true, uid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, annotations_of, is_condition_true, uid_of
 
 EXTENSION: Final = "trainer.kubeflow.org/status-extension-of-"
 """Prefix of the annotations of a TrainJob of v1alpha1 that hold what the CRD of Kubeflow Trainer (Go) does not keep of

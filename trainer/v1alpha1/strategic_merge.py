@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable
 
+from trainer.framework.plugin_api.runtime_info import Key
 from trainer.kube.merge_patch import merge_patch
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-
-    from trainer.framework.plugin_api.runtime_info import Key
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 def strategic_merge(items: list[Object], additions: Iterable[Object], key: Key) -> None:

@@ -7,31 +7,27 @@ does not say which runtime it was built on. Once both are like ours, the TrainJo
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anyio.to_thread import run_sync
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.plugin_context import Reader
+from trainer.framework.runtimes.runtimes import Runtimes
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot, open_snapshot, snapshot_key
+from trainer.kube.client import Client
 from trainer.kube.errors import ConflictError, NotFoundError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey, is_controlled_by, name_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, is_controlled_by, name_of, uid_of
 from trainer.kube.recent import Recent
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.kubernetes_yaml import parse
 from trainer.v1alpha1.client import decoded
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.framework.runtimes.runtimes import Runtimes
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _REMEMBERED = 8
 """Snapshots that are remembered: those of one version of a runtime are equal, and reading takes 20 seconds a MiB."""

@@ -5,12 +5,10 @@ It completes the command `tune run` of a TrainJob, and no other; the model is in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 COMMAND: Final = ["tune", "run"]
 """The command that is completed."""

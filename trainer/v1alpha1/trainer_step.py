@@ -7,18 +7,13 @@ MPI knows its Jobs by name, `launcher` and `node`: the label of the launcher mak
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import MLPolicy
-from trainer.framework import LAUNCHER, Ancestor, split_command, trainer_env
+from trainer.api.trainjob import TrainJob
+from trainer.framework import LAUNCHER, Ancestor, Container, PodSet, RuntimeInfo, split_command, trainer_env
 from trainer.framework.building.resources import merged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Container, PodSet, RuntimeInfo
 
 NODE = "node"
 """Name of the container that trains, and of the nodes of an MPI training."""

@@ -5,7 +5,8 @@ The JobSet template is that of v2alpha1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -13,12 +14,7 @@ from trainer.api import rules
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel, Int32, list_map, set_list
 from trainer.api.trainingruntime import JobSetTemplate, VolcanoNetworkTopology
-from trainer.kube.field_errors import OMITTED, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import OMITTED, FieldError, invalid
 
 _POLICIES: Final = ("torch", "mpi", "jax", "xgboost", "flux")
 _ONE_POLICY: Final = "Only one of the policy can be configured"

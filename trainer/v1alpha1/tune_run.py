@@ -7,18 +7,13 @@ The arguments of the TrainJob follow as they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import pod_spec_of
+from trainer.api.trainjob import TrainJob
+from trainer.framework import RuntimeInfo, pod_spec_of
+from trainer.kube.objects import Object
 from trainer.plugins.torch.processes import processes_per_node
 from trainer.v1alpha1.torchtune import COMMAND, MANAGED_KEYS, key_of, method_of, model_of, recipe_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.objects import Object
 
 _OF_COMMAND = frozenset({"PET_MASTER_ADDR", "PET_MASTER_PORT"})
 """Variables of what the command says itself."""

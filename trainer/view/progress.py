@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from trainer.api.trainjob_status import STEP_FIELDS, StepState, TrainerStatus
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.logs.escaping import visible
 from trainer.progress.interest import MetricValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)

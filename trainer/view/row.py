@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob_status import ConditionType, State
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.status.status import UNTOUCHED, state_word
 from trainer.kube.objects import (
+    Object,
     annotations_of,
     controller_of,
     find_condition,
@@ -23,9 +23,6 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 ENDS = frozenset({State.FAILED.value, State.COMPLETE.value})
 """States of TrainJobs that have ended."""

@@ -7,12 +7,7 @@ see the match conditions in config/webhook.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.kube.objects import mapping_at
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, mapping_at
 
 
 def default_train_job(obj: Object, old: Object | None = None) -> Object:

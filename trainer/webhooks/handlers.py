@@ -5,9 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from prometheus_client import Counter
+from prometheus_client import CollectorRegistry, Counter
 
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -16,25 +16,18 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.framework.plugin_api.errors import INTERNAL
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.errors import INTERNAL, Review
+from trainer.framework.runtimes.runtimes import RuntimeSource
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.histograms import QuickHistogram
-from trainer.kube.webhook.admission import AdmissionResponse, Operation
+from trainer.kube.metrics.histograms import BoundHistogram, QuickHistogram
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
+from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse, Operation
+from trainer.kube.webhook.server import WebhookServer
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import quantity_warnings, review_train_job
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.errors import Review
-    from trainer.framework.runtimes.runtimes import RuntimeSource
-    from trainer.kube.metrics.histograms import BoundHistogram
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
-    from trainer.kube.webhook.server import WebhookServer
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 """The kinds with webhooks."""

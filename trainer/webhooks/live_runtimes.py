@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trainer.api.trainingruntime import Runtime
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
+from trainer.framework.runtimes.alternatives import Alternatives
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, Runtimes, read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import open_snapshot, snapshot_key
 from trainer.framework.status.conditions import Conditions
+from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import controller_of
-from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtimes.alternatives import Alternatives
-    from trainer.framework.runtimes.runtimes import Runtimes
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
+from trainer.kube.objects import Object, ObjectKey, controller_of
+from trainer.kube.resource import CONFIG_MAPS, Resource
 
 
 class LiveRuntimes:

@@ -17,8 +17,9 @@ been suspended since its creation is created again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.api.rules import (
     CREATED_IMMUTABLE,
@@ -31,13 +32,8 @@ from trainer.api.rules import (
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.deploying.comparison import differences
 from trainer.kube.field_errors import MOST_ERRORS, FieldError, forbidden, invalid
-from trainer.kube.objects import is_condition_true
+from trainer.kube.objects import Object, is_condition_true
 from trainer.webhooks.defaults import default_train_job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 _IMMUTABLE = {
     "managedBy": MANAGED_BY_IMMUTABLE,

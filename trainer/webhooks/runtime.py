@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import ANCESTOR_LABEL
@@ -14,21 +14,17 @@ from trainer.api.trainingruntime import (
     DEPRECATED,
     SUPPORT_LABEL,
     ClusterTrainingRuntime,
+    Runtime,
     TrainingRuntime,
 )
 from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from trainer.framework.building.trainer_step import stated_ancestor
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL, AdmissionWarning, Review
 from trainer.framework.plugin_api.runtime_info import Ancestor
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
+from trainer.kube.objects import Object
 from trainer.webhooks.defaults import default_runtime
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.framework.pipeline import Pipeline
-    from trainer.kube.objects import Object
 
 _TRIAL = "t"
 """Name of the TrainJob of the trial build: what is too long with one letter is too long with every name."""

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
 from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import TrainJobStatus
 from trainer.framework.building.template import shell_operator
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, RuntimeSource
 from trainer.framework.status.status import has_ended
-from trainer.kube.field_errors import invalid
-from trainer.kube.objects import is_being_deleted, name_of
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import Object, is_being_deleted, name_of
 from trainer.kube.quantity import quantity_advice
 from trainer.webhooks.mutability import forbidden_changes, is_spec_changed
 from trainer.webhooks.runtime import is_deprecated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.runtimes.runtimes import RuntimeSource
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-
 
 _LONGEST_NAME = 63
 """Characters of a resource name in a warning."""

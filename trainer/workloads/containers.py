@@ -5,13 +5,11 @@ Kubernetes documentation, "Pod Lifecycle" and its restart policies.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, has_finished
 
 SIDECAR_POLICY = "Always"
 """The restart policy that makes an init container a sidecar."""
@@ -95,7 +93,7 @@ def containers_of(pod: Mapping[str, Any]) -> list[str]:
 
 def has_ended(pod: Mapping[str, Any], container: str) -> bool:
     """Whether a container has ended and will not be started again."""
-    if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+    if has_finished(pod):
         return True
     terminated = (container_status(pod, container).get("state") or {}).get("terminated")
     if terminated is None:

@@ -8,15 +8,11 @@ Ranges", "Pod Overhead", "Sidecar Containers").
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.quantity import Quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
 
 Amounts: TypeAlias = dict[str, Quantity]
 """Amounts of resources by name, such as `cpu` or `nvidia.com/gpu`."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from trainer.kube.objects import mapping_at
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
 
 INVOLVED = "related-events"
 """Index of events by what the name of their object begins with."""

@@ -5,15 +5,13 @@ The SDK can neither shrink a model nor name a device. Python imports a module of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torchtune.utils
 from torchtune.models.llama3_2 import _model_builders as builders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SIZES = {"num_layers": 1, "num_heads": 2, "num_kv_heads": 2, "embed_dim": 32, "intermediate_dim": 64}
 

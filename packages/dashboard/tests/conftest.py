@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import anyio
 import pytest
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import ObjectRequest
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
-from trainer.v1alpha1.discovery import V2ALPHA1
+from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
+from trainer_dashboard.built_objects import Renderer
 from trainer_dashboard.bundle import Bundle
 from trainer_dashboard.gate import LoopbackGate
+from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.client import ObjectRequest
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Served
-    from trainer_dashboard.built_objects import Renderer
-    from trainer_dashboard.past_trainings import PastTrainings
 
 _LONGEST_EVENT = 8 * 1024 * 1024
 PAGE = Bundle({"index.html": b"<!doctype html>", "assets/dashboard.js": b"1", "assets/index.css": b"a{}"})

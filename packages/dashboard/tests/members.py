@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.client import DEFAULT_LIST, ListOptions, ObjectList
-from trainer.kube.errors import ForbiddenError, UnauthorizedError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.client import DEFAULT_LIST, ListOptions, LogOptions, ObjectList, ObjectRequest
+from trainer.kube.clock import Clock
+from trainer.kube.errors import ForbiddenError, KubeError, UnauthorizedError
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    import anyio
-
-    from trainer.kube.client import LogOptions, ObjectRequest
-    from trainer.kube.clock import Clock
-    from trainer.kube.errors import KubeError
-    from trainer.kube.objects import Object
 
 JANE = "jane"
 TOKEN = "token-of-jane"

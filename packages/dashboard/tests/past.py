@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from sqlalchemy import Table
+
+from trainer.kube.objects import Object
 from trainer.progress.curves import Curves
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.chunks import chunk_of
 from trainer_dashboard.history.content import compressed
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import DOCUMENTS, EVENTS, LOG_TAILS, METRIC_CHUNKS, METRIC_LOGS, TRAININGS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from sqlalchemy import Table
-
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.database import Database
 
 CLUSTER = "cluster-uid"
 KUBE_SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": CLUSTER}}

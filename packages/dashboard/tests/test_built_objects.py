@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from packages.dashboard.tests.conftest import UserClient, train_job, visiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
 from trainer_dashboard.built_objects import BuiltObjects
 from trainer_dashboard.rejected import RejectedError
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 PATH = "/api/trainjobs/default/demo/built"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from packages.dashboard.tests.conftest import UserClient, visiting
 from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.bundle import Bundle
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

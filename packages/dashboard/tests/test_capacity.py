@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,11 +10,8 @@ from packages.dashboard.tests.conftest import UserClient, visiting
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.explain.suspension import WORKLOADS
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.resource import NODES, PODS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.objects import Object
+from trainer.kube.resource import NODES, PODS, Resource
 
 GPU = "nvidia.com/gpu"
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.dashboard.tests.conftest import UserClient, visiting
 from packages.dashboard.tests.test_capacity import node
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 DRIVER = "gpu.nvidia.com"
 H100 = {"productName": {"string": "NVIDIA H100"}, "type": {"string": "gpu"}, "index": {"int": 0}}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from packages.dashboard.tests.conftest import PAGE, node_pod, running, train_job
+from packages.dashboard.tests.conftest import PAGE, Visitor, node_pod, running, train_job
 from packages.dashboard.tests.members import CHANGES, JANE, READS, TOKEN, ClusterClient
 from packages.dashboard.tests.test_gate import API
 from packages.dashboard.tests.test_server import TAG, event
@@ -24,11 +25,6 @@ from trainer_dashboard.event_stream import SIGN_IN_CHECK
 from trainer_dashboard.parties import STREAMS_OF_ONE
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from packages.dashboard.tests.conftest import Visitor
 
 SECRET = "s" * 32
 PROXY = Proxy(secret=SECRET)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import anyio
@@ -15,7 +17,7 @@ import pytest
 from packages.dashboard.tests.conftest import train_job
 from packages.dashboard.tests.members import READS, TOKEN, ClusterClient
 from packages.dashboard.tests.past import KUBE_SYSTEM, past_training, save
-from tests.kube.certificates import Authority
+from tests.kube.certificates import Authority, Pair
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import CERTIFICATE_TIMEOUT
@@ -23,12 +25,6 @@ from trainer_dashboard.cluster_gate import Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
 from trainer_dashboard.history.database import Database
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.kube.certificates import Pair
 
 SERVERS, CLIENTS = Authority("servers"), Authority("clients")
 FROM_PROXY = {"X-Remote-User": "jane", "X-Requested-With": "trainer-dashboard"}

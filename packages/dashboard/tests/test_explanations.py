@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.from_thread
@@ -11,14 +10,11 @@ import pytest
 
 from packages.dashboard.tests.conftest import UserClient, visiting
 from tests.explain.samples import jobset, node, train_job, unscheduled, waiting
-from trainer.explain import explain, needs_of, reading
+from trainer.explain import Explanation, Needs, Snapshot, explain, needs_of, reading
 from trainer.explain.target import CommandOptions
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
 from trainer.kube.resource import NODES, PODS
 from trainer_dashboard import explanations
-
-if TYPE_CHECKING:
-    from trainer.explain import Explanation, Needs, Snapshot
 
 PATH = "/api/trainjobs/default/demo/explanation"
 HOSTILE = "<img src=x onerror=alert(1)>"

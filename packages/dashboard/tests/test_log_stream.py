@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -17,12 +18,7 @@ from trainer_dashboard.log_stream import LAST_LINES, WAITING_BYTES, LogSource, L
 from trainer_dashboard.namespace_informers import NamespaceInformers
 from trainer_dashboard.parties import Parties
 from trainer_dashboard.viewer import Owner
-from trainer_kube_testing import ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer_kube_testing import FakeLog
+from trainer_kube_testing import FakeLog, ManualClock, settle
 
 POD = "demo-node-0-0-abcde"
 

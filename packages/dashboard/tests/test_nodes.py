@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.dashboard.tests.conftest import node_pod, train_job
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object
 from trainer_dashboard.nodes import EVENTS_SHOWN, EventRows, NodeRows
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def event(name: str, **fields: Any) -> dict[str, Any]:

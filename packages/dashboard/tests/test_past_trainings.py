@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from anyio.to_thread import run_sync
 
-from packages.dashboard.tests.conftest import PAGE, UserClient, running, train_job, visiting
+from packages.dashboard.tests.conftest import PAGE, UserClient, Visitor, running, train_job, visiting
 from packages.dashboard.tests.members import TOKEN, ClusterClient
 from packages.dashboard.tests.past import (
     KUBE_SYSTEM,
@@ -22,7 +24,8 @@ from packages.dashboard.tests.past import (
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.kube.access import DENIED
 from trainer.kube.errors import TransportError
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.objects import Object
+from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.plugins import volcano
 from trainer.progress.curves import SAMPLES_LIMIT
 from trainer.v1alpha1.discovery import V2ALPHA1
@@ -36,14 +39,6 @@ from trainer_dashboard.past_rows import LOGS
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from packages.dashboard.tests.conftest import Visitor
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 ONE = "/api/history/team/demo/one"
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.dashboard.tests.conftest import UserClient, visiting
 from trainer.explain.suspension import WORKLOADS
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer_dashboard.queues import SHOWN
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 WORKLOAD = WORKLOADS[0]
 LOCAL_QUEUE = Resource(WORKLOAD.group, WORKLOAD.version, "localqueues", "LocalQueue")

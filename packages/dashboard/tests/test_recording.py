@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -20,9 +20,6 @@ from trainer_dashboard.history.queries import Filter, History
 from trainer_dashboard.kept_history import history_of
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from packages.dashboard.tests.conftest import UserClient, visiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import Served
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 HOSTILE = "<script>alert(1)</script>"
 

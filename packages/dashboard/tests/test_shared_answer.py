@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import Object
 from trainer_dashboard.shared_answer import SharedAnswer
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 async def test_age() -> None:

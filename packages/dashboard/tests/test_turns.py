@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
 from trainer_dashboard.turns import Turns
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 class Gate:

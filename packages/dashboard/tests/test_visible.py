@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.kube.errors import ForbiddenError, TransportError
 from trainer_dashboard.visible import LISTED, Sight, visible
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 TEAMS = ("a", "b", "c")
 LEFT_OUT = "are shown of the namespaces whose TrainJobs you see: you may not list them in all"

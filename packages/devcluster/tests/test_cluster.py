@@ -8,16 +8,13 @@ import socket
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.cluster import _announce, jobset_definition, main, parse_arguments
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.kubelet import PodNetworkMode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Jobs that a script runs in the background ignore SIGINT, and their children with them.
 COMMAND = ["env", "--default-signal=HUP,INT", sys.executable, "-m", "trainer_devcluster", "--no-kubelet"]

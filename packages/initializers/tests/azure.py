@@ -9,16 +9,13 @@ import http.client
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from obstore.store import AzureStore
 
 from packages.initializers.tests.bucket import Bucket
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NODE = shutil.which("node")
 PROGRAM = Path(sys.prefix) / "azurite" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from obstore.store import S3Store
 
 from packages.initializers.tests.bucket import Bucket
 from trainer.cli.processes.parent_death import ending_with_parent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class S3Server(Bucket):

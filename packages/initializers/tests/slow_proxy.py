@@ -7,11 +7,8 @@ import socket
 import threading
 from contextlib import suppress
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from typing import TYPE_CHECKING, cast
+from typing import Self, cast
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 class SlowProxy(ThreadingTCPServer):

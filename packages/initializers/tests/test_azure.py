@@ -4,18 +4,14 @@ import base64
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from packages.initializers.tests.azure import ACCOUNT, KEY, NODE, PROGRAM, AzureServer, run_azure_server, signature
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.slow_proxy import SlowProxy
 from trainer_initializers.parts import PART_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from packages.initializers.tests.conftest import Initializer
 
 pytestmark = [
     pytest.mark.skipif(NODE is None, reason="Node is not installed, which runs Azurite"),

@@ -1,19 +1,15 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.s3 import run_s3_server
 from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
 from packages.initializers.tests.servers.s3_server import LIBRARIES
 from trainer_initializers.endpoints import endpoint_of
 from trainer_initializers.options import read_options
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packages.initializers.tests.conftest import Initializer
 
 CREDENTIALS = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}
 

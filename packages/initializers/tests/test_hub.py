@@ -1,18 +1,14 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.servers import AnswerFault
 from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
 from trainer_initializers.parts import PART_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from packages.initializers.tests.conftest import Initializer
 
 BIG = random.Random(10).randbytes(2 * PART_SIZE + 99)
 MODEL = {

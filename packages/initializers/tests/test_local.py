@@ -1,15 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from packages.initializers.tests.conftest import contents
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packages.initializers.tests.conftest import Initializer
+from packages.initializers.tests.conftest import Initializer, contents
 
 FILES = {"a.json": b"{}", "data/b.bin": b"bb", "data/c.tmp": b"", "logs/d.log": b"d"}
 

@@ -1,21 +1,17 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.s3 import S3Server, run_s3_server
 from packages.initializers.tests.servers import AnswerFault, RangeServer
 from packages.initializers.tests.servers.s3_server import LIBRARIES
 from trainer_initializers.index import FileIndex
 from trainer_initializers.parts import PART_SIZE
 from trainer_initializers.shared_directory import SharedDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from packages.initializers.tests.conftest import Initializer
 
 pytestmark = pytest.mark.skipif(not LIBRARIES.is_dir(), reason="moto is not installed: make .venv/.s3-server")
 

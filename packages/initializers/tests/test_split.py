@@ -6,21 +6,17 @@ import gzip
 import io
 import json
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
 from trainer_initializers.errors import TransferError
 from trainer_initializers.split import parse_split, splits_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from packages.initializers.tests.conftest import Initializer
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,13 @@ import os
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pytest
+
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.servers import AnswerFault, RangeServer
 from trainer_initializers.parts import PART_SIZE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from packages.initializers.tests.conftest import Initializer
 
 BIG = random.Random(8).randbytes(3 * PART_SIZE)
 

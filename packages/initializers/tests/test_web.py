@@ -2,18 +2,14 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
+from packages.initializers.tests.conftest import Initializer
 from packages.initializers.tests.servers import AnswerFault, RangeServer
 from trainer_initializers.parts import PART_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from packages.initializers.tests.conftest import Initializer
 
 BIG = random.Random(7).randbytes(2 * PART_SIZE + 12345)
 SHA = hashlib.sha256(BIG).hexdigest()

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
-from tests.kube.conftest import background, clock
+from tests.kube.conftest import Background, background, clock
 from trainer.kube.client import Client, WatchEvent, WatchOptions
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import name_of
-from trainer.kube.resource import PODS
+from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer.kube.resource import Resource
-
 
 __all__ = ["background", "clock", "follow"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
+from packages.kube_testing.tests.conftest import Follow
+from tests.kube.conftest import Background
 from tests.kube.objects import pod
 from trainer.kube.cache.informer import Informer
 from trainer.kube.client import WatchOptions
@@ -17,10 +18,6 @@ from trainer.kube.resource import PODS
 from trainer_kube_testing import FakeClient, ManualClock, eventually, settle
 from trainer_kube_testing.faults import LOST_ANSWER
 from trainer_kube_testing.watches import Mishap
-
-if TYPE_CHECKING:
-    from packages.kube_testing.tests.conftest import Follow
-    from tests.kube.conftest import Background
 
 
 async def outcomes(seed: int, rate: float) -> list[str]:

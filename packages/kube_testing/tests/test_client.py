@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.kube.conftest import Background
 from tests.kube.objects import job, pod
 from trainer.kube.client import (
     DeleteOptions,
@@ -34,11 +36,6 @@ from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, SERVICE_ACCOUNTS, Resource
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.kube.conftest import Background
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 GADGETS = Resource("example.com", "v1", "gadgets", "Gadget")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kube.conftest import Background
 from tests.kube.objects import pod
 from trainer.kube.client import LogOptions
 from trainer.kube.errors import BadRequestError, TransportError
 from trainer.kube.podlogs.instant import Instant
 from trainer_kube_testing import FakeClient, FakeLog, ManualClock, settle
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 T0 = "2026-01-01T00:00:00"
 BROKEN = TransportError("connection reset")

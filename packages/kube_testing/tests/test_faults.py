@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from packages.kube_testing.tests.conftest import Follow
+from tests.kube.conftest import Background
 from tests.kube.objects import job, pod
 from trainer.kube.client import WatchOptions
 from trainer.kube.errors import KubeError, TooManyRequestsError, TransportError
 from trainer.kube.resource import JOBS, PODS
 from trainer_kube_testing import WRITES, FakeClient, settle, statuses
-
-if TYPE_CHECKING:
-    from packages.kube_testing.tests.conftest import Follow
-    from tests.kube.conftest import Background
-    from trainer_kube_testing.faults import Match
+from trainer_kube_testing.faults import Match
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
+from tests.kube.conftest import Background
 from trainer_kube_testing import FakeClient, ManualClock, eventually, no_stray_tasks
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 
 async def test_holds_at_once(clock: ManualClock) -> None:

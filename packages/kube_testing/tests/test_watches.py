@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from packages.kube_testing.tests.conftest import Follow
 from tests.kube.objects import job, pod
 from trainer.kube.client import INITIAL_EVENTS_END, WatchOptions
 from trainer.kube.errors import GoneError, InvalidError, KubeError, ServerTimeoutError, TransportError
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, StreamingLists, settle, statuses
-
-if TYPE_CHECKING:
-    from packages.kube_testing.tests.conftest import Follow
 
 STREAMING = WatchOptions(send_initial_events=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +11,10 @@ from packages.v1_jobs.tests.controllers.samples import JAX, PYTORCH, elastic_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, Review
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.webhook.admission import AdmissionRequest, Operation
 from trainer.manager import built_in_plugins
+from trainer.v1alpha1.discovery import Version
 from trainer_kube_testing import FakeClient
 from trainer_v1_jobs.admission import (
     FIXED_SIZE,
@@ -24,11 +25,7 @@ from trainer_v1_jobs.admission import (
     JobAdmission,
     review_job,
 )
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import JobKind
+from trainer_v1_jobs.api.kinds import JobKind
 
 WORKERS = "spec.pytorchReplicaSpecs[Worker]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -31,15 +31,13 @@ from trainer.explain import Cause, Explanation, Subject, Verdict
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS
 from trainer.explain.target import CommandOptions
 from trainer.kube.errors import ForbiddenError, InternalError, UnauthorizedError
+from trainer.kube.objects import Object
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.plugins import coscheduling
 from trainer.v1alpha1.client import SERVED
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
 MEMBER = {"labels": {coscheduling.POD_GROUP_LABEL: "x"}}

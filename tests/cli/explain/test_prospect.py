@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -16,22 +16,17 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.cli.manifests import runtimes
 from trainer.kube.errors import (
+    ApiError,
     BadRequestError,
     ForbiddenError,
     InvalidError,
     ServiceUnavailableError,
     UnauthorizedError,
 )
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, PODS
 from trainer.v1alpha1.client import SERVED
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 SECRET = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "credentials", "key": "token"}}}
 

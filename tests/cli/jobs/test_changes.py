@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from typer.testing import CliRunner
 
@@ -12,9 +10,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.objects import name_of, uid_of
-
-if TYPE_CHECKING:
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 NAMED = "trainjob.trainer.kubeflow.org/"
 

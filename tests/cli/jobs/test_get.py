@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.cli.conftest import finished, screen, text_of, train_job
@@ -19,14 +21,8 @@ from trainer.cli.app import app
 from trainer.cli.jobs.get import GetFormat, Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rich.console import Console
-
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer.kube.objects import Object
+from trainer_kube_testing import FakeClient, ManualClock
 
 
 def aged(clock: ManualClock, seconds: int, job: Object) -> Object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -13,11 +12,9 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.cli.app import app
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.runtimes import list_runtimes
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 def runtime(resource: Resource, name: str, nodes: int | None = None, **labels: str) -> Object:

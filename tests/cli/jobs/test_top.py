@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.cli.conftest import screen, text_of, train_job
 from trainer.cli.app import app
 from trainer.cli.jobs.top import Top
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 LEAVE_ALTERNATE_SCREEN = "\x1b[?1049l"
 

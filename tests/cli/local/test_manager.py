@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -21,6 +21,7 @@ from trainer.cli.local.manager import (
     write_configuration,
 )
 from trainer.configuration.configuration import load_configuration
+from trainer.kube.objects import Object
 from trainer.kube.resource import (
     CONFIG_MAPS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -31,13 +32,7 @@ from trainer.kube.resource import (
     Resource,
 )
 from trainer_devcluster.apiserver.server import kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient, ManualClock
-
+from trainer_kube_testing import FakeClient, ManualClock
 
 BUNDLE = base64.b64encode(b"a certificate").decode()
 CONFIGURATIONS = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.cli.conftest import finished, node_pod, screen, text_of, train_job
@@ -19,17 +21,11 @@ from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.logs.choice import LogChoice, LogRequest
 from trainer.cli.logs.logs import LogReader, parse_duration
 from trainer.kube.errors import ForbiddenError, TransportError
+from trainer.kube.objects import Object
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rich.console import Console
-
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 TAGGED = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.cli.conftest import finished, node_pod, screen, text_of, train_job
@@ -17,15 +19,9 @@ from trainer.cli.app import app
 from trainer.cli.errors import CommandError
 from trainer.cli.metrics.metrics import MetricReader
 from trainer.cli.metrics.printing import MetricsFormat
+from trainer.kube.objects import Object
 from trainer.kube.podlogs.instant import Instant
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rich.console import Console
-
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 TAGGED = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
 START = 1_767_225_600

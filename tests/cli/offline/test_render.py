@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,9 +12,6 @@ import trainer
 from tests.configurations import write
 from tests.framework.plugin_package import GREETING, installed
 from trainer.cli.app import app
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v2alpha1

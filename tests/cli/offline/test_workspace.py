@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,14 +17,9 @@ from trainer.cli.offline.workspace import Workspace
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.plugins import BUILT_IN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 
 def config_map(name: str, **labels: str) -> Object:

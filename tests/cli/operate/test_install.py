@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -21,11 +21,7 @@ from trainer.kube.errors import (
     UntrustedServerError,
 )
 from trainer.kube.objects import labels_of, name_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock
 
 NOT_SERVED = NotFoundError(404, "the server could not find the requested resource")
 NO_WEBHOOK = InternalError(500, "failed calling webhook: no endpoints available for service trainer-webhook")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,10 +15,7 @@ from trainer.cli.app import app
 from trainer.configuration.configuration import Configuration, load_configuration
 from trainer.configuration.feature_gates import described
 from trainer.kube.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from trainer.kube.rest.connection import ConnectionOptions
-
+from trainer.kube.rest.connection import ConnectionOptions
 
 DOCUMENTS = Path(__file__).parents[3] / "docs"
 

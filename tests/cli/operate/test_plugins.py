@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,9 +12,6 @@ from typer.testing import CliRunner
 from tests.configurations import write
 from tests.framework.plugin_package import GREETING, installed
 from trainer.cli.app import app
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def rows(output: str) -> list[list[str]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -17,9 +17,6 @@ from trainer.cli.errors import CommandError
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.supervisor import RunRecord
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,9 +13,6 @@ import pytest
 from trainer.cli.errors import CommandError
 from trainer.cli.processes.child import child_process
 from trainer.cli.processes.process import ProcessIdentity
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OBEDIENT = "import os, time; print('pid', os.getpid()); print('ready', flush=True); time.sleep(60)"
 

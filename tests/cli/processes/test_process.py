@@ -6,18 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import pytest
 
 from trainer.cli.processes.process import ProcessIdentity, describe_exit, stop_process
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
-
-    StartProgram: TypeAlias = Callable[[str], subprocess.Popen[bytes]]
+StartProgram: TypeAlias = Callable[[str], subprocess.Popen[bytes]]
 
 OBEDIENT = "import time; print('ready', flush=True); time.sleep(60)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {OBEDIENT}"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
 
 from trainer.cli.errors import CommandError
 from trainer.cli.processes.supervisor import RunRecord, start_supervised
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def wait_for_end(record: Path) -> RunRecord:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.code_source import GitCode, git_code
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMIT = "0123456789" * 4
 

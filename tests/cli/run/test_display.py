@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -15,9 +15,7 @@ from trainer.cli.run.display import JobDisplay
 from trainer.kube.objects import ObjectKey
 from trainer.progress.interest import MetricValue
 from trainer.view.progress import TrainingProgress
-
-if TYPE_CHECKING:
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 A, B = ObjectKey("default", "a"), ObjectKey("default", "b")
 

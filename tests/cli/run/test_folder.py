@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer.cli.errors import BadInputError
 from trainer.cli.run import folder as folder_module
 from trainer.cli.run.folder import files_of_folder, files_of_script
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write(folder: Path, **contents: str) -> None:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 
-from tests.cli.conftest import finished, node_pod, train_job
+from tests.cli.conftest import RecordingDisplay, finished, node_pod, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.state import JobState
 from trainer.cli.run.follow import JobOutcome, follow_jobs
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import EVENTS, JOBS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
-
-    from tests.cli.conftest import RecordingDisplay
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_kube_testing import FakeClient, ManualClock
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import EVENTS, JOBS, Resource
+from trainer_kube_testing import FakeClient, ManualClock
 
 DEMO = ObjectKey("default", "demo")
 

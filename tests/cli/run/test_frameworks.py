@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.cli.errors import BadInputError
@@ -11,9 +9,7 @@ from trainer.cli.manifests import runtimes
 from trainer.cli.run.frameworks import ChosenRuntime, choose_runtime, framework_of
 from trainer.kube.objects import labels_of
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.discovery import Version
 
 
 def shipped(version: Version = "v2alpha1") -> list[ChosenRuntime]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
 from trainer.cli.run.logged_progress import LoggedProgress
+from trainer.kube.objects import Object
 from trainer.progress.containers import started_containers
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 
 def message(second: int, fields: str) -> bytes:

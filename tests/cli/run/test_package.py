@@ -7,16 +7,13 @@ import io
 import os
 import random
 import tarfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.folder import files_of_folder
 from trainer.cli.run.package import CodePackage, pack
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def packed(folder: Path) -> CodePackage:

@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +13,7 @@ import trainer
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
-
-if TYPE_CHECKING:
-    from trainer_kube_testing import FakeClient
+from trainer_kube_testing import FakeClient
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

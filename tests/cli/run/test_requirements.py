@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from trainer.cli.run.requirements import (
     required_packages,
     unread_requirements,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INCLUDES = """\
 -r more/base.txt  # shared

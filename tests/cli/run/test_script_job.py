@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,14 +13,11 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.render import render_documents
 from trainer.cli.run.code_source import GitCode
+from trainer.cli.run.frameworks import ChosenRuntime
 from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
+from trainer.v1alpha1.discovery import Version
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.cli.run.frameworks import ChosenRuntime
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 START = ["python3", "/mnt/trainer/source/start.py", "--"]
 TORCH = [*START, "torchrun", "train.py", "--epochs", "3"]

@@ -10,16 +10,13 @@ import sys
 import zipfile
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.cli.run.test_code_source import git
 from trainer.cli.run.folder import files_of_folder
 from trainer.cli.run.package import pack, start_program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHOW = "import os, sys; print('trains', sys.argv[1:], os.getcwd(), flush=True)"
 UV = f"""#!{sys.executable}

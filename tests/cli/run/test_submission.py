@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.cli.conftest import train_job
@@ -12,11 +10,9 @@ from trainer.cli.documents import Document
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.run.submission import submit
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 SCRIPT = Document(
     CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "script"}, "data": {"train.py": "1"}}

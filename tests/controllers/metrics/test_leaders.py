@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
+from anyio.abc import TaskGroup
 
 from tests.configurations import bare
+from tests.controllers.conftest import Cluster
 from tests.controllers.metrics.test_trainjobs import counter, end, labelled, population, submit, times
+from trainer.kube.manager.manager import Manager
 from trainer.manager import build_manager
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.manager.manager import Manager
 
 
 async def start_replica(cluster: Cluster, tasks: TaskGroup) -> Manager:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import train_job_object
-from trainer.controllers.metrics.milestones import Milestones, Summary
+from trainer.controllers.metrics.milestones import Life, Milestones, Summary
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from trainer.controllers.metrics.milestones import Life
-    from trainer.kube.objects import Object
 
 
 def at(seconds: int) -> str:

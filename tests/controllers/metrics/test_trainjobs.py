@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 
+from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
@@ -15,11 +14,8 @@ from trainer.controllers.metrics.trainjobs import TrainJobMetrics
 from trainer.framework.status.status import Ensured, Observation, next_status
 from trainer.kube.errors import ConflictError
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.controllers.conftest import Cluster
-    from trainer.kube.objects import Object
 
 _ENDS = {
     "Complete": {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "completed"},

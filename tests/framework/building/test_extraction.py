@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,10 +12,8 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import check_growth, extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import BuildError
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.kube.objects import Object
 
 TRAINER_LABEL = {"labels": {ANCESTOR_LABEL: "trainer"}}
 

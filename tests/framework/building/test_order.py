@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.kube.objects import Object
 from trainer.plugins.jobset.builder import build_jobset
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 IN_ORDER = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
 INITIALIZER = replicated_job("Initializer", {"name": "dataset-initializer"}, {"name": "model-initializer"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,16 +11,14 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.pod_groups import RUNTIME_CLASS, PodGroups
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.extension_points import Watch
 from trainer.framework.plugin_api.runtime_info import NodeRange
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.store import IndexFunction
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.extension_points import Watch
-    from trainer.kube.cache.store import IndexFunction
-    from trainer.kube.objects import Object
 
 RESOURCE = Resource("scheduling.acme.com", "v1", "podgroups", "PodGroup")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -29,9 +29,6 @@ from trainer.kube.objects import Object, annotations_of, controller_of, controll
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 OWNER = train_job_object()
 IMMUTABLE = ApplyResult(immutable_fields=("ConfigMap data.a",))

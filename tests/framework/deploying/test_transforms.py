@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from trainer.framework.deploying.child import APPLIED_HASH
 from trainer.framework.deploying.transforms import POD_LIMIT, TRANSFORMS, bare_job, bounded_metadata, compact_pod
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
+from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 LARGE = {"annotations": {"theirs": "x" * 3000, APPLIED_HASH: "1234"}, "finalizers": ["a/b"]}
 OWNERS = [{"uid": "1", "controller": True}, {"uid": "2"}]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.plugin_api.component import revise_while_suspended
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 def jobset(name: str = "demo", *, suspend: bool) -> Object:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, first_failure, named_in
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 def pod(name: str, *containers: Object, phase: str = "Failed", deleted: bool = False, **status: Any) -> Object:

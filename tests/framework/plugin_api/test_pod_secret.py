@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.framework.plugin_api.component import unique_name
+from trainer.framework.plugin_api.component import Loss, unique_name
 from trainer.framework.plugin_api.pod_secret import PodSecret
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.component import Loss
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 INFO = RuntimeInfo("demo", "")
 SECRETS_OF_MINE = PodSecret("mine-keys", "example.com/keys")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from trainer.framework.plugin_api.runtime_info import Endpoints, by_mount_path, by_name, by_port, upsert
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import Key
-    from trainer.kube.objects import Object
+from trainer.framework.plugin_api.runtime_info import Endpoints, Key, by_mount_path, by_name, by_port, upsert
+from trainer.kube.objects import Object
 
 
 def test_a_sequence_of_names() -> None:

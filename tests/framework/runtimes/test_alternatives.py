@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
 import pytest
 
 from trainer.framework.runtimes import alternatives as module
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SHIPPED = ["torch-distributed", "plain", "jax-distributed"]
 

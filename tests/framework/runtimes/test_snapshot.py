@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,13 +12,10 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.snapshot import KeptSnapshots, digest_of, make_snapshot, open_snapshot, snapshot_key
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
-from trainer.kube.objects import key_of
+from trainer.kube.objects import Object, key_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def snapshot(runtime: Object | None = None) -> Object:

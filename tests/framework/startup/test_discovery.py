@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,13 +18,9 @@ from trainer.framework.startup.discovery import (
     load_plugins,
     make_registry,
 )
+from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.plugins import BUILT_IN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.framework.startup.registry import Registry
 
 KNOWN = ", ".join(f'"{name}"' for name in sorted(BUILT_IN))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +13,7 @@ from trainer.framework.plugin_api.errors import BuildDefectError
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
 from trainer.framework.status.status import Ensured, Observation, is_finished, next_status, owned_fields
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 CREATED = Ensured(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "Succeeded to create Jobs")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +22,7 @@ from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.plugin_api.reports import StatusCondition
 from trainer.framework.status.status import Observation, next_status
 from trainer.framework.status.status_events import status_events
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 SUCCEEDED = ("Normal", "JobsCreationSucceeded", "Succeeded to create Jobs")
 IS_CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to create Jobs")

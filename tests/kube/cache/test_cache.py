@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.objects import job, pod
 from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.informer import InformerRemovedError
@@ -18,9 +18,6 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import JOBS, PODS, SECRETS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 
 @pytest.fixture

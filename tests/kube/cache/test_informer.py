@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import anyio
 import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.objects import pod
 from trainer.kube import pager
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.registration import Registration
 from trainer.kube.cache.transform import Transform
 from trainer.kube.errors import ForbiddenError, InvalidError, KubeError, NotFoundError, TransportError
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.conftest import Background
-    from trainer.kube.cache.registration import Registration
 
 
 class RecordingHandler:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KEY = ObjectKey("ns", "a")
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.objects import pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.reflector import IDLE, WATCH_SECONDS, Listing, Reflector, State, Streaming, Watching
-from trainer.kube.client import DEFAULT_WATCH, EventType, ListOptions, ObjectList, WatchEvent, WatchOptions
+from trainer.kube.client import DEFAULT_WATCH, EventType, ListOptions, ObjectList, RawJson, WatchEvent, WatchOptions
 from trainer.kube.errors import (
     ApiError,
     BadRequestError,
@@ -30,12 +32,6 @@ from trainer.kube.errors import (
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.kube.conftest import Background
-    from trainer.kube.client import RawJson
 
 TOO_OLD = GoneError(410, "too old resource version", reason="Expired")
 TOO_LARGE = ServerTimeoutError(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.objects import job, owned_by, pod
 from trainer.kube.backoff import Backoff
 from trainer.kube.cache.informer import RESYNC
 from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.handlers import Enqueue
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import CacheSyncError
@@ -23,12 +26,6 @@ from trainer.kube.objects import ObjectKey, controller_reference
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.kube.conftest import Background
-    from trainer.kube.controller.handlers import Enqueue
 
 A = ObjectKey("ns", "a")
 

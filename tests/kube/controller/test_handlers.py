@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.kube.objects import owned_by, pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.handlers import EnqueueMapped, own_key, owner_key
-from trainer.kube.controller.predicates import annotation_changed
+from trainer.kube.controller.predicates import Predicate, annotation_changed
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import JOBS, NODES, Resource
-
-if TYPE_CHECKING:
-    from trainer.kube.controller.predicates import Predicate
 
 
 def cached(name: str, **metadata: Any) -> CachedObject:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.kube.objects import pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.predicates import (
+    Predicate,
     all_of,
     annotation_changed,
     any_of,
@@ -16,11 +18,6 @@ from trainer.kube.controller.predicates import (
     on,
     resource_version_changed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.controller.predicates import Predicate
 
 
 def cached(**metadata: Any) -> CachedObject:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kube.conftest import Background
 from tests.kube.objects import job
 from trainer.kube.cache.informer import Informer
 from trainer.kube.controller.handlers import own_key
@@ -16,9 +16,6 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import JOBS
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 
 class Keys:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -14,6 +15,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import (
@@ -32,11 +34,6 @@ from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY, WorkQueue
 from trainer_kube_testing import ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.kube.conftest import Background
 
 A = ObjectKey("ns", "a")
 B = ObjectKey("ns", "b")

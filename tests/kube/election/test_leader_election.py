@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
+from trainer.kube.client import Client
 from trainer.kube.election.leader_election import LeaderElectionOptions, LeaderElector, default_identity
 from trainer.kube.election.lease import LeaseRecord
 from trainer.kube.errors import (
@@ -22,17 +25,10 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.metrics import Metrics
-from trainer.kube.resource import CONFIG_MAPS, LEASES
+from trainer.kube.objects import Object
+from trainer.kube.resource import CONFIG_MAPS, LEASES, Resource
 from trainer_kube_testing import FakeClient, ManualClock, settle
 from trainer_kube_testing.recorded import RecordedEvents
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.conftest import Background
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 DURATION, DEADLINE, RETRY = 15, 10.0, 2.0
 

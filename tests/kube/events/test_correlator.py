@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.kube.events.correlator import (
@@ -16,9 +14,7 @@ from trainer.kube.events.correlator import (
     Occurrence,
     cut_message,
 )
-
-if TYPE_CHECKING:
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 SOURCE = EventSource("trainer", "", "trainer-laptop")
 

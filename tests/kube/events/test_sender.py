@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.objects import job
 from trainer.kube.errors import (
     ForbiddenError,
@@ -20,15 +21,9 @@ from trainer.kube.events.correlator import CorrelationLimits
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.events.sender import EventSender, SenderOptions
 from trainer.kube.metrics import Metrics
-from trainer.kube.resource import EVENTS
+from trainer.kube.objects import Object
+from trainer.kube.resource import EVENTS, Resource
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tests.kube.conftest import Background
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 OUTAGE = TransportError("connection refused")
 TERMINATING = NamespaceTerminatingError(403, "no")

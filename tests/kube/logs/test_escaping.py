@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from trainer.kube.logs.escaping import escape
 from trainer.kube.logs.logs import configure_logging
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOSTILE = "bad\x1b[2J\x1b]0;owned\x07 \u202e\r\n2026-01-01T00:00:00Z [info     ] forged event"
 

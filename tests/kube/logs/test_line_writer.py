@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from trainer.kube.logs.line_writer import LineWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PIPE_SIZE = 4096
 LINE = "x" * 1023 + "\n"

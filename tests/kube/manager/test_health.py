@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from trainer.kube.manager.health import HealthChecks
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 
 async def pass_() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import anyio
@@ -16,11 +17,7 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 
 async def fail() -> None:

@@ -5,21 +5,17 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import anyio
 import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from trainer.kube.errors import KubeError
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.metrics import Metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.conftest import Background
 
 QUICK = LoopLagOptions(interval=0.01, warn_after=0.05, unhealthy_after=0.1, unhealthy_for=60)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 class RecordingFence:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import aiohttp
 import anyio
@@ -12,6 +12,7 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.objects import job, pod
 from trainer.kube.controller.controller import Controller
 from trainer.kube.election.leader_election import LeaderElectionOptions
@@ -25,14 +26,9 @@ from trainer.kube.errors import (
     ShutdownError,
 )
 from trainer.kube.manager.manager import Group, Manager, ManagerOptions
+from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import EVENTS, JOBS, LEASES, PODS, Resource
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.kube.conftest import Background
-    from trainer.kube.objects import ObjectKey
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 

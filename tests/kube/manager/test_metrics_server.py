@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import anyio
@@ -15,25 +17,18 @@ import anyio.streams.tls
 import anyio.to_thread
 import pytest
 
+from tests.kube.certificates import Pair
+from tests.kube.conftest import Background
 from tests.kube.reviewers import TOKEN, Reviewer
 from tests.kube.webhook.serving import AUTHORITY, GivenCertificates, client_context
-from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions, WebhookServer, WebhookServerOptions
+from trainer.kube import Clock, LeaderElectionOptions, Manager, ManagerOptions, WebhookServer, WebhookServerOptions
 from trainer.kube.errors import ConfigurationError, TransportError
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.routes import HttpRequest, HttpResponse
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.resource import LEASES
-from trainer.kube.serving.certificates import FileCertificates
+from trainer.kube.serving.certificates import CertificateSource, FileCertificates
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.kube.certificates import Pair
-    from tests.kube.conftest import Background
-    from trainer.kube import Clock
-    from trainer.kube.serving.certificates import CertificateSource
 
 OPTIONS = MetricsServerOptions(host="127.0.0.1", port=0)
 OPEN = replace(OPTIONS, secure=False, authorize=False)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.routes import HttpRequest, HttpResponse, Routes
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.kube.conftest import Background
 
 
 async def echo(request: HttpRequest) -> HttpResponse:

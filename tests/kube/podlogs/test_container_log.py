@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import anyio
 import pytest
 
+from tests.kube.conftest import Background
 from tests.kube.objects import pod
 from trainer.kube.backoff import Backoff
 from trainer.kube.client import LogOptions
@@ -21,11 +23,6 @@ from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer_kube_testing import FakeClient, FakeLog, ManualClock, eventually, settle, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.kube.conftest import Background
 
 START = 1767225600
 """Of the clock, which is at 2026-01-01T00:00:00Z."""

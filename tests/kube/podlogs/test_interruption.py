@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from tests.kube.conftest import Background
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted
@@ -16,9 +15,6 @@ from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.transport import Endpoint, Transport
 from trainer_kube_testing import eventually
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 
 @pytest.mark.parametrize("pace", [pytest.param(0, id="at once"), pytest.param(0.01, id="paced")])

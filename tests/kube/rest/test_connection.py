@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -18,11 +19,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.resource import NODES
 from trainer.kube.rest import connection
 from trainer.kube.rest.connection import ConnectionOptions, connect
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 AUTHORITY = Authority()
 

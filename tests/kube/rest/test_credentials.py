@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -12,11 +12,7 @@ from structlog.testing import capture_logs
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.credentials import FixedCredentials, Identity, RenewableCredentials, TokenFile
 from trainer.kube.rest.tls import ClientCertificate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 
 async def test_fixed_credentials_never_change() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -17,9 +18,6 @@ from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.credentials import Identity
 from trainer.kube.rest.exec_plugin import ExecPlugin
 from trainer.kube.rest.tls import ClientCertificate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 V1 = "client.authentication.k8s.io/v1"
 

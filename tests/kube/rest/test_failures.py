@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 import pytest
@@ -20,9 +21,6 @@ from trainer.kube.rest.failures import answer_error
 from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
 
 GET = Request("GET", "/version", {})
 CA = Authority()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
+from tests.kube.conftest import Background
 from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 
 async def test_a_few_go_on_in_each_round(background: Background) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -36,17 +36,11 @@ from trainer.kube.errors import (
 )
 from trainer.kube.resource import NODES, PODS, Resource
 from trainer.kube.rest import http
-from trainer.kube.rest.credentials import FixedCredentials, Identity
+from trainer.kube.rest.credentials import Credentials, FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.rest.transport import Endpoint, Transport, log_warning
+from trainer.kube.rest.transport import Endpoint, Transport, WarningHandler, log_warning
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.rest.credentials import Credentials
-    from trainer.kube.rest.transport import WarningHandler
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

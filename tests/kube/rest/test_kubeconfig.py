@@ -7,9 +7,10 @@ import base64
 import json
 import re
 import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import anyio
@@ -19,14 +20,9 @@ from aiohttp import web
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest import kubeconfig
-from trainer.kube.rest.credentials import Identity
+from trainer.kube.rest.credentials import Credentials, Identity
 from trainer.kube.rest.tls import ClientTls
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from trainer.kube.rest.credentials import Credentials
-    from trainer.kube.rest.transport import Endpoint
+from trainer.kube.rest.transport import Endpoint
 
 V1 = "client.authentication.k8s.io/v1"
 

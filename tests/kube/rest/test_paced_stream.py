@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 import pytest
 
 from tests.kube.certificates import Authority
+from tests.kube.conftest import Background
 from tests.kube.rest.test_transport import PatientClock
+from trainer.kube.clock import Clock
 from trainer.kube.errors import TransportError
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.paced_stream import MAX_SPEED_UP
@@ -19,12 +21,6 @@ from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport
 from trainer_kube_testing import ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.kube.conftest import Background
-    from trainer.kube.clock import Clock
 
 CA = Authority()
 SERVER = CA.server_context("127.0.0.1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -11,9 +11,6 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from trainer.kube.rest.pool import open_pool
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 async def set_a_cookie(request: web.Request) -> web.Response:

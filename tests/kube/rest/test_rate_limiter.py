@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 
+from tests.kube.conftest import Background
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer_kube_testing import ManualClock, settle
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
 
 
 class Line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -19,11 +19,7 @@ from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.request import Request
 from trainer.kube.rest.tls import POLL_SECONDS, ClientCertificate, ClientTls, ReloadingTls
 from trainer.kube.rest.transport import Endpoint, Transport
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 GET = Request("GET", "/api/v1/nodes/n", {})
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -11,6 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.histograms import REQUEST
@@ -20,12 +23,6 @@ from trainer.kube.rest.request import Request
 from trainer.kube.rest.retries import MAX_RETRIES, REQUESTED_RETRIES
 from trainer.kube.rest.transport import Endpoint, Transport
 from trainer_kube_testing import ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.kube.conftest import Background
 
 GET = Request("GET", "/api/v1/nodes/n", {})
 POST = Request("POST", "/api/v1/nodes", {}, b"{}")

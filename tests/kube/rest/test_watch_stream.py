@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,9 +15,6 @@ from tests.kube.objects import pod
 from trainer.kube.client import EventType, WatchEvent
 from trainer.kube.errors import GoneError, TransportError
 from trainer.kube.rest.watch_stream import read_events
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 TEXT = 'braces }}\n, quotes "object":{ and \\ backslashes, line\u2028separators \r'
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
@@ -14,10 +15,6 @@ from trainer.kube.metrics.servers import DROP_REASONS
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer_kube_testing import ManualClock, eventually
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator
 
 REQUEST = b"GET /ok HTTP/1.1\r\nHost: h\r\n\r\n"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -12,14 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.kube.certificates import Authority, Pair
+from tests.kube.conftest import Background
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics import Metrics
 from trainer.kube.serving.certificates import POLL_SECONDS, CaBundle, FileCertificates, ServingCertificate
-from trainer_kube_testing import eventually
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock, eventually
 
 AUTHORITY = Authority()
 

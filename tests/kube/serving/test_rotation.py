@@ -5,25 +5,21 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from trainer.keyring import renewal
+from tests.kube.conftest import Background
+from trainer.keyring import KeyringAnswer, KeyringQuestion, renewal
 from trainer.keyring.keyring import Keyring
 from trainer.kube.errors import TransportError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import SECRETS
 from trainer.kube.serving import keyring_process
+from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer.keyring import KeyringAnswer, KeyringQuestion
-    from trainer.kube.objects import Object
-    from trainer.kube.serving.certificates import ServingCertificate
 
 KEY = ObjectKey("system", "webhook-certificates")
 NAMES = service_names("webhook", "system")

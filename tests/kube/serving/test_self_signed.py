@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from cryptography import x509
 
+from tests.kube.conftest import Background
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.serving.certificates import SelfSignedCertificates
+from trainer.kube.serving.certificates import SelfSignedCertificates, ServingCertificate
 from trainer_kube_testing import ManualClock, eventually
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer.kube.serving.certificates import ServingCertificate
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

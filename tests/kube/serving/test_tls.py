@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import ssl
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from tests.kube.certificates import Authority
+from tests.kube.certificates import Authority, Pair
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.serving.tls import CIPHER_SUITES, ServingTls, TlsOptions
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.kube.certificates import Pair
 
 AUTHORITY = Authority()
 

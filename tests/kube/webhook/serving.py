@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import msgspec
 
 from tests.kube.certificates import Authority
-from trainer.kube import Manager, ManagerOptions
-from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
+from trainer.kube import Clock, Manager, ManagerOptions
+from trainer.kube.objects import Object
+from trainer.kube.serving.certificates import CertificateSource, ServingCertificate, Use
+from trainer.kube.webhook.admission import AdmissionHandler
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.serving.certificates import Use
-    from trainer.kube.webhook.admission import AdmissionHandler
 
 PATH = "/validate"
 NAME = "validate.example.com"

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.webhook.serving import PATH
 from trainer.kube import Manager, ManagerOptions
 from trainer.kube.errors import KubeError
-from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.kube.serving.certificates import CertificateSource
+from trainer.kube.objects import Object
+from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from trainer.kube.serving.certificates import CertificateSource, Use
 from trainer.kube.webhook.ca_injection import FIELD_MANAGER, CaInjector
-from trainer_kube_testing import FakeClient, eventually, settle, statuses
-
-if TYPE_CHECKING:
-    from tests.kube.conftest import Background
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.serving.certificates import Use
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import FakeClient, ManualClock, eventually, settle, statuses
 
 VALIDATING, MUTATING = VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS
 

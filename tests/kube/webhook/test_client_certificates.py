@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import anyio.to_thread
@@ -12,20 +14,13 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from tests.kube.certificates import Authority
-from tests.kube.webhook.serving import PATH, client_context, review_of, serving
+from tests.kube.certificates import Authority, Pair
+from tests.kube.webhook.serving import PATH, Webhook, client_context, review_of, serving
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import POLL_SECONDS
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.server import WebhookServerOptions
 from trainer_kube_testing import ManualClock, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.kube.certificates import Pair
-    from tests.kube.webhook.serving import Webhook
 
 CLIENTS = Authority("clients")
 OTHERS = Authority("others")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from trainer.kube.webhook.json_patch import json_patch
 from trainer_kube_testing.api_semantics import json_patch as json_patches
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 
 def add(path: str, value: Any) -> dict[str, Any]:

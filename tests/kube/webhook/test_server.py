@@ -7,9 +7,10 @@ import base64
 import gzip
 import json
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import anyio
@@ -19,6 +20,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from tests.kube.conftest import Background
 from tests.kube.webhook.serving import (
     AUTHORITY,
     NAME,
@@ -34,15 +36,9 @@ from trainer.kube.errors import KubeError, TransportError
 from trainer.kube.field_errors import invalid, required
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
-from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
+from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer_kube_testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.kube.conftest import Background
-    from trainer.kube.webhook.admission import AdmissionHandler
 
 LARGE = 100_000
 """Bytes of a body that waits for its turn among large ones."""

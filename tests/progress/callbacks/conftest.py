@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from trainer.progress import callbacks, report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FOLDER = Path(callbacks.__file__).parent
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.progress.callbacks.conftest import Reports, framework
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 POSITION = {"current_step": 40, "total_steps": 100, "current_epoch": 1, "total_epochs": 3}
 AUTOMATIC = SimpleNamespace(automatic_optimization=True)

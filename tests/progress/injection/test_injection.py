@@ -6,16 +6,13 @@ import os
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer.api.progress_tags import TAG
 from trainer.plugins.progress_reporter import FILTER
 from trainer.progress.injection.install import install
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 XGBOOST_CALLBACK = """
 class TrainingCallback:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from trainer.cli.completion import train_job_names
 from trainer.cli.console import Format, OutputFormat, output, say_json
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.documents import check_version, place, read_documents
+from trainer.cli.documents import Document, check_version, place, read_documents
 from trainer.cli.errors import BadInputError
 from trainer.cli.explain.prospect import Prospect
 from trainer.cli.explain.report import EXIT_CODES, as_json, lines
 from trainer.cli.jobs.find import find_train_job
 from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
+from trainer.explain import Explanation
 from trainer.explain import explain as explanation_of
 from trainer.explain.reading import SnapshotReader
 from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.cli.documents import Document
-    from trainer.explain import Explanation
 
 OptionalName = Annotated[
     str | None,

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.documents import Document
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.offline.workspace import Workspace
 from trainer.explain import Cause, Explanation, Subject, Unread, Verdict
 from trainer.explain.cause import kubectl, one_line, trainer
-from trainer.explain.references import references
+from trainer.explain.references import Reference, references
 from trainer.explain.remedies import refusal_of
+from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.kube.client import ObjectRequest, Verb
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError, UnauthorizedError
-from trainer.kube.objects import key_of, mapping_at, metadata_of, name_of, namespace_of, objects_in
-from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS
+from trainer.kube.objects import Object, ObjectKey, key_of, mapping_at, metadata_of, name_of, namespace_of, objects_in
+from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS, Resource
 from trainer.v1alpha1.client import decoded
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trainer.cli.current_cluster import ConnectedCluster
-    from trainer.explain.references import Reference
-    from trainer.framework.plugin_api.component import Component
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 _NOT_GRANTED = "cannot create resource"
 """Text in the answer to a creation that the user has no right to."""

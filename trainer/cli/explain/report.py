@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
 from trainer.cli.console import escaped, printable
 from trainer.cli.errors import ExitCode
-from trainer.explain import WORDS, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.explain import Cause, Explanation
+from trainer.explain import WORDS, Cause, Explanation, Verdict
 
 EXIT_CODES = {
     Verdict.RUNNING: ExitCode.OK,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -15,17 +17,10 @@ from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import find_train_job, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.manifests import FIELD_MANAGER
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.explain.decision import set_suspend
-from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.objects import name_of, namespace_of, uid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
+from trainer.kube.client import Client, DeleteOptions, Propagation
+from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 
 JobNames = Annotated[
     list[str],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -12,15 +14,9 @@ from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED
 from trainer.kube.clock import parse_timestamp
-from trainer.progress.interest import by_interest
+from trainer.kube.objects import Object
+from trainer.progress.interest import MetricValue, by_interest
 from trainer.view.row import TrainJobRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-    from trainer.progress.interest import MetricValue
 
 STALE_SECONDS = 600
 """After this time without news the progress of a running training is marked as stale."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
 from trainer.cli.errors import CommandError, GoneError
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import listed
-from trainer.kube.objects import key_of, name_of
+from trainer.kube.objects import Object, key_of, name_of
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 JobName = Annotated[
     str,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from anyio.to_thread import run_sync
+from rich.console import Console
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
@@ -21,22 +23,14 @@ from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.cli.past import installed_history, newest_of_history
-from trainer.kube.clock import SystemClock
-from trainer.kube.objects import key_of, metadata_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rich.console import Console
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 
 class GetFormat(StrEnum):

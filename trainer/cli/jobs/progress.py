@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from trainer.cli.console import short_duration
 from trainer.progress.pace import is_estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.view.progress import TrainingProgress
+from trainer.view.progress import TrainingProgress
 
 _SHORT = 7
 """Characters of a value that is not shortened."""

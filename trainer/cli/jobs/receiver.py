@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from anyio.abc import TaskGroup
+
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
-from trainer.kube.objects import key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
-
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
+from trainer.kube.objects import Object, key_of
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Selection
 
 _CHECK_SECONDS = 5.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import typer
 
@@ -12,16 +12,11 @@ from trainer.cli.console import Format, OutputFormat, columns, note, printable, 
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.jobs.find import list_served
 from trainer.cli.jobs.table import age
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.framework.building.runtime_summary import RuntimeSummary
+from trainer.kube.client import Client
 from trainer.kube.clock import SystemClock
-from trainer.kube.objects import metadata_of, name_of
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, metadata_of, name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
 from trainer.framework.status.status import UNTOUCHED
+from trainer.kube.objects import Object
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress, in_order
 from trainer.view.row import ENDS, TrainJobRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
 
 _OBSTACLES = ("Pending", "Restarting")
 """States with one line for each reason in their message."""

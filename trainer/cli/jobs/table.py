@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from rich.text import Text
 
@@ -11,15 +12,10 @@ from trainer.cli.console import printable, short_duration
 from trainer.cli.jobs.progress import in_room, progress_bar, short_remaining, short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import Object
 from trainer.progress.interest import by_interest, label
+from trainer.view.progress import TrainingProgress
 from trainer.view.row import TrainJobRow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-    from trainer.view.progress import TrainingProgress
 
 _GAP = 2
 _BAR = 10

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
@@ -16,19 +17,11 @@ from trainer.cli.jobs.find import list_train_jobs
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
-from trainer.kube.clock import SystemClock
-from trainer.kube.objects import key_of
+from trainer.cli.options import Context, Kubeconfig, Namespace
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.objects import Object, key_of
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
 
 _ORDER = ("Running", "Restarting", "Stalled", "Pending", "Blocked", "Submitted", "Created", "Suspended")
 """States from the top of the screen down; then those in other states, and those that have ended."""

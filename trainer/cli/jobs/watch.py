@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
-from rich.console import Group
+from anyio.abc import TaskGroup
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from trainer.cli.console import note, printable
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
-from trainer.kube.objects import key_of, resource_version_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from anyio.abc import TaskGroup
-    from rich.console import Console
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
+from trainer.kube.cache.informer import Informer
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
+from trainer.kube.objects import Object, ObjectKey, key_of, resource_version_of
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Selection
 
 _REFRESH_SECONDS = 0.25
 _TICK_SECONDS = 1.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from trainer.cli.console import say
 from trainer.cli.current_cluster import warning_user
-from trainer.cli.documents import read_documents, version_of
+from trainer.cli.documents import Document, read_documents, version_of
 from trainer.cli.errors import BadInputError
 from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetworkMode, cluster_command
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
@@ -24,9 +24,6 @@ from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.v1alpha1.discovery import Served
-
-if TYPE_CHECKING:
-    from trainer.cli.documents import Document
 
 _DEFAULT_EXAMPLE = "jax-digits"
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 from anyio.to_thread import run_sync
@@ -20,8 +22,9 @@ from trainer.cli.operate.manager import manager_command
 from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, WebhookConfiguration
 from trainer.framework.startup.discovery import PluginsConfiguration
-from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.objects import name_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import (
     CONFIG_MAPS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -32,16 +35,7 @@ from trainer.kube.resource import (
     Resource,
 )
 from trainer.plugins.progress_reporter import ProgressReporter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-
+from trainer.v1alpha1.discovery import Version
 
 _HOST: Final = "127.0.0.1"
 _IMAGE: Final = "trainer-operator"

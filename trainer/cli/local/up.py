@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from anyio.to_thread import run_sync
@@ -28,19 +28,16 @@ from trainer.cli.local.cluster import (
 from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
-from trainer.cli.options import WantedApiVersion  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import WantedApiVersion
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
+from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import annotations_of, name_of
 from trainer.kube.resource import NODES
 from trainer.kube.rest.connection import ConnectionOptions, connect
-from trainer.v1alpha1.discovery import find_served, served_versions
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.discovery import Version, find_served, served_versions
 
 _NODE = "laptop"
 _POD_NETWORK = "devcluster.trainer/pod-network"

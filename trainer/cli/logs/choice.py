@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
-from trainer.api.jobset_pods import place_of, recency_of
+from trainer.api.jobset_pods import Age, Place, place_of, recency_of
 from trainer.cli.errors import BadInputError, CommandError
-from trainer.kube.objects import name_of, uid_of
-from trainer.progress.containers import node_name, started_containers
+from trainer.kube.objects import Object, name_of, uid_of
+from trainer.progress.containers import StartedContainer, node_name, started_containers
+from trainer.progress.primary import PrimaryContainer
 from trainer.workloads.containers import containers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import timedelta
-
-    from trainer.api.jobset_pods import Age, Place
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
-    from trainer.progress.primary import PrimaryContainer
 
 
 @dataclass(frozen=True, slots=True)

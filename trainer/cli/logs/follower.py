@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
-from trainer.kube.clock import move_on_after
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import key_of, uid_of
+from trainer.kube.objects import Object, key_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.progress.containers import started_containers
+from trainer.progress.containers import StartedContainer, started_containers
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from typing import TypeAlias
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
-
-    Choose: TypeAlias = Callable[[Sequence[Object]], Awaitable[Iterable[StartedContainer]]]
-    """Chooses the containers to follow among the pods of the job; called again whenever a pod has changed."""
+Choose: TypeAlias = Callable[[Sequence[Object]], Awaitable[Iterable[StartedContainer]]]
+"""Chooses the containers to follow among the pods of the job; called again whenever a pod has changed."""
 
 _LAST_LOGS_SECONDS = 10.0
 """How long after the end of a job to wait for the next line of its logs."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from anyio.to_thread import run_sync
+from rich.console import Console
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
@@ -19,30 +21,21 @@ from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, LogRequest, newest_runs
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.logs.printer import LogPrinter
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.cli.past import installed_history, newest_of_history
 from trainer.framework.plugin_api.failure import named_in
 from trainer.framework.status.status import LOG_HEADING
-from trainer.kube.clock import SystemClock
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import find_condition, name_of, uid_of
+from trainer.kube.objects import Object, find_condition, name_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
-from trainer.progress.containers import restarts_of
+from trainer.progress.containers import StartedContainer, restarts_of
 from trainer.progress.log_lines import log_lines
 from trainer.progress.primary import PrimaryContainer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Console
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}

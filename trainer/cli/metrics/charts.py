@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from trainer.cli.console import duration, printable
 from trainer.cli.jobs.progress import short_value
 from trainer.progress.interest import MetricValue, by_interest
-from trainer.progress.samples import MetricId
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from trainer.progress.samples import Sample
-
+from trainer.progress.samples import MetricId, Sample
 
 _BRAILLE = 0x2800
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 import anyio
 import typer
 from anyio.to_thread import run_sync
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
@@ -18,25 +19,16 @@ from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.metrics.printing import MetricsFormat, SamplePrinter
-from trainer.cli.options import Context, Kubeconfig, Namespace  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.cli.past import installed_history, newest_of_history
-from trainer.kube.clock import SystemClock
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
+from trainer.progress.containers import StartedContainer
 from trainer.progress.primary import PrimaryContainer
-from trainer.progress.samples import SampleReader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Console
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
-    from trainer.progress.samples import MetricId, Sample
+from trainer.progress.samples import MetricId, Sample, SampleReader
 
 _REFRESH_SECONDS = 0.5
 

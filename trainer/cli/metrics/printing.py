@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from trainer.cli.console import printable
 from trainer.cli.metrics.charts import charts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rich.console import Console
-
-    from trainer.kube.objects import Object
-    from trainer.progress.samples import MetricId, Sample
+from trainer.kube.objects import Object
+from trainer.progress.samples import MetricId, Sample
 
 
 class MetricsFormat(StrEnum):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.kubeflow_v1 import is_job
 from trainer.api.kueue import MANAGER, queued_as_jobset
 from trainer.api.losses import Losses
@@ -12,10 +10,8 @@ from trainer.cli.offline.converted import Converted
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in
 from trainer.v1alpha1.decode import decode, is_decodable
+from trainer.v1alpha1.discovery import Version
 from trainer.v1alpha1.encode import encode, is_encodable
-
-if TYPE_CHECKING:
-    from trainer.v1alpha1.discovery import Version
 
 _SERVER_SET = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}

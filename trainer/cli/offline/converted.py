@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.cli.console import note, printable
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import dump, join
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 
 @dataclass(frozen=True, slots=True)

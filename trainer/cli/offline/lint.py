@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import typer
@@ -14,6 +15,7 @@ from trainer.api.kubeflow_v1 import SERVED_JOBS
 from trainer.cli.console import Format, OutputFormat, printable, say, say_json
 from trainer.cli.documents import (
     ConvertibleKindError,
+    Document,
     DocumentError,
     UnknownKindError,
     checked,
@@ -29,12 +31,6 @@ from trainer.cli.offline.workspace import (
     PluginsConfig,
     Workspace,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from trainer.cli.documents import Document
 
 
 class Severity(StrEnum):

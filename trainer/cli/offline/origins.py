@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import yaml
 
+from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_port, by_source, by_taint
-from trainer.kube.objects import ObjectKey, key_of
+from trainer.kube.objects import Object, ObjectKey, key_of
+from trainer.kube.resource import Resource
 from trainer.kubernetes_yaml import compose, dump
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
-
-    from trainer.framework.plugin_api.component import Component
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-
-    Path: TypeAlias = tuple[Hashable, ...]
-    """Path of a leaf: names of fields, and keys of list items."""
+Path: TypeAlias = tuple[Hashable, ...]
+"""Path of a leaf: names of fields, and keys of list items."""
 
 _KEYS = {"volumeMounts": by_mount_path, "ports": by_port, "envFrom": by_source, "tolerations": by_taint}
 """Keys of list items; elsewhere it is their name."""

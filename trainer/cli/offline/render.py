@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import anyio
 import typer
@@ -11,7 +13,7 @@ import typer
 import trainer
 from trainer.api.trainjob import TrainJob
 from trainer.cli.console import note, output
-from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, repetitions
+from trainer.cli.documents import Document, DocumentError, UnknownKindError, checked, items_in, place, repetitions
 from trainer.cli.errors import BadInputError
 from trainer.cli.offline.conversion import converted
 from trainer.cli.offline.origins import Origins
@@ -22,20 +24,13 @@ from trainer.cli.offline.workspace import (
     PluginsConfig,
     Workspace,
 )
-from trainer.cli.options import WantedApiVersion  # noqa: TC001 - typer reads annotations
-from trainer.framework.plugin_api.component import is_unique_name
+from trainer.cli.options import WantedApiVersion
+from trainer.framework.plugin_api.component import Component, is_unique_name
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.objects import key_of, name_of
 from trainer.kubernetes_yaml import dump, join
 from trainer.v1alpha1.client import decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from trainer.cli.documents import Document
-    from trainer.framework.plugin_api.component import Component
-    from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.discovery import Version
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from trainer.cli.errors import CommandError
-
-if TYPE_CHECKING:
-    from trainer.cli.offline.converted import Converted
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.errors import Review
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
+from trainer.cli.offline.converted import Converted
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.errors import Review
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 
 _GROUP: Final = "trainer.v1_jobs"
 """The entry point group; its value is called without arguments and returns `V1Jobs`."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from trainer.api.kubeflow_v1 import SERVED_JOBS
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.documents import Document, version_of
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
@@ -21,19 +22,13 @@ from trainer.framework.runtimes.alternatives import alternatives
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, other_place, read_runtime, runtime_place
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
+from trainer.kube.resource import Resource
 from trainer.manager import enabled_plugins, profile_of
 from trainer.v1alpha1 import admission as v1alpha1
 from trainer.v1alpha1.client import decoded
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.kube.resource import Resource
 
 Files = Annotated[
     list[str], typer.Option("--file", "-f", help="YAML file; - is standard input. May be given several times.")

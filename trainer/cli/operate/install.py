@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 import typer
@@ -19,13 +19,15 @@ from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, TRANSFORMERS_IMAGE, runtimes
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
-from trainer.cli.options import ApiVersion, Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import ApiVersion, Context, Kubeconfig
 from trainer.kube.backoff import Backoff
-from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import (
     ConflictError,
     InternalError,
     InvalidError,
+    KubeError,
     NotFoundError,
     ServerTimeoutError,
     ServiceUnavailableError,
@@ -34,15 +36,8 @@ from trainer.kube.errors import (
     UntrustedServerError,
 )
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.v1alpha1.crds import crds_yaml
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.errors import KubeError
-    from trainer.kube.objects import Object
-
 
 OfV1Jobs = Annotated[
     bool,

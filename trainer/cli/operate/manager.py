@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path  # noqa: TC003 - typer reads annotations
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from trainer.cli.errors import BadInputError, ExitCode
-from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig
 from trainer.configuration.configuration import load_configuration, render_configuration
 from trainer.configuration.feature_gates import described, parse_feature_gates
 from trainer.kube.clock import SystemClock

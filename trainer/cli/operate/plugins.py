@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trainer.cli.console import Format, OutputFormat, columns, say, say_json
-from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.offline.workspace import PluginsConfig
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.plugin_api.plugin_context import CacheReader
-from trainer.framework.startup.discovery import available_plugins, load_plugin, make_registry
+from trainer.framework.startup.discovery import (
+    AvailablePlugin,
+    PluginsConfiguration,
+    available_plugins,
+    load_plugin,
+    make_registry,
+)
 from trainer.framework.startup.registry import HOOKS, hooks_of
 from trainer.kube.errors import ConfigurationError
 from trainer.manager import enabled_plugins
 from trainer.plugins import BUILT_IN
-
-if TYPE_CHECKING:
-    from trainer.framework.startup.discovery import AvailablePlugin, PluginsConfiguration
 
 
 class ListedPlugin(NamedTuple):

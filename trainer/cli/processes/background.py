@@ -6,11 +6,11 @@ import fcntl
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.to_thread import run_sync
@@ -19,10 +19,6 @@ from trainer.cli.errors import CommandError
 from trainer.cli.processes.log_file import LogFile
 from trainer.cli.processes.process import boot_id, describe_exit, stop_process
 from trainer.cli.processes.supervisor import RunRecord, start_supervised
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _LOCK_POLL_SECONDS = 0.1
 

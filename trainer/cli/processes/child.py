@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
+from anyio.abc import Process
 from anyio.to_thread import run_sync
 
 from trainer.cli.processes.log_file import LogFile
 from trainer.cli.processes.parent_death import ending_with_parent
 from trainer.cli.processes.process import describe_exit
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from anyio.abc import Process
 
 _GRACE_SECONDS = 15.0
 

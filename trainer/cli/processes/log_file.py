@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 from anyio.to_thread import run_sync
 
 from trainer.cli.console import quote
 from trainer.cli.errors import CommandError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 _POLL_SECONDS = 0.05
 _READY_SECONDS = 60.0

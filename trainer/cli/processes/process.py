@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def boot_id() -> str:

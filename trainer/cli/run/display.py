@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
 
 from rich.cells import cell_len
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
@@ -13,16 +15,9 @@ from trainer.cli.console import duration, printable
 from trainer.cli.jobs.progress import in_room, progress_bar, short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.cli.logs.printer import LogPrinter
+from trainer.kube.clock import Clock
+from trainer.kube.objects import ObjectKey
 from trainer.progress.interest import by_interest, label
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
-
-    from rich.console import Console
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import ObjectKey
 
 _REFRESH_SECONDS = 0.2
 _LONGEST_BAR, _BAR_STEP = 24, 8

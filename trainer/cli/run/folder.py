@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.ignores import IGNORE_FILE, Ignores, Verdict
 from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, included_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 MOST_FILES = 10_000
 MOST_BYTES = 64 * 1024 * 1024

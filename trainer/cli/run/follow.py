@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -13,22 +13,16 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
+from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.logged_progress import LoggedProgress
 from trainer.framework.deploying.deployer import FIELD_MANAGER
-from trainer.kube.objects import controller_of, key_of, metadata_of, name_of, uid_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
+from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
-from trainer.progress.containers import ResultSource, result_source_of
+from trainer.progress.containers import ResultSource, StartedContainer, result_source_of
 from trainer.progress.log_lines import log_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from trainer.cli.run.display import JobDisplay
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.progress.containers import StartedContainer
 
 
 class JobWarnings:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import (
@@ -21,14 +22,9 @@ from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.framework.runtimes.alternatives import alternatives
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.objects import labels_of, mapping_at, name_of, objects_in
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of, mapping_at, name_of, objects_in
 
 PLAIN: Final = "plain"
 """The framework of a script that imports none."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.secret_names import is_secret
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 IGNORE_FILE = ".trainerignore"
 """Name of the ignore file, in the format of .gitignore, in any folder; it takes precedence over git's."""

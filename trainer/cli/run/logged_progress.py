@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from trainer.api.progress import monitoring_enabled
 from trainer.api.trainjob_status import STEP_FIELDS
-from trainer.kube.objects import annotations_of
-from trainer.progress.primary import PrimaryContainer, state_of
+from trainer.kube.client import Client
+from trainer.kube.objects import Object, annotations_of
+from trainer.progress.containers import StartedContainer
+from trainer.progress.primary import ContainerState, PrimaryContainer, state_of
 from trainer.progress.reports import Reports
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
 from trainer.workloads.containers import containers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
-    from trainer.progress.primary import ContainerState
 
 
 class LoggedProgress:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api import patterns
 from trainer.api.labels import is_qualified_name
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
+from trainer.cli.run.frameworks import ChosenRuntime
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.cli.run.frameworks import ChosenRuntime
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 USUAL: Final = "nvidia.com/gpu"
 """The device of a runtime that names none."""

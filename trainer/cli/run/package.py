@@ -7,23 +7,18 @@ import gzip
 import hashlib
 import io
 import tarfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.folder import PackedFile, size, too_large
 from trainer.cli.run.requirements import REQUIREMENTS, included_files, project_requirements
-from trainer.kube.objects import mapping_at, name_of
+from trainer.kube.objects import Object, mapping_at, name_of
 from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 START, ARCHIVE = "start.py", "code.tar.gz"
 """Keys of the ConfigMap."""

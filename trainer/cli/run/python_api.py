@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anyio.from_thread import start_blocking_portal
 
@@ -16,11 +16,7 @@ from trainer.cli.run.script import ScriptOptions, prepare_script
 from trainer.cli.run.submission import submit_script
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import key_of, name_of, namespace_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.rest.connection import ConnectionOptions
+from trainer.kube.rest.connection import ConnectionOptions
 
 
 @dataclass(frozen=True, slots=True)

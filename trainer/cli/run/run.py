@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,8 +13,8 @@ from trainer.cli.documents import check_version, read_documents
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
 from trainer.cli.run.display import JobDisplay
-from trainer.cli.run.follow import follow_jobs
-from trainer.cli.run.options import (  # noqa: TC001 - typer reads annotations
+from trainer.cli.run.follow import JobOutcome, follow_jobs
+from trainer.cli.run.options import (
     Arguments,
     CodeFrom,
     DryRun,
@@ -38,18 +38,11 @@ from trainer.cli.run.options import (  # noqa: TC001 - typer reads annotations
 )
 from trainer.cli.run.script import ScriptOptions, prepare_script
 from trainer.cli.run.submission import submit, submit_script
-from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.objects import key_of, name_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.objects import Object, ObjectKey, key_of, name_of
+from trainer.kube.rest.connection import ConnectionOptions
 from trainer.kubernetes_yaml import dump, join
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from trainer.cli.run.follow import JobOutcome
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.rest.connection import ConnectionOptions
 
 
 async def follow_on_screen(client: Client, jobs: list[Object], clock: Clock) -> Mapping[ObjectKey, JobOutcome]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, printable
+from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.documents import Document, checked
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.code_source import git_code
-from trainer.cli.run.folder import files_of_folder, files_of_script
-from trainer.cli.run.frameworks import PLAIN, choose_runtime, framework_of, runtimes_of_cluster
+from trainer.cli.run.code_source import GitCode, git_code
+from trainer.cli.run.folder import PackedFile, files_of_folder, files_of_script
+from trainer.cli.run.frameworks import PLAIN, ChosenRuntime, choose_runtime, framework_of, runtimes_of_cluster
 from trainer.cli.run.ignores import IGNORE_FILE
 from trainer.cli.run.imports import Imports, imports_of
 from trainer.cli.run.node_resources import amounts_per_node, devices_per_node, resources_per_node
@@ -25,15 +26,6 @@ from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, required_package
 from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
 from trainer.cli.run.variables import check_text, environment
 from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.cli.current_cluster import ConnectedCluster
-    from trainer.cli.run.code_source import GitCode
-    from trainer.cli.run.folder import PackedFile
-    from trainer.cli.run.frameworks import ChosenRuntime
-
 
 _REPORT = "report.py"
 """What scripts report their progress with; it travels with those that import it and have none beside them."""

@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api import patterns
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.cli.errors import BadInputError
+from trainer.cli.run.code_source import GitCode
+from trainer.cli.run.frameworks import ChosenRuntime
 from trainer.cli.run.package import START
 from trainer.cli.run.variables import literal
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 from trainer.v1alpha1.encode import encode
-
-if TYPE_CHECKING:
-    from trainer.cli.run.code_source import GitCode
-    from trainer.cli.run.frameworks import ChosenRuntime
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 SOURCE, WORK = "/mnt/trainer/source", "/mnt/trainer/work"
 """Where the ConfigMap and the unpacked code are in a container."""

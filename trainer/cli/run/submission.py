@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, say
-from trainer.cli.documents import place
+from trainer.cli.documents import Document, place
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import is_about_an_object, not_served, reference
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.run.package import is_code_of
+from trainer.cli.run.script import ScriptJob
+from trainer.kube.client import Client
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -22,14 +22,8 @@ from trainer.kube.errors import (
     KubeError,
     NotFoundError,
 )
-from trainer.kube.objects import name_of, namespace_of, owner_reference, owner_references_of
+from trainer.kube.objects import Object, name_of, namespace_of, owner_reference, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from trainer.cli.documents import Document
-    from trainer.cli.run.script import ScriptJob
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 
 async def submit(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from trainer.api import patterns
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """What shells and Python accept; Kubernetes allows more."""

@@ -10,21 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from sys import intern
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType, State
-from trainer.kube.clock import parse_timestamp
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.clock import Clock, parse_timestamp
 from trainer.kube.objects import ObjectKey, find_condition
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.clock import Clock
 
 _LATE = 3.0
 """Seconds of age from which a new TrainJob counts as missed by the watch; less may be a difference of clocks."""

@@ -7,21 +7,17 @@ event takes 6 microseconds, and a TrainJob has about five in its life.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from trainer.api.trainingruntime import FRAMEWORK_LABEL
 from trainer.api.trainjob_status import State
-from trainer.controllers.metrics.milestones import Summary
+from trainer.controllers.metrics.milestones import Milestones, Summary
 from trainer.controllers.metrics.series import JobLabels
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.metrics.cardinality import OTHER, BoundedValues, Shares
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
-
-    from trainer.controllers.metrics.milestones import Milestones
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import ObjectKey
 
 NONE = "none"
 """Label `runtime` of TrainJobs whose runtime does not exist, and label `framework` of those and of runtimes that name

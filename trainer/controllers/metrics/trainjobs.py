@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
-from trainer.controllers.metrics.milestones import Milestones
+from trainer.controllers.metrics.milestones import Life, Milestones
 from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
 from trainer.controllers.metrics.state_counts import Frameworks, StateCounts
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.framework.status.conditions import Conditions
 from trainer.framework.status.status import is_finished
+from trainer.kube.manager.manager import Manager
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.controllers.metrics.milestones import Life
-    from trainer.kube.manager.manager import Manager
 
 Step: TypeAlias = tuple[Callable[[float], None], float]
 """A method of a metric, and its argument, to call once a status is stored."""

@@ -6,35 +6,27 @@ From weak to strong: the runtime, `podSpecOverrides` in their order, the setting
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.api.jobset import ReplicatedJob
+from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy, Runtime
+from trainer.api.trainjob import StorageSettings, TrainJob
 from trainer.framework.building.order import MODEL_EXPORTER
 from trainer.framework.building.overrides import apply_override
-from trainer.framework.building.profile import V2ALPHA1_PROFILE
+from trainer.framework.building.profile import V2ALPHA1_PROFILE, Profile
 from trainer.framework.building.template import normalised, normalised_once, pod_spec_of
 from trainer.framework.building.trainer_step import stated_ancestor
-from trainer.framework.plugin_api.devices import USUAL_DEVICES
+from trainer.framework.plugin_api.devices import USUAL_DEVICES, DeviceTable
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSet, by_source, upsert
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSet, RuntimeInfo, by_source, upsert
 from trainer.kube.field_errors import FieldError, forbidden
+from trainer.kube.objects import Object
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
-
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import StorageSettings, TrainJob
-    from trainer.framework.building.profile import Profile
-    from trainer.framework.plugin_api.devices import DeviceTable
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.objects import Object
-
-    Step: TypeAlias = Callable[[str, RuntimeInfo], None]
-    """Called after each step with the origin of the changes."""
+Step: TypeAlias = Callable[[str, RuntimeInfo], None]
+"""Called after each step with the origin of the changes."""
 
 
 _STORAGE_CONTAINERS = {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.framework.building.resources import without_devices
 from trainer.framework.building.template import pod_spec_of
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+from trainer.kube.objects import Object
 
 _SECURITY: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 _OF_ALL: Final = ("runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile")

@@ -13,16 +13,11 @@ The KEP's fine-tuning runtimes need each step *completed* before the next, so In
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.jobset import DependsOn
 from trainer.api.trainingruntime import TENSORFLOW_ROLES
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
+from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor, PodSet, RuntimeInfo
 from trainer.kube.field_errors import forbidden
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
 
 _INITIALIZERS = frozenset({Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER})
 MODEL_EXPORTER = "model-exporter"

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from trainer.api.metadata import TemplateMetadata
+from trainer.api.trainjob import ContainerOverride, PodSpecOverride, TrainJob
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_source, by_taint, upsert
+from trainer.framework.plugin_api.runtime_info import (
+    Container,
+    Key,
+    PodSet,
+    RuntimeInfo,
+    by_mount_path,
+    by_name,
+    by_source,
+    by_taint,
+    upsert,
+)
 from trainer.kube.field_errors import FieldError, duplicate, listed, not_found, required
 from trainer.kube.merge_patch import merge_patch
+from trainer.kube.objects import Object
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeAlias
-
-    from trainer.api.trainjob import ContainerOverride, PodSpecOverride, TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, Key, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
-
-    Merge: TypeAlias = Callable[[list[Object], Iterable[Object], Key], None]
-    """Merges the second list into the first."""
+Merge: TypeAlias = Callable[[list[Object], Iterable[Object], Key], None]
+"""Merges the second list into the first."""
 
 
 def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str, merge: Merge) -> None:

@@ -8,32 +8,25 @@ of them is started, and what they need for that. This is the core; plugins add w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework.building.template import pod_spec_of
 from trainer.framework.plugin_api.component import Component, revise_while_suspended
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, AdmissionWarning
 from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.plugin_context import Reader
+from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.field_errors import FieldError, forbidden
-from trainer.kube.objects import ObjectKey, annotations_of
+from trainer.kube.objects import Object, ObjectKey, annotations_of
 from trainer.kube.quantity import Quantity
-from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES, Resource
 from trainer.workloads import JOBSETS
-from trainer.workloads.pod_requests import pod_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.workloads.pod_requests import Amounts
+from trainer.workloads.pod_requests import Amounts, pod_requests
 
 RUNTIME_CLASS = "trainer.kubeflow.org/runtime-class"
 """Annotation of a PodGroup: the RuntimeClass whose overhead its `minResources` count."""

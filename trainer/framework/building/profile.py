@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.framework.building.order import put_in_order
 from trainer.framework.building.trainer_step import apply_trainer, apply_trainer_env, mark_trainer
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo, upsert
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError
 
 
 def _mark(info: RuntimeInfo) -> None:

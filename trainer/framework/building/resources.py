@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from trainer.api.container import HUGE_PAGES
+from trainer.api.corev1 import ResourceRequirements
+from trainer.framework.plugin_api.runtime_info import Container
+from trainer.kube.objects import Object
 from trainer.kube.quantity import whole_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.corev1 import ResourceRequirements
-    from trainer.framework.plugin_api.runtime_info import Container
-    from trainer.kube.objects import Object
-
 
 _KINDS: Final = ("requests", "limits")
 _OF_ALL: Final = ("cpu", "memory")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import ANCESTOR_LABEL
@@ -11,10 +11,7 @@ from trainer.api.trainingruntime import FRAMEWORK_LABEL, SUPPORT_LABEL, MLPolicy
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS, node_count
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
-from trainer.kube.objects import labels_of, mapping_at, name_of, namespace_of, objects_in
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of, mapping_at, name_of, namespace_of, objects_in
 
 
 @dataclass(frozen=True, slots=True)

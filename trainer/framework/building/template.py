@@ -8,19 +8,16 @@ from __future__ import annotations
 import re
 import weakref
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from trainer.api.bounds import MOST_WORDS
-from trainer.api.jobset import JobSetSpec
+from trainer.api.jobset import JobSetSpec, ReplicatedJob
 from trainer.api.pod_template import pod_template_errors
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid, required, too_many
-
-if TYPE_CHECKING:
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _forms: dict[int, bytes] = {}
 """The normalised form of each template of a runtime that is in memory, as JSON, by `id`."""

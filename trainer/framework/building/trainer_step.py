@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
+from trainer.api.jobset import ReplicatedJob
 from trainer.api.labels import ANCESTOR_LABEL
+from trainer.api.trainingruntime import MLPolicy
+from trainer.api.trainjob import TrainJob
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.resources import completed, merged, without_devices
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import Ancestor, Container, NodeRange
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container, NodeRange, PodSet, RuntimeInfo
 from trainer.kube.field_errors import FieldError, forbidden, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
-
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.api.trainingruntime import MLPolicy
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 TRAINER_JOBS = ("node", "trainer-node")
 """Names of replicated Jobs that train unless a label names another: those of the KEP and of Kubeflow Trainer."""

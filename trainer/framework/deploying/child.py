@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
-from trainer.framework.plugin_api.component import ADOPTED
+from trainer.framework.plugin_api.component import ADOPTED, Component
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.kube.client import Client
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.objects import (
+    Object,
     annotations_of,
     controller_reference,
     is_controlled_by,
@@ -18,12 +19,7 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.component import Component
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.resource import Resource
 
 APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 """Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be removed."""

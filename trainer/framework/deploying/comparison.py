@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from trainer.kube.quantity import parse_quantity
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TypeAlias
-
-    _Place: TypeAlias = tuple["_Place | None", str]
-    """Where a field is: its parent, and the step from there. Only the paths of differences are written, for a path may
-    be as long as all fields below it together."""
+_Place: TypeAlias = tuple["_Place | None", str]
+"""Where a field is: its parent, and the step from there. Only the paths of differences are written, for a path may
+be as long as all fields below it together."""
 
 _LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topologyKey")
 """The keys by which server-side apply identifies the items of lists in the kinds that we build."""

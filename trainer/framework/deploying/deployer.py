@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON, ForeignObjectError, hash_of, owned, stored
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.generated import GeneratedObjects
-from trainer.framework.plugin_api.component import Revision
+from trainer.framework.plugin_api.component import Component, Revision
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
-from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.client import Client, DeleteOptions, Propagation
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
-from trainer.kube.field_errors import forbidden
+from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import (
+    Object,
+    ObjectKey,
     annotations_of,
     is_being_deleted,
     is_controlled_by,
@@ -30,17 +35,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.recent import Recent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
+from trainer.kube.resource import Resource
 
 ObjectId: TypeAlias = "tuple[Resource, ObjectKey]"
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
 from trainer.framework.deploying.child import owned, stored
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_calls import PluginSeries
+from trainer.kube.client import Client
 from trainer.kube.errors import AlreadyExistsError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import key_of, name_of, namespace_of
+from trainer.kube.objects import Object, key_of, name_of, namespace_of
 from trainer.kube.recent import Recent
-
-if TYPE_CHECKING:
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_calls import PluginSeries
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 _REMEMBERED = 1024
 """Limit of the lost objects that are remembered."""

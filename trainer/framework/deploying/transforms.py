@@ -6,7 +6,7 @@ of an object whose metadata alone is cached is bounded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -23,17 +23,19 @@ from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.transform import Transform
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.events.compact import compact_event
-from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, objects_in, owner_references_of
-from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.objects import (
+    Object,
+    annotations_of,
+    labels_of,
+    mapping_at,
+    metadata_of,
+    objects_in,
+    owner_references_of,
+)
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS, Resource
 
 METADATA_LIMIT = 2048
 """Bytes; the metadata of the ConfigMaps that we make is a third of it."""

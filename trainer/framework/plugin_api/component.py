@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.api.trainjob import TrainJob
+from trainer.framework.plugin_api.plugin_context import Reader
+from trainer.kube.objects import Object, ObjectKey, name_of
+from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 ADOPTED = "trainer.kubeflow.org/adopted"
 """Annotation of an object that another manager has made: it may differ from ours although nothing new is asked for."""

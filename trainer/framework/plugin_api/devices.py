@@ -7,20 +7,16 @@ count that stand in a table, which the configuration of the manager can extend.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import ObjectKey, mapping_at, objects_in
+from trainer.framework.plugin_api.plugin_context import Reader
+from trainer.kube.objects import Object, ObjectKey, mapping_at, objects_in
 from trainer.kube.quantity import whole_units
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.kube.objects import Object
 
 RESOURCE_CLAIM_TEMPLATES: Final = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 """The templates of which the claims of pods are made (Kubernetes 1.34 and newer)."""

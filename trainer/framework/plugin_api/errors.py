@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field as _field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from trainer.kube.field_errors import FieldError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 INTERNAL: Final = "InternalError"
 """Code of an error that the author did not cause: a plugin has raised."""

@@ -33,24 +33,21 @@ Rules for every hook:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from trainer.api.trainjob import TrainJob
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.errors import AdmissionWarning
+from trainer.framework.plugin_api.reports import Outcome, StatusReport
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.kube.cache.store import IndexFunction
+from trainer.kube.controller.handlers import MapFunction
+from trainer.kube.controller.predicates import Predicate
+from trainer.kube.field_errors import FieldError
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.errors import AdmissionWarning
-    from trainer.framework.plugin_api.reports import Outcome, StatusReport
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.cache.store import IndexFunction
-    from trainer.kube.controller.handlers import MapFunction
-    from trainer.kube.controller.predicates import Predicate
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

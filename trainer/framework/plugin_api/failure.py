@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, name_of
+from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, name_of
 from trainer.workloads.containers import container_statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.kube.objects import Object
-
 
 _UNKNOWN_TIME = "unknown"
 """Sorts after all timestamps."""

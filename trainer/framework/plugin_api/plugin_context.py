@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol, TypeVar
 
-from trainer.kube.cache.store import CONTROLLER_UID
-from trainer.kube.objects import ObjectKey, key_of
+from trainer.api.model import ApiModel
+from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.store import CONTROLLER_UID, Lister
+from trainer.kube.objects import Object, ObjectKey, key_of
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Matcher
 from trainer.kube.selectors import LabelSelector
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.api.model import ApiModel
-
-    _M = TypeVar("_M", bound=ApiModel)
-    from collections.abc import Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+_M = TypeVar("_M", bound=ApiModel)
 
 
 class PluginContext:

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.component import Component, Loss, is_unique_name, revise_while_suspended
 from trainer.framework.plugin_api.extension_points import Watch
-from trainer.kube.objects import is_being_deleted, is_condition_true
+from trainer.framework.plugin_api.plugin_context import Reader
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, is_being_deleted, is_condition_true
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, PODS, SECRETS
 from trainer.kube.selection import Selection
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 _NOT_FOUND = re.compile(r'secret "([^"]+)" not found')
 _LONGEST = 1024

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from trainer.api.trainjob_status import ConditionType, NodeScale
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from trainer.api.trainjob_status import JobStatus
-    from trainer.framework.plugin_api.failure import FailedContainer
-    from trainer.kube.selection import Selection
+from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
+from trainer.framework.plugin_api.failure import FailedContainer
+from trainer.kube.selection import Selection
 
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
 """A condition's reason, as the API server accepts it."""

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, overload
+from typing import ClassVar, NamedTuple, overload
 
-from trainer.api.jobset import JobSetSpec, SuccessPolicy
+from trainer.api.jobset import JobSetSpec, ReplicatedJob, SuccessPolicy
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import PRIMARY_POD
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.component import unique_name
 from trainer.framework.plugin_api.devices import USUAL_DEVICES, Devices, DeviceTable
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid
-from trainer.kube.objects import annotations_of
+from trainer.kube.objects import Object, annotations_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable
-
-    from trainer.api.jobset import ReplicatedJob
-    from trainer.api.trainjob import TrainJob
-    from trainer.kube.objects import Object
-
-    Key = Callable[[Object], Hashable]
+Key = Callable[[Object], Hashable]
 
 RENDEZVOUS_PORT = 29400
 """Port of the first node, where the others meet it, in every framework; torchrun's default (KEP-2170 examples)."""

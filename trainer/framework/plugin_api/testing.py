@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
 
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.cache.store import CONTROLLER_UID, controller_uids
+from trainer.kube.cache.store import CONTROLLER_UID, IndexFunction, controller_uids
 from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, labels_of, namespace_of
-from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS, Resource
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from trainer.kube.cache.store import IndexFunction
-    from trainer.kube.resource import Resource
 
 
 class StaticReader:

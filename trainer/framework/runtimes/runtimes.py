@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -13,27 +14,21 @@ from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     TRAINING_RUNTIMES,
     ClusterTrainingRuntime,
+    Runtime,
     TrainingRuntime,
 )
+from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
 from trainer.framework.runtimes.snapshot import KeptSnapshots, digest_of
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.informer import Informer
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.recent import Recent
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _INDEX = "runtime"
 

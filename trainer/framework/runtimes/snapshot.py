@@ -13,27 +13,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from trainer.api.runtime_snapshot import SNAPSHOT_KEY, SNAPSHOT_LABEL, read_text, text_of
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, controller_reference, metadata_of, name_of, namespace_of
-from trainer.kube.resource import CONFIG_MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.objects import Object, ObjectKey, controller_reference, metadata_of, name_of, namespace_of
+from trainer.kube.resource import CONFIG_MAPS, Resource
 
 _RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 

@@ -7,27 +7,21 @@ of what is disabled is not imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, TypeAlias
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeAlias
 
 from pydantic import Field
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel, JsonObject
 from trainer.framework.plugin_api.extension_points import ComponentBuilder, Plugin, TerminalCondition
-from trainer.framework.plugin_api.plugin_context import PluginContext
+from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
 from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, duplicate, not_supported
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from importlib.metadata import EntryPoint
-
-    from trainer.framework.plugin_api.plugin_context import Reader
 
 GROUP = "trainer.plugins"
 """The entry-point group of plugins."""

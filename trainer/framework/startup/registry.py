@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
-from trainer.framework.plugin_api.extension_points import EXTENSION_POINTS
+from trainer.framework.plugin_api.extension_points import EXTENSION_POINTS, Plugin
 from trainer.framework.status.status import CORE_CONDITIONS
 from trainer.kube.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.framework.plugin_api.extension_points import Plugin
 
 HOOKS = {
     name: protocol

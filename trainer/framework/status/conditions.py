@@ -7,16 +7,12 @@ trouble one after another cause few writes, and one event for each reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from trainer.api.metadata import Condition
-from trainer.api.trainjob_status import ConditionType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.api.trainjob_status import TrainJobStatus
-    from trainer.framework.plugin_api.reports import PodProblem
+from trainer.api.trainjob_status import ConditionType, TrainJobStatus
+from trainer.framework.plugin_api.reports import PodProblem
 
 MESSAGE_LIMIT = 32768
 """Characters of a condition's message (Kubernetes `metav1.Condition`)."""

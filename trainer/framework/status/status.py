@@ -8,24 +8,19 @@ Conditions of a TrainJob that has ended are final.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
+from trainer.api.metadata import Condition
+from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, NodeScale, State, TrainJobStatus
+from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
 from trainer.framework.status.conditions import Conditions, message_of, problem_lines, reported_lines
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import find_condition, is_condition_true
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from datetime import datetime
-
-    from trainer.api.metadata import Condition
-    from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import JobStatus, NodeScale
-    from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, find_condition, is_condition_true
 
 CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
 """Types of conditions that plugins must not report."""

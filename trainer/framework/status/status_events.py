@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from trainer.api.event_reasons import EventReason
-from trainer.api.trainjob_status import ConditionType, State
+from trainer.api.metadata import Condition
+from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
 from trainer.framework.status.conditions import due_events, reported_lines
-from trainer.framework.status.status import CORE_CONDITIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer.api.metadata import Condition
-    from trainer.api.trainjob_status import TrainJobStatus
-    from trainer.framework.status.status import Observation
-    from trainer.kube.events.recorder import EventKind
+from trainer.framework.status.status import CORE_CONDITIONS, Observation
+from trainer.kube.events.recorder import EventKind
 
 _LOG_LIMIT = 700
 """Bytes; an event may have 1024, with names in it, and is cut at the end, where a log says most."""

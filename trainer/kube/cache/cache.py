@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError
+from trainer.kube.cache.transform import Transform
+from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import TransportError, UnauthorizedError
 from trainer.kube.logger import get_logger
-from trainer.kube.metrics.caches import CacheSeries
+from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.caches import CacheMetrics, CacheSeries
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.cache.transform import Transform
-    from trainer.kube.client import Client
-    from trainer.kube.metrics import Metrics
-    from trainer.kube.metrics.caches import CacheMetrics
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 log = get_logger(__name__)
 

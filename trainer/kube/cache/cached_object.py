@@ -9,14 +9,12 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Iterator, Mapping
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from trainer.kube.client import RawJson
 from trainer.kube.objects import Object, ObjectKey
-
-if TYPE_CHECKING:
-    from trainer.kube.client import RawJson
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.cached_object import CachedObject
 
 
 class ChangeHandler:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.kube.cache.watch_handler import UnmarkedInitialEventsError
 from trainer.kube.errors import (
     BadRequestError,
@@ -17,9 +15,7 @@ from trainer.kube.errors import (
     ServerTimeoutError,
     TransportError,
 )
-
-if TYPE_CHECKING:
-    from trainer.kube.resource import Resource
+from trainer.kube.resource import Resource
 
 
 class SilentWatchError(TransportError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -13,25 +13,18 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.failures import explain
 from trainer.kube.cache.own_writes import OwnWrites, version_of
 from trainer.kube.cache.reflector import IDLE, Reflector
-from trainer.kube.cache.registration import Registration, added, deleted, updated
-from trainer.kube.cache.store import Lister, Store
+from trainer.kube.cache.registration import Handler, Notification, Registration, added, deleted, updated
+from trainer.kube.cache.store import IndexFunction, Lister, Store
+from trainer.kube.cache.transform import Transform
+from trainer.kube.client import Client, RawJson
 from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import is_at_its_end, is_being_deleted, key_of, uid_of
+from trainer.kube.metrics.caches import CacheMetrics
+from trainer.kube.objects import Object, ObjectKey, is_at_its_end, is_being_deleted, key_of, uid_of
 from trainer.kube.pager import in_slices
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Matcher, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.cache.registration import Handler, Notification
-    from trainer.kube.cache.store import IndexFunction
-    from trainer.kube.cache.transform import Transform
-    from trainer.kube.client import Client, RawJson
-    from trainer.kube.errors import KubeError
-    from trainer.kube.metrics.caches import CacheMetrics
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 log = get_logger(__name__)
 

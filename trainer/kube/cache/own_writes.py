@@ -12,15 +12,12 @@ version, as an aggregated API server may give, is not laid over.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import ObjectKey
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.clock import Clock
+from trainer.kube.objects import ObjectKey
 
 EXPIRY = 300.0
 """Seconds after which the end of an object is forgotten that the watch never shows; all else ends with a bookmark."""

@@ -28,15 +28,18 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import anyio
 
 from trainer.kube.backoff import Backoff
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.failures import CANNOT_STREAM, SilentWatchError, explain, is_unusable_version
 from trainer.kube.cache.watch_handler import Sink, WatchHandler
-from trainer.kube.client import WatchOptions
+from trainer.kube.client import Client, RawJson, WatchEvent, WatchOptions
+from trainer.kube.clock import Clock
 from trainer.kube.errors import (
     ApiError,
     BadRequestError,
@@ -47,19 +50,11 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.logger import get_logger
-from trainer.kube.pager import collect
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client, RawJson, WatchEvent
-    from trainer.kube.clock import Clock
-    from trainer.kube.metrics.caches import CacheMetrics
-    from trainer.kube.objects import ObjectKey
-    from trainer.kube.pager import FilterFactory
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
+from trainer.kube.metrics.caches import CacheMetrics
+from trainer.kube.objects import ObjectKey
+from trainer.kube.pager import FilterFactory, collect
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Selection
 
 log = get_logger(__name__)
 

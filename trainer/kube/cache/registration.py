@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import anyio
 
 from trainer.kube.barrier import Barrier
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.pager import in_slices
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
 
 
 class Handler(Protocol):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.pager import in_slices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.own_writes import OwnWrites
-    from trainer.kube.objects import Object
-    from trainer.kube.selectors import LabelSelector
+from trainer.kube.selectors import LabelSelector
 
 log = get_logger(__name__)
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.kube.cache.cached_object import CachedObject
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import msgspec
+from structlog.typing import FilteringBoundLogger
 
-from trainer.kube.client import INITIAL_EVENTS_END, EventType
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import INITIAL_EVENTS_END, EventType, RawJson, WatchEvent
 from trainer.kube.errors import TransportError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from structlog.typing import FilteringBoundLogger
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import RawJson, WatchEvent
-    from trainer.kube.metrics.caches import CacheMetrics
-    from trainer.kube.objects import ObjectKey
+from trainer.kube.metrics.caches import CacheMetrics
+from trainer.kube.objects import ObjectKey
 
 
 class _BookmarkMeta(msgspec.Struct, rename="camel"):

@@ -8,30 +8,26 @@ since metrics, logs and dashboards go by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import anyio
 
+from trainer.kube.backoff import Backoff
 from trainer.kube.clock import move_on_after
-from trainer.kube.controller.handlers import own_key, owner_key
-from trainer.kube.controller.sources import Kind
+from trainer.kube.controller.handlers import MapFunction, own_key, owner_key
+from trainer.kube.controller.predicates import Predicate
+from trainer.kube.controller.reconcile import Reconcile
+from trainer.kube.controller.sources import Kind, Source
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.runnable_group import sole_failure
 from trainer.kube.metrics.controllers import ControllerSeries, QueueSeries
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY, RETRY, WorkQueue
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from trainer.kube.backoff import Backoff
-    from trainer.kube.controller.handlers import MapFunction
-    from trainer.kube.controller.predicates import Predicate
-    from trainer.kube.controller.reconcile import Reconcile
-    from trainer.kube.controller.sources import Source
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.resource import Resource
 
 log = get_logger(__name__)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeAlias
 
+from trainer.kube.cache.cached_object import CachedObject, OwnerReference
+from trainer.kube.controller.predicates import Predicate
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from trainer.kube.cache.cached_object import CachedObject, OwnerReference
-    from trainer.kube.controller.predicates import Predicate
-    from trainer.kube.resource import Resource
+from trainer.kube.resource import Resource
 
 MapFunction: TypeAlias = "Callable[[CachedObject], Iterable[ObjectKey]]"
 """Keys of the objects that must be reconciled when this one changes; called for its state before and after.

@@ -10,12 +10,10 @@ once, as controller-runtime's WithEventFilter: which watch it is good for shows 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.cached_object import CachedObject
 
 Predicate: TypeAlias = "Callable[[CachedObject | None, CachedObject | None], bool]"
 """Whether a change matters, from the object before (None: it is new) and after (None: it is gone)."""

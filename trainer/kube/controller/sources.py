@@ -6,22 +6,18 @@ the manager.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import anyio
 
-from trainer.kube.controller.handlers import EnqueueMapped
+from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.registration import Registration
+from trainer.kube.controller.handlers import Enqueue, EnqueueMapped, MapFunction
+from trainer.kube.controller.predicates import Predicate
+from trainer.kube.objects import ObjectKey
 from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.cache.registration import Registration
-    from trainer.kube.controller.handlers import Enqueue, MapFunction
-    from trainer.kube.controller.predicates import Predicate
-    from trainer.kube.objects import ObjectKey
 
 
 class Source(Protocol):

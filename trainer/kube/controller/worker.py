@@ -26,13 +26,13 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import anyio
 import structlog
 
-from trainer.kube.clock import move_on_after
-from trainer.kube.controller.reconcile import Result
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.controller.reconcile import Reconcile, Result
 from trainer.kube.errors import (
     NAMESPACE_ERRORS,
     ConflictError,
@@ -42,16 +42,9 @@ from trainer.kube.errors import (
     causes_of,
 )
 from trainer.kube.logger import get_logger
-from trainer.kube.queue.workqueue import ShutDown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.controller.reconcile import Reconcile
-    from trainer.kube.metrics.controllers import ControllerMetrics
-    from trainer.kube.objects import ObjectKey
-    from trainer.kube.queue.workqueue import WorkQueue
+from trainer.kube.metrics.controllers import ControllerMetrics
+from trainer.kube.objects import ObjectKey
+from trainer.kube.queue.workqueue import ShutDown, WorkQueue
 
 log = get_logger(__name__)
 

@@ -33,12 +33,13 @@ from __future__ import annotations
 import math
 import socket
 import uuid
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.backoff import Backoff
+from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.election.lease import LeaseRecord, micro_time
 from trainer.kube.election.write_fence import WriteFence
@@ -50,18 +51,12 @@ from trainer.kube.errors import (
     LeadershipLostError,
     NotFoundError,
 )
-from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.events.recorder import EventRecorder, EventSink
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import ElectionSeries
+from trainer.kube.objects import Object
 from trainer.kube.resource import LEASES
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from trainer.kube.client import Client
-    from trainer.kube.events.recorder import EventSink
-    from trainer.kube.objects import Object
 
 log = get_logger(__name__)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC
-from typing import TYPE_CHECKING, Self
+from datetime import UTC, datetime
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-    from typing import Any
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 @dataclass(frozen=True, slots=True)

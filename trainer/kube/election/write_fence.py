@@ -9,18 +9,13 @@ the moment at which another may write is there for the first case; the second is
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ApiError, LeadershipLostError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.clock import Clock
-
 
 _SERVER_FAILED = 500
 """HTTP status from which on an answer does not say whether the write was, or will be, carried out."""

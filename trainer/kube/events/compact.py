@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 MESSAGE_LIMIT = 1024
 """Characters of a message; events.k8s.io/v1 allows no more, and v1 any number."""

@@ -16,21 +16,15 @@ from __future__ import annotations
 import re
 import secrets
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from trainer.kube.clock import timestamp
-from trainer.kube.objects import name_of, namespace_of, resource_version_of, uid_of
+from trainer.kube.clock import Clock, timestamp
+from trainer.kube.objects import Object, name_of, namespace_of, resource_version_of, uid_of
 from trainer.kube.resource import EVENTS
 from trainer.kube.rest.rate_limiter import RateLimiter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-    from typing import Any
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
 
 EventKind: TypeAlias = Literal["Normal", "Warning"]
 

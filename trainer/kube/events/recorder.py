@@ -7,15 +7,12 @@ lastTimestamp and count, as events.k8s.io stores them, are invisible to the Kube
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from trainer.kube.events.correlator import EventKind, EventSource, ObjectReference, Occurrence, cut_message
 from trainer.kube.events.sender import EventSender
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 __all__ = ["EventKind", "EventRecorder", "EventSender", "EventSink", "Occurrence"]
 

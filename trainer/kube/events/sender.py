@@ -10,11 +10,11 @@ Events are a service to people and never worth a failed reconcile: nothing here 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.backoff import Backoff
+from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -26,16 +26,12 @@ from trainer.kube.errors import (
     TooManyRequestsError,
     TransportError,
 )
-from trainer.kube.events.correlator import CorrelationLimits, EventCorrelator
+from trainer.kube.events.correlator import CorrelationLimits, CountedEvent, EventCorrelator, Occurrence
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import EventSeries
 from trainer.kube.queue.fair_queue import FairQueue
 from trainer.kube.resource import EVENTS
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.events.correlator import CountedEvent, Occurrence
 
 log = get_logger(__name__)
 

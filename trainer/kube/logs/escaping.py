@@ -7,10 +7,7 @@ and values of one word.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from structlog.typing import EventDict, WrappedLogger
+from structlog.typing import EventDict, WrappedLogger
 
 _TRACEBACKS = ("exception", "stack")
 _BARE = ("event", "level", "logger", "timestamp")

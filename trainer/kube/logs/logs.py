@@ -13,21 +13,17 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TextIO
 
 import structlog
+from structlog.typing import Processor
 
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
 from trainer.kube.logs.escaping import escape
 from trainer.kube.logs.line_writer import LineWriter
 from trainer.kube.logs.redaction import redact
-
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import TextIO
-
-    from structlog.typing import Processor
 
 log = get_logger(__name__)
 

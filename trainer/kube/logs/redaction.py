@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+
+from structlog.typing import EventDict, WrappedLogger
 
 from trainer.kube.logs.secret_words import CREDENTIAL_NAMES
-
-if TYPE_CHECKING:
-    from structlog.typing import EventDict, WrappedLogger
 
 REDACTED = "[redacted]"
 

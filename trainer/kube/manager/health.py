@@ -6,16 +6,13 @@ is in the log and not in the answer, since anybody may ask.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeAlias
 
 import anyio
 
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 log = get_logger(__name__)
 

@@ -6,20 +6,15 @@ Paths and parameters are those of the Kubernetes API server: `/healthz/NAME` ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import anyio
 from aiohttp import web
 
-from trainer.kube.manager.health import line_of
+from trainer.kube.clock import Clock
+from trainer.kube.manager.health import HealthChecks, line_of
 from trainer.kube.metrics import Metrics
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.health import HealthChecks
 
 _FINISH = 1.0
 """Seconds that answers under way have when the server stops."""

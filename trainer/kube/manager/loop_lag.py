@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import FrameType
 
 import anyio
 import anyio.to_thread
@@ -22,9 +22,6 @@ from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import LoopSeries
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 log = get_logger(__name__)
 

@@ -6,8 +6,9 @@ read, so a deletion is reported with the uid that was known when the request was
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Protocol
 
 from trainer.kube.client import (
     DEFAULT_LIST,
@@ -23,14 +24,9 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
-
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
 
 
 class Fence(Protocol):

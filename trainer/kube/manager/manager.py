@@ -6,38 +6,31 @@ is what takes long, and its controllers read all there is from them when they st
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 
 from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.transform import Transform
+from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
-from trainer.kube.election.leader_election import LeaderElector
+from trainer.kube.election.leader_election import LeaderElectionOptions, LeaderElector
 from trainer.kube.errors import CacheSyncError, KubeError
 from trainer.kube.events.sender import EventSender
 from trainer.kube.logger import get_logger
-from trainer.kube.manager.health import HealthChecks
+from trainer.kube.manager.health import Check, HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.manager.managed_client import ManagedClient
-from trainer.kube.manager.routes import Routes
-from trainer.kube.manager.runnable_group import Runnable
+from trainer.kube.manager.routes import HttpHandler, Routes
+from trainer.kube.manager.runnable_group import Run, Runnable
 from trainer.kube.manager.supervisor import Group, Supervisor
 from trainer.kube.metrics import Metrics
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.cache.transform import Transform
-    from trainer.kube.client import Client
-    from trainer.kube.election.leader_election import LeaderElectionOptions
-    from trainer.kube.manager.health import Check
-    from trainer.kube.manager.routes import HttpHandler
-    from trainer.kube.manager.runnable_group import Run
-    from trainer.kube.resource import Resource
 
 __all__ = ["Group", "Manager", "ManagerOptions"]
 

@@ -16,7 +16,6 @@ is asked whose it is and whether they may `get` the path: give them a ClusterRol
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -24,17 +23,14 @@ from aiohttp import web
 
 from trainer.kube.access import BearerGate
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.metrics.servers import ExpirySeries
-from trainer.kube.serving.certificates import SelfSignedCertificates
+from trainer.kube.serving.certificates import CertificateSource, SelfSignedCertificates
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
-
-if TYPE_CHECKING:
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.serving.certificates import CertificateSource
 
 log = get_logger(__name__)
 

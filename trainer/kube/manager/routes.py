@@ -7,16 +7,13 @@ reading is offered (GET and HEAD), to those who may: see `trainer.kube.manager.m
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 log = get_logger(__name__)
 

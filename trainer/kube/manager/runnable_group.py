@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import anyio.abc
-
-if TYPE_CHECKING:
-    from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
 Run: TypeAlias = Callable[[], Awaitable[None]]
 """Runs until cancelled; returning early is fine, raising stops everything."""

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import anyio
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import LeadershipLostError, ShutdownError
 from trainer.kube.logger import get_logger
-from trainer.kube.manager.runnable_group import RunnableGroup, sole_failure
-
-if TYPE_CHECKING:
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.runnable_group import Run, Runnable
+from trainer.kube.manager.runnable_group import Run, Runnable, RunnableGroup, sole_failure
 
 log = get_logger(__name__)
 

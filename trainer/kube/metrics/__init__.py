@@ -10,12 +10,10 @@ itself to the API server are in `trainer_kube_tls_reloads_total`. Names of our o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from prometheus_client import CollectorRegistry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _S = TypeVar("_S")
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Gauge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 _LABELS = ("resource", "selection")
 _RESTART_REASONS = ("closed", "silent", "error", "gone")

@@ -10,13 +10,10 @@ A series is given back when nothing that it counts is left. It begins with 0 if 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from prometheus_client import Counter
+from prometheus_client import Counter
 
 OTHER = "other"
 """Value of labels beyond the limit."""

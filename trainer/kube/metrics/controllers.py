@@ -5,19 +5,15 @@ What lies in a queue and what is being worked on is counted when it is scraped, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from trainer.kube.metrics.histograms import RECONCILE, WORK, QuickHistogram
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from prometheus_client import CollectorRegistry
 
 MAX_PRIORITIES = 25
 """So many values of the label `priority` per queue; keys of further ones are counted under `OTHER_PRIORITIES`."""

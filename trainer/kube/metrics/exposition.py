@@ -6,19 +6,14 @@ and not by prometheus_client's switch, which is process-wide and so belongs to t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
-from prometheus_client import ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.metrics_core import Metric
-
-    from trainer.kube.metrics import Metrics
+from trainer.kube.metrics import Metrics
 
 
 class ProcessSeries(Collector):

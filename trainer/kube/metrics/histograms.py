@@ -7,18 +7,14 @@ event loop, may observe. Any thread may scrape, and may then miss the latest obs
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import mul
-from typing import TYPE_CHECKING
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from prometheus_client import CollectorRegistry
 
 WORK = tuple(accumulate([10] * 11, mul, initial=10e-9))
 """Seconds, of work queues and webhooks; multiplied as in Go, since a literal 1e-05 would be another `le` label."""

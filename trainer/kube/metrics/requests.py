@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from prometheus_client import CollectorRegistry, Counter
 
-from prometheus_client import Counter
-
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.histograms import REQUEST, QuickHistogram
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from trainer.kube.metrics import Metrics
 
 NO_ANSWER = "<error>"
 """Label `code` of an attempt that got no answer; error texts would make too many series."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from trainer.kube.metrics.histograms import WORK, QuickHistogram
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from prometheus_client import CollectorRegistry
 
 DROP_REASONS = ("handshake", "slow_head", "slow_request", "idle", "large_head", "pipelining", "malformed", "crowded")
 """Why a server ends a connection: see `trainer.kube.serving.connection`."""

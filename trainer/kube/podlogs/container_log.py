@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.client import LogOptions
+from trainer.kube.client import Client, LogOptions
+from trainer.kube.clock import Clock
 from trainer.kube.errors import (
     ApiError,
     BadRequestError,
@@ -23,15 +25,9 @@ from trainer.kube.errors import (
     UnauthorizedError,
 )
 from trainer.kube.logger import get_logger
+from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.podlogs.position import Position
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.podlogs.instant import Instant
 
 log = get_logger(__name__)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
 
 HEAD_BYTES = 64
 """So much of a line is kept where only its beginning matters: more than the longest timestamp."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from trainer.kube.podlogs.container_log import ContainerLog
+from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.line_blocks import HEAD_BYTES
 from trainer.kube.podlogs.position import instant_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.podlogs.container_log import ContainerLog
-    from trainer.kube.podlogs.instant import Instant
 
 _FACTOR = 8
 """Factor by which more lines are requested if too few of the last ones count."""

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -25,11 +25,9 @@ import anyio.lowlevel
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import KubeError
+from trainer.kube.metrics.controllers import QueueMetrics
 from trainer.kube.queue.delayed_keys import DelayedKeys
 from trainer.kube.queue.ready_keys import ReadyKeys
-
-if TYPE_CHECKING:
-    from trainer.kube.metrics.controllers import QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
 

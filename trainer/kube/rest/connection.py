@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
 import trainer
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.metrics import Metrics
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.credentials import Credentials, TokenFile
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.tls import ClientTls
-from trainer.kube.rest.transport import Endpoint, Transport, log_warning
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.metrics import Metrics
-    from trainer.kube.rest.transport import WarningHandler
+from trainer.kube.rest.transport import Endpoint, Transport, WarningHandler, log_warning
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds token, ca.crt and namespace (Kubernetes documentation, "Accessing the API from a Pod")."""

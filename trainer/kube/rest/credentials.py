@@ -6,22 +6,18 @@ does not accept it. Whoever reads or runs something does it once for all request
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
 
 import anyio
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from datetime import datetime
-    from pathlib import Path
-
-    from trainer.kube.rest.tls import ClientCertificate
+from trainer.kube.rest.tls import ClientCertificate
 
 log = get_logger(__name__)
 

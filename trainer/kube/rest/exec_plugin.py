@@ -12,9 +12,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -24,10 +26,6 @@ from trainer.kube.json_text import decode_json
 from trainer.kube.logger import get_logger
 from trainer.kube.rest.credentials import Identity
 from trainer.kube.rest.tls import ClientCertificate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 log = get_logger(__name__)
 

@@ -6,17 +6,14 @@ import errno
 import re
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import aiohttp
 import msgspec
 
 from trainer.kube.errors import ApiError, TransportError, UntrustedServerError, error_from_status
 from trainer.kube.json_text import decode_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _status = msgspec.json.Decoder(dict[str, Any])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 import msgspec
@@ -25,19 +26,14 @@ from trainer.kube.client import (
 from trainer.kube.errors import NotFoundError, TransportError
 from trainer.kube.logger import get_logger
 from trainer.kube.names import is_path_segment
+from trainer.kube.objects import Object
 from trainer.kube.pager import list_all
-from trainer.kube.resource import NAMESPACES, PODS
+from trainer.kube.resource import NAMESPACES, PODS, Resource
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.request import Request
+from trainer.kube.rest.transport import Transport
 from trainer.kube.rest.watch_stream import read_events
 from trainer.kube.selection import EVERYTHING, Selection
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.rest.transport import Transport
 
 log = get_logger(__name__)
 

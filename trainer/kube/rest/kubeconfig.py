@@ -18,28 +18,25 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 import yaml
 
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.credentials import Credentials, FixedCredentials, Identity, RenewableCredentials, TokenFile
 from trainer.kube.rest.exec_plugin import ExecPlugin
 from trainer.kube.rest.proxy import proxy_for
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trainer.kube.clock import Clock
 
 Login: TypeAlias = "Callable[[Clock | None], Credentials]"
 

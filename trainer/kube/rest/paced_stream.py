@@ -7,21 +7,16 @@ reads, TCP holds up the server, and the log stays on the node's disk.
 
 from __future__ import annotations
 
+import asyncio
 import random
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator
 
+import aiohttp
 import anyio.lowlevel
 
+from trainer.kube.clock import Clock
+from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.tls_buffers import shrink_tls_buffer
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncGenerator
-
-    import aiohttp
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.rest.fair_scheduler import FairScheduler
 
 READ_SIZE = 16 * 1024
 """Bytes that one read takes before it has to pause, though more has come: a millisecond of work."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 
 from trainer.kube.rest.failures import BrokenConnectionError
-
-if TYPE_CHECKING:
-    import asyncio
 
 IDLE = 45.0
 """Seconds that an unused connection is kept: longer than pauses between attempts to find an optional kind (36 s), of

@@ -9,17 +9,13 @@ latter must have a certificate that the cluster's CA has signed, since one TLS c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
-from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from trainer.kube.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from ipaddress import IPv4Network, IPv6Network
 
 _PORTS = {"http": 80, "https": 443}
 

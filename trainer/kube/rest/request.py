@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _UNRESERVED = "/?%:@!$&'()*+,;=~"
 """Characters of a path, perhaps with a query, that are not escaped (RFC 3986)."""

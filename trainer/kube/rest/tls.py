@@ -10,19 +10,16 @@ from __future__ import annotations
 import ssl
 import tempfile
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import anyio
 
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.metrics.requests import RequestMetrics
+from trainer.kube.metrics.requests import RequestMetrics
 
 log = get_logger(__name__)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+from types import TracebackType
+from typing import Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,23 +22,18 @@ from trainer.kube.errors import ApiError, ConfigurationError, TransportError, Un
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
+from trainer.kube.rest.credentials import Credentials, Identity
 from trainer.kube.rest.failures import answer_error, transport_error
 from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.rest.paced_stream import paced_chunks
 from trainer.kube.rest.pool import end_with_connection, open_pool
+from trainer.kube.rest.rate_limiter import RateLimiter
+from trainer.kube.rest.request import Request
 from trainer.kube.rest.retries import pause_before_retry
 from trainer.kube.rest.tls import ClientTls, ReloadingTls
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-    from types import TracebackType
-
-    from trainer.kube.rest.credentials import Credentials, Identity
-    from trainer.kube.rest.rate_limiter import RateLimiter
-    from trainer.kube.rest.request import Request
-
-    WarningHandler: TypeAlias = Callable[[str, str], None]
-    """Gets the path of a request and a warning beside its answer, such as that an API version is deprecated."""
+WarningHandler: TypeAlias = Callable[[str, str], None]
+"""Gets the path of a request and a warning beside its answer, such as that an API version is deprecated."""
 
 log = get_logger(__name__)
 

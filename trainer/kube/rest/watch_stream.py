@@ -7,16 +7,14 @@ therefore cut; whether the object is sound shows when it is decoded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, NoReturn
 
 import msgspec
 
 from trainer.kube.client import EventType, WatchEvent
 from trainer.kube.errors import TransportError, error_from_status
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
 
 log = get_logger(__name__)
 

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -18,10 +19,6 @@ from trainer.kube.errors import ConfigurationError, KubeError
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.servers import CertificateSeries
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
 
 log = get_logger(__name__)
 

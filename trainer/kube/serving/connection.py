@@ -16,18 +16,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import anyio
+from aiohttp import web
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
-
-    from trainer.kube.clock import Clock
+from trainer.kube.clock import Clock
 
 HANDSHAKE_TIMEOUT = HEAD_TIMEOUT = 10.0
 """Seconds for a TLS handshake; from the opening of the connection, or the first byte of a later request, until its head

@@ -7,13 +7,11 @@ words of its parser in the text.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 SERVER = "trainer.kube"
 """Header `Server` of all answers."""

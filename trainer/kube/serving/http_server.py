@@ -11,29 +11,24 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import anyio
 import anyio.lowlevel
 from aiohttp import web
-from anyio.abc import SocketAttribute
+from anyio.abc import SocketAttribute, TaskGroup
 
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.servers import HttpServerSeries
 from trainer.kube.serving.connection import HEAD_TIMEOUT, LINGER, Connection, ConnectionLimits
 from trainer.kube.serving.http_protocol import HttpProtocols, name_server
 from trainer.kube.serving.sparse_log import PeerLog
-
-if TYPE_CHECKING:
-    import ssl
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.metrics import Metrics
 
 log = get_logger(__name__)
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import anyio
 import anyio.to_thread
 
-from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY, KeyringQuestion
+from trainer.keyring import CA_CERTIFICATES, CA_KEY, CERTIFICATE, KEY, KeyringAnswer, KeyringQuestion
 from trainer.kube.backoff import Backoff
+from trainer.kube.client import Client
 from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -30,18 +32,10 @@ from trainer.kube.errors import (
     NotFoundError,
 )
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey, metadata_of
+from trainer.kube.objects import Object, ObjectKey, metadata_of
 from trainer.kube.resource import SECRETS
 from trainer.kube.serving import keyring_process
 from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from trainer.keyring import KeyringAnswer
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 log = get_logger(__name__)
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from trainer.kube.clock import Clock
 from trainer.kube.logger import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.clock import Clock
-
 
 log = get_logger(__name__)
 

@@ -8,26 +8,20 @@ the name that the client asks for (and that is also called when it asks for none
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from aiohttp import web
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
 from trainer.kube.rest.tls import expiry_of, load_pair
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from pathlib import Path
-
-    from aiohttp import web
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
+from trainer.kube.serving.certificates import CertificateSource, ServingCertificate
 
 log = get_logger(__name__)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.kube.webhook.texts import shown_errors
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 class Operation(StrEnum):

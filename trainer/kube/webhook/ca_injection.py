@@ -12,31 +12,25 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import anyio
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
-from trainer.kube.client import PatchType
+from trainer.kube.cache.informer import Informer
+from trainer.kube.client import Client, PatchType
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, KubeError
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.supervisor import Group
-from trainer.kube.objects import ObjectKey, resource_version_of
+from trainer.kube.objects import Object, ObjectKey, resource_version_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer.kube.serving.certificates import CertificateSource
+from trainer.kube.serving.certificates import CertificateSource
 
 log = get_logger(__name__)
 

@@ -20,24 +20,19 @@ from __future__ import annotations
 import asyncio
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
+from trainer.kube.metrics.servers import WebhookMetrics
 from trainer.kube.serving.sparse_log import SparseLog
-from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.body import JSON, HttpError, failure
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
-
-if TYPE_CHECKING:
-    from trainer.kube.clock import Clock
-    from trainer.kube.metrics.servers import WebhookMetrics
-    from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
-    from trainer.kube.webhook.turns import Turns
+from trainer.kube.webhook.turns import Turns
 
 log = get_logger(__name__)
 

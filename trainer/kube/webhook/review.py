@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import base64
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import not_supported, required, too_long
 from trainer.kube.json_text import decode_json
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.json_patch import json_patch
 from trainer.kube.webhook.texts import cut, shortened
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
+from aiohttp import web
 
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries, WebhookSeries
+from trainer.kube.serving.certificates import CertificateSource
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.serving.tls import ServingTls, TlsOptions, common_names
+from trainer.kube.webhook.admission import AdmissionHandler
 from trainer.kube.webhook.body import HttpError, failure
 from trainer.kube.webhook.endpoint import AdmissionEndpoint
 from trainer.kube.webhook.turns import SMALL, Turns
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aiohttp import web
-
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.serving.certificates import CertificateSource
-    from trainer.kube.webhook.admission import AdmissionHandler
 
 log = get_logger(__name__)
 

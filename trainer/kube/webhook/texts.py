@@ -10,12 +10,9 @@ recorder). Here a text that is cut says so, and so does the answer that leaves s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from trainer.kube.field_errors import MORE_ERRORS, MOST_ERRORS, FieldError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 MAX_ERROR_BYTES = 8192
 """For the errors of one answer, before the last one that says how many are missing; a message on its own as well."""

@@ -5,20 +5,14 @@ Decoded JSON takes up to thirty times the memory of its text, and decoding 3 MiB
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
+from aiohttp import web
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.webhook.body import HttpError, read_body
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from aiohttp import web
-
-    from trainer.kube.clock import Clock
 
 SMALL = 64 * 1024
 """Bytes of a body that waits for no large one: most reviews have some kilobytes."""

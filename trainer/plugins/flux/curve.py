@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.framework import PodSecret
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Component, PodSecret, Reader, RuntimeInfo
+from trainer.kube.objects import Object
 
 CERTIFICATES = PodSecret("flux-curve")
 """The Secrets with the certificates."""

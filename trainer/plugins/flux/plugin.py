@@ -11,12 +11,19 @@ FLUX_QUEUE_POLICY.
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework import (
     PROCESSES,
     AdmissionWarning,
+    Component,
     Container,
+    Finding,
+    Reader,
+    RuntimeInfo,
+    Watch,
     add_init_container,
     by_name,
     check_processes,
@@ -25,6 +32,7 @@ from trainer.framework import (
     upsert,
 )
 from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import Object
 from trainer.plugins.flux.curve import CERTIFICATES, certificate_mount, certificate_secret, certificate_volume
 from trainer.plugins.flux.scripts import (
     INSTALL,
@@ -34,13 +42,6 @@ from trainer.plugins.flux.scripts import (
     scripts_mount,
     scripts_volume,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Finding, Reader, RuntimeInfo, Watch
-    from trainer.kube.objects import Object
 
 INSTALLER = "flux-installer"
 """Name of the init container that installs Flux."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.framework import PodConfigMap
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Component, PodConfigMap, Reader, RuntimeInfo
+from trainer.kube.objects import Object
 
 ENTRYPOINT_LABEL = "trainer.kubeflow.org/flux-entrypoint"
 """Label of all scripts that start Flux; only ConfigMaps with it are cached."""

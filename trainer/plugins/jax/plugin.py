@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework import (
     NODE_RANK,
     PROCESSES,
+    Container,
+    RuntimeInfo,
     check_processes,
     check_reserved_env,
     container_overrides,
@@ -16,13 +20,7 @@ from trainer.framework import (
     trainer_env,
 )
 from trainer.kube.field_errors import FieldError, invalid, required
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Container, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 COORDINATOR_ADDRESS = "JAX_COORDINATOR_ADDRESS"
 """Address of process 0 as `host:port`; `jax.distributed.initialize` reads it unless an argument is given."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from trainer.framework import Ancestor
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Ancestor, Container, PodSet, RuntimeInfo
+from trainer.kube.objects import Object
 from trainer.plugins.jobset.revision import FROM_CREATION, NODE_RANGE, SUSPEND, node_range
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Container, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(dict[str, Any])

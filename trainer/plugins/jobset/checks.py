@@ -7,21 +7,26 @@ only events say so.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from trainer.api.container import HUGE_PAGES, check_request
+from trainer.api.jobset import JobSetSpec, JobSpec
 from trainer.api.kueue import QUEUE_LABEL
-from trainer.framework import ANCESTOR_LABEL, AdmissionWarning, Ancestor, container_overrides, is_exclusive, pod_spec_of
+from trainer.api.trainjob import TrainJob
+from trainer.framework import (
+    ANCESTOR_LABEL,
+    AdmissionWarning,
+    Ancestor,
+    Container,
+    PodSet,
+    RuntimeInfo,
+    container_overrides,
+    is_exclusive,
+    pod_spec_of,
+)
 from trainer.kube.field_errors import OMITTED, FieldError, duplicate, forbidden, invalid, listed, required
+from trainer.kube.objects import Object
 from trainer.kube.quantity import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from trainer.api.jobset import JobSetSpec, JobSpec
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Container, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
 
 _INITIALIZERS = frozenset({Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER})
 

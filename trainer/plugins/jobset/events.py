@@ -8,28 +8,21 @@ events in a namespace can forge them, so an event counts for objects of its own 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import jobset_keys
-from trainer.framework import Watch
+from trainer.framework import Reader, Watch
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.predicates import on
 from trainer.kube.events.compact import last_seen
-from trainer.kube.objects import ObjectKey, labels_of, name_of
-from trainer.kube.resource import EVENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.kube.objects import Object, ObjectKey, labels_of, name_of
+from trainer.kube.resource import EVENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.wait import pod_specs
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from typing import Any
-
-    from trainer.framework import Reader
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 CLAIMS = "jobset-claims"
 """Name of the index of JobSets by the claims that their pods share, each as `<namespace>/<name>`."""

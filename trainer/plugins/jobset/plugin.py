@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import jobset_keys
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionType, JobStatus
-from trainer.framework import Ancestor, BuildError, Component, Outcome, StatusReport, Watch, first_failure, nodes_field
+from trainer.framework import (
+    Ancestor,
+    BuildError,
+    Component,
+    Finding,
+    Outcome,
+    PodProblem,
+    PodSet,
+    Reader,
+    RuntimeInfo,
+    StatusReport,
+    Watch,
+    first_failure,
+    nodes_field,
+)
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.predicates import any_of, on
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import (
+    Object,
     ObjectKey,
     controller_of,
     find_condition,
@@ -39,14 +56,6 @@ from trainer.plugins.jobset.pod_index import (
 from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Finding, PodProblem, PodSet, Reader, RuntimeInfo
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
     "Completed": ConditionType.COMPLETE,

@@ -7,25 +7,19 @@ once for each change, from its status alone; a reconcile asks the index and deco
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.jobset_pods import age_of, is_made_by
-from trainer.framework import first_failure
-from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
+from trainer.framework import Reader, first_failure
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 from trainer.kube.resource import JOBS, PODS
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.framework import Reader
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 POD_PROBLEMS = "jobset-pod-problems"
 """Name of the index."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.api.kueue import QUEUE_LABEL
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework import PodProblem, first_failure, last_crash
+from trainer.framework import PodProblem, Reader, first_failure, last_crash
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import (
+    Object,
     ObjectKey,
     find_condition,
     key_of,
@@ -25,26 +28,17 @@ from trainer.kube.objects import (
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer.plugins.jobset.events import (
     REASONS,
+    ProblemEvent,
     ephemeral_volumes,
     has_events,
     latest_event,
     shared_claims,
     with_events,
 )
-from trainer.plugins.jobset.pod_index import wait_of
+from trainer.plugins.jobset.pod_index import DeletedPods, PodIndex, wait_of
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
 from trainer.workloads import JOBSETS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Reader
-    from trainer.kube.objects import Object
-    from trainer.plugins.jobset.events import ProblemEvent
-    from trainer.plugins.jobset.pod_index import DeletedPods, PodIndex
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
 """Reasons that often end by themselves, sorted after the others."""

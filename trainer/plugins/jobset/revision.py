@@ -16,16 +16,12 @@ from __future__ import annotations
 import copy
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.trainjob_status import NodeScale
-from trainer.framework import ADOPTED, APPLIED_HASH, Revision, differences
-from trainer.kube.objects import annotations_of, name_of
-
-if TYPE_CHECKING:
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.framework import ADOPTED, APPLIED_HASH, Revision, RuntimeInfo, differences
+from trainer.kube.objects import Object, annotations_of, name_of
 
 NODE_RANGE = "trainer.kubeflow.org/node-range"
 """Annotation of the JobSet of an elastic training: `<replicated Job>=<fewest>:<most>` nodes."""

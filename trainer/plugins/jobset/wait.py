@@ -7,24 +7,19 @@ nor nodes: it may read no more than a TrainJob needs.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from trainer.api.jobset_labels import REPLICATED_JOB
+from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework import Evidence, PodProblem
-from trainer.kube.objects import labels_of, name_of
+from trainer.kube.objects import Object, ObjectKey, labels_of, name_of
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Any
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.kube.objects import Object, ObjectKey
 
 _MISSING = re.compile(
     r'\b(secret|configmap|persistentvolumeclaim|serviceaccount|runtimeclass) "([^"]+)" not found', re.IGNORECASE

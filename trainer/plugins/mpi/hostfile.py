@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from trainer.framework import BuildError, PodConfigMap, nodes_field
+from trainer.api.trainjob import TrainJob
+from trainer.framework import BuildError, Component, PodConfigMap, PodSet, Reader, RuntimeInfo, nodes_field
 from trainer.kube.field_errors import invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, PodSet, Reader, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 
 @dataclass(frozen=True, slots=True)

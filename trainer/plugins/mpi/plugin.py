@@ -7,9 +7,16 @@ the launcher, so that the command stays plain: `mpirun python train.py` starts `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework import (
+    Component,
+    Finding,
+    PodSet,
+    Reader,
+    RuntimeInfo,
+    Watch,
     by_name,
     check_processes,
     check_reserved_env,
@@ -18,7 +25,13 @@ from trainer.framework import (
     upsert,
 )
 from trainer.plugins.mpi import hostfile, ssh_keys
-from trainer.plugins.mpi.hostfile import HOSTFILES, IMPLEMENTATIONS, hostfile_config_map, hostfile_volume
+from trainer.plugins.mpi.hostfile import (
+    HOSTFILES,
+    IMPLEMENTATIONS,
+    Implementation,
+    hostfile_config_map,
+    hostfile_volume,
+)
 from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
 from trainer.plugins.mpi.start import check_start, start
 from trainer.plugins.mpi.validation import (
@@ -28,13 +41,6 @@ from trainer.plugins.mpi.validation import (
     warn_of_fewer_devices,
     warn_of_unreadable_keys,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Finding, PodSet, Reader, RuntimeInfo, Watch
-    from trainer.plugins.mpi.hostfile import Implementation
 
 SSH_PORT = "ssh"
 """Name of the container port of the nodes' sshd; without it the images' ssh configuration must have the port."""

@@ -18,14 +18,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
-from trainer.framework import PodSecret
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo
-    from trainer.kube.objects import Object
+from trainer.api.trainjob import TrainJob
+from trainer.framework import Component, PodSecret, Reader, RuntimeInfo
+from trainer.kube.objects import Object
 
 VOLUME = "mpi-ssh-auth"
 """Name of the volume with the keys."""

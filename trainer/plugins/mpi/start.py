@@ -7,18 +7,14 @@ least, since nodes may have to pull their image.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from trainer.api.jobset import DependsOn
-from trainer.kube.field_errors import required
+from trainer.framework import PodSet, RuntimeInfo
+from trainer.kube.field_errors import FieldError, required
 from trainer.plugins.mpi import hostfile
 from trainer.plugins.mpi.ssh_keys import ssh_options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.framework import PodSet, RuntimeInfo
-    from trainer.kube.field_errors import FieldError
 
 SCRIPT: Final = f"""\
 own=$1 options=$2 left=360

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import LAUNCHER, AdmissionWarning, pod_spec_of
+from trainer.framework import LAUNCHER, AdmissionWarning, PodSet, RuntimeInfo, pod_spec_of
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.plugins.mpi import hostfile, ssh_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.framework import PodSet, RuntimeInfo
 
 
 def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:

@@ -30,23 +30,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from trainer.api.jobset import FailurePolicy
-from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework import AdmissionWarning, Component, Watch
+from trainer.api.trainingruntime import TorchElasticPolicy
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.framework import AdmissionWarning, Component, Finding, RuntimeInfo, Watch
 from trainer.kube.field_errors import invalid
+from trainer.kube.objects import Object
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainingruntime import TorchElasticPolicy
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Finding, RuntimeInfo
-    from trainer.kube.objects import Object
 
 MEETING_POINT = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT"})
 """Variables that a runtime may set, and a TrainJob may not."""

@@ -5,17 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from trainer.framework import Ancestor
+from trainer.framework import Ancestor, Container, RuntimeInfo
 from trainer.kube.field_errors import FieldError, forbidden, listed, not_found
+from trainer.kube.objects import Object
 from trainer.plugins.torch.elastic import MEETING_POINT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer.framework import Container, RuntimeInfo
-    from trainer.kube.objects import Object
 
 _ADVICE = MEETING_POINT | {
     "PET_RDZV_CONF",

@@ -11,16 +11,11 @@ a distributed training.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.framework import NODE_RANK
+from trainer.api.trainjob import TrainJob
+from trainer.framework import NODE_RANK, RuntimeInfo
+from trainer.kube.objects import Object
 from trainer.plugins.torch.processes import chosen_processes
 from trainer.plugins.torch.torchtune_command import is_tune_run
-
-if TYPE_CHECKING:
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 def variables(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:

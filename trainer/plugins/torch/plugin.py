@@ -12,18 +12,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import NODE_RANK, check_reserved_env, trainer_env
+from trainer.api.trainjob import TrainJob
+from trainer.framework import NODE_RANK, Component, Finding, RuntimeInfo, Watch, check_reserved_env, trainer_env
+from trainer.kube.objects import Object
 from trainer.plugins.torch import elastic, env_injection, plain_script, torchtune
 from trainer.plugins.torch.processes import check_gpus, idle_gpus, processes_per_node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Finding, RuntimeInfo, Watch
-    from trainer.kube.objects import Object
 
 RESERVED = frozenset(
     {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_STANDALONE"}

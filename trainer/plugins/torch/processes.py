@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from trainer.api.trainjob import TrainJob
 from trainer.framework import (
     PROCESSES,
     AdmissionWarning,
+    RuntimeInfo,
     check_processes,
     cpus_of,
     stated_processes,
 )
-from trainer.kube.field_errors import required
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, required
 
 
 def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:

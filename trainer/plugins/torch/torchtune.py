@@ -18,9 +18,10 @@ as they are. The facts are those of Kubeflow Trainer 2.3, where the model comes 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from trainer.framework import BuildError, container_overrides, pod_spec_of, split_command
+from trainer.api.trainjob import TrainJob
+from trainer.framework import BuildError, RuntimeInfo, container_overrides, pod_spec_of, split_command
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.plugins.torch.torchtune_command import (
     Choice,
@@ -33,12 +34,6 @@ from trainer.plugins.torch.torchtune_command import (
     parse,
 )
 from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
 
 IMMUTABLE = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file")
 """Overrides of the runtime: paths where its volumes are mounted."""

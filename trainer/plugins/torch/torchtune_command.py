@@ -6,10 +6,12 @@ tune run [--option ...] <recipe> --config <configuration> [key=value | ~key ...]
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from trainer.framework import BuildError, nodes_field, stated_processes
+from trainer.api.trainjob import TrainJob
+from trainer.framework import BuildError, RuntimeInfo, nodes_field, stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.plugins.torch.processes import processes_per_node
 from trainer.plugins.torch.torchtune_recipes import (
@@ -23,12 +25,6 @@ from trainer.plugins.torch.torchtune_recipes import (
     model_of,
     variant_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
 
 _FLAGS = frozenset({"--standalone", "-m", "--module", "--no-python", "--run-path", "--virtual-local-rank"})
 """Options of torchrun without a value."""

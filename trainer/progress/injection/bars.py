@@ -10,13 +10,11 @@ import functools
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 from trainer.progress.injection.startup import complain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
 
 _INTERVAL = 0.5
 """Seconds between two looks at a bar."""

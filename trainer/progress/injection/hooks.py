@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 from trainer.progress.injection.startup import complain
 from trainer.progress.report import report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
 
 BAR = "bar"
 """The source that gives way to all others."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from trainer.api.model import ApiModel, Quantity
-from trainer.framework import AdmissionWarning, FieldError, by_name, invalid, upsert
+from trainer.api.trainjob import TrainJob
+from trainer.framework import AdmissionWarning, FieldError, PluginContext, RuntimeInfo, by_name, invalid, upsert
 from trainer.kube.quantity import parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.trainjob import TrainJob
-    from trainer.framework import PluginContext, RuntimeInfo
 
 ANNOTATION = "shared-memory.example.com/size"
 PATH = f"metadata.annotations[{ANNOTATION}]"

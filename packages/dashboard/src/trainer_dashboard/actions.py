@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.decision import set_suspend
 from trainer.kube.access import resource_attributes
-from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.errors import ConflictError
-from trainer.kube.objects import ObjectKey, uid_of
+from trainer.kube.objects import Object, ObjectKey, uid_of
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 FIELD_MANAGER: Final = "trainer-dashboard"
 """Field manager of what is changed on the page."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from aiohttp import web
 
-from trainer.kube.errors import ApiError
+from trainer.kube.errors import ApiError, KubeError
 from trainer.kube.serving.http_protocol import SERVER
-
-if TYPE_CHECKING:
-    from trainer.kube.errors import KubeError
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "

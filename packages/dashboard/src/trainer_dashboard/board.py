@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
+from aiohttp import web
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
-from trainer.kube.clock import move_on_after
+from trainer.kube.cache.informer import Informer
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import ObjectKey
 from trainer.view.row import TrainJobRow
-from trainer_dashboard.event_stream import Changes, event_stream
+from trainer_dashboard.event_stream import Changes, EventStream, event_stream
+from trainer_dashboard.parties import Stream
 from trainer_dashboard.rows import row_of
 from trainer_dashboard.trends import Trends
-from trainer_dashboard.viewer import Scope
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from aiohttp import web
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import ObjectKey
-    from trainer_dashboard.event_stream import EventStream
-    from trainer_dashboard.parties import Stream
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.viewer import Scope, Viewer
 
 PAUSE = 0.25
 """Seconds between two events of a stream: what changes meanwhile is sent at once."""

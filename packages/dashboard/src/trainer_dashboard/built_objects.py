@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from trainer.api import patterns
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.runtimes.runtimes import place_of
+from trainer.kube.client import Client
 from trainer.kube.field_errors import invalid
-from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, name_of, namespace_of
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    annotations_of,
+    labels_of,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+)
+from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import decoded
+from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.manifests import require_size
+from trainer_dashboard.parties import Party
 from trainer_dashboard.rejected import RejectedError
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer.v1alpha1.discovery import Served
-    from trainer_dashboard.parties import Party
 
 LARGEST_BUILT: Final = 64 * 1024
 """Bytes of JSON of a TrainJob and its runtime, whose objects are several times as long and take up to a second."""

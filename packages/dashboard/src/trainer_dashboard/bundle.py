@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from aiohttp import web
 
 from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.answers import HEADERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PAGE = "index.html"
 _TYPES = {

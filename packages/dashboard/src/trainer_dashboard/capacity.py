@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from trainer.explain.node_room import allocatable
-from trainer.explain.reading import in_thread
+from trainer.explain.reading import Compute, in_thread
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
+from trainer.kube.client import Client, RawJson
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, mapping_at, name_of, objects_in
+from trainer.kube.objects import Object, is_being_deleted, is_condition_true, labels_of, mapping_at, name_of, objects_in
 from trainer.kube.pager import collect
 from trainer.kube.resource import NODES, PODS
 from trainer.kube.selection import Selection
-from trainer.workloads.pod_requests import pod_requests
-from trainer_dashboard.claimed_devices import claimed_devices
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.explain.reading import Compute
-    from trainer.kube.client import Client, RawJson
-    from trainer.kube.objects import Object
-    from trainer.workloads.pod_requests import Amounts
-    from trainer_dashboard.claimed_devices import ClaimedDevices
+from trainer.workloads.pod_requests import Amounts, pod_requests
+from trainer_dashboard.claimed_devices import ClaimedDevices, claimed_devices
 
 _PLAIN: Final = ("cpu", "memory")
 """What every node has besides devices."""

@@ -6,25 +6,21 @@ another, such as a GPU and its partitions, consume the same counters (KEP-4815).
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from trainer.explain.reading import Compute
+from trainer.kube.client import Client, ObjectList, RawJson
 from trainer.kube.errors import ForbiddenError, NotFoundError
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer.kube.pager import collect
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from trainer.explain.reading import Compute
-    from trainer.kube.client import Client, ObjectList, RawJson
-    from trainer.kube.objects import Object
 
 RESOURCE_SLICES: Final = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 RESOURCE_CLAIMS: Final = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")

@@ -16,31 +16,27 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
+from aiohttp import web
 
 from trainer.kube.access import BearerGate, bearer_token
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.recent import Recent
+from trainer.kube.resource import Resource
 from trainer.kube.serving.tls import common_names
+from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.answers import refusal, unauthorized
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer.v1alpha1.discovery import Served
-    from trainer_dashboard.gate import Login
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.gate import Login
+from trainer_dashboard.viewer import Viewer
 
 log = get_logger(__name__)
 

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trainer.kube.client import Client, RawClient
-from trainer.kube.clock import SystemClock
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import KubeError
 from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.serving.certificates import FileCertificates, SelfSignedCertificates
 from trainer.kube.serving.tls import ServingTls
 from trainer.v1alpha1.discovery import find_served, watch_served
+from trainer_dashboard.built_objects import Renderer
 from trainer_dashboard.cluster_gate import ClusterGate, Proxy, UserClients
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.kept_history import history_of
+from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.clock import Clock
-    from trainer_dashboard.built_objects import Renderer
-    from trainer_dashboard.history.database import Database
-    from trainer_dashboard.past_trainings import PastTrainings
-    from trainer_dashboard.recording import Recording
 
 
 class ClusterClient(Client, RawClient, UserClients, Protocol):

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
+from aiohttp import web
 
 from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.clock import move_on_after
-from trainer.kube.objects import ObjectKey, key_of, uid_of
+from trainer.kube.cache.informer import Informer
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import Object, ObjectKey, key_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.view.row import TrainJobRow
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import CurveReader
-from trainer_dashboard.event_stream import Changes, event_stream
+from trainer_dashboard.event_stream import Changes, EventStream, event_stream
 from trainer_dashboard.job_page import CHECK, notified
+from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
+from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
+from trainer_dashboard.parties import Stream
 from trainer_dashboard.rows import row_of
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_dashboard.event_stream import EventStream
-    from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
-    from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
-    from trainer_dashboard.parties import Stream
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.viewer import Viewer
 
 COMPARED: Final = 8
 """TrainJobs that one page may compare."""

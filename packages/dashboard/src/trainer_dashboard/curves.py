@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
-    from trainer.progress.curves import Curve, Curves
-    from trainer.progress.samples import MetricId
+from trainer.kube.objects import Object
+from trainer.progress.curves import Curve, Curves
+from trainer.progress.samples import MetricId
 
 SAMPLES: Final = 200_000
 """Samples of a training in one answer, 8 MB of it; a chart draws half as many."""

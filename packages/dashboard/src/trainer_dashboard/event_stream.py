@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 import msgspec
 from aiohttp import web
 
 from trainer.kube.cache.failures import explain
-from trainer.kube.clock import move_on_after
+from trainer.kube.cache.informer import Informer
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
 from trainer_dashboard.answers import HEADERS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.clock import Clock
-    from trainer_dashboard.parties import Stream
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.parties import Stream
+from trainer_dashboard.viewer import Viewer
 
 log = get_logger(__name__)
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.explain import explain
+from trainer.explain import Explanation, Snapshot, explain
 from trainer.explain.reading import SnapshotReader
 from trainer.explain.target import NO_OPTIONS, CommandOptions
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import InvalidError, causes_of
-
-if TYPE_CHECKING:
-    from trainer.explain import Explanation, Snapshot
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer_dashboard.parties import Party
+from trainer.kube.objects import Object, ObjectKey
+from trainer_dashboard.parties import Party
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
+
+from aiohttp import web
 
 from trainer.kube.access import bearer_token
+from trainer.kube.client import Client
 from trainer_dashboard.answers import data, refusal, unauthorized
-from trainer_dashboard.viewer import Owner
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
-
-    from trainer.kube.client import Client
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.viewer import Owner, Viewer
 
 _BYTES = 32
 _HOSTS = ("127.0.0.1", "localhost")

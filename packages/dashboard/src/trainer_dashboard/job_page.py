@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
+from aiohttp import web
 
 from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
-from trainer.kube.clock import move_on_after
-from trainer.kube.objects import ObjectKey, key_of, namespace_of, uid_of
+from trainer.kube.cache.informer import Informer
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import Object, ObjectKey, key_of, namespace_of, uid_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.workloads.related_events import involved_names
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import CurveReader
-from trainer_dashboard.event_stream import Changes, event_stream
+from trainer_dashboard.event_stream import Changes, EventStream, event_stream
+from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
+from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
+from trainer_dashboard.parties import Stream
 from trainer_dashboard.rows import page_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from aiohttp import web
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_dashboard.event_stream import EventStream
-    from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
-    from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
-    from trainer_dashboard.parties import Stream
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.viewer import Viewer
 
 CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""

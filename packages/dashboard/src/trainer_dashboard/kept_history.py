@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.kube.clock import SystemClock
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer_dashboard.history.database import Database
 
 
 def history_of(

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import anyio
 import msgspec
+from aiohttp import web
 
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import BadRequestError, KubeError, NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
+from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
 from trainer.progress.log_lines import log_lines
 from trainer.workloads.containers import has_ended
-from trainer_dashboard.event_stream import SIGN_IN_CHECK, Changes, event_stream
-from trainer_dashboard.parties import OF_LOG
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from aiohttp import web
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.podlogs.instant import Instant
-    from trainer_dashboard.event_stream import EventStream
-    from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
-    from trainer_dashboard.parties import Stream
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.event_stream import SIGN_IN_CHECK, Changes, EventStream, event_stream
+from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
+from trainer_dashboard.parties import OF_LOG, Stream
+from trainer_dashboard.viewer import Viewer
 
 SOURCES: Final = 16
 """Containers that one page may follow at once."""

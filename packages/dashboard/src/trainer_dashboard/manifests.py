@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from trainer.kube.client import Client
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import metadata_of
+from trainer.kube.objects import Object, ObjectKey, metadata_of
+from trainer.kube.resource import Resource
 from trainer.kubernetes_yaml import dump
+from trainer_dashboard.parties import Party
 from trainer_dashboard.rejected import RejectedError
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer_dashboard.parties import Party
 
 LARGEST: Final = 256 * 1024
 """Bytes of JSON of an object whose YAML is shown, which takes half a second to write; a usual TrainJob has some KiB."""

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
+from anyio.abc import TaskGroup
 
-from trainer.kube.objects import uid_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
+from trainer.kube.objects import Object, uid_of
 from trainer.kube.podlogs.position import Position
+from trainer.progress.containers import StartedContainer
 from trainer.progress.curves import Curves
 from trainer.progress.feed import Feed, FeedReader
 from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import SAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
-    from trainer_dashboard.event_stream import Changes
-    from trainer_dashboard.parties import Party
-
+from trainer_dashboard.event_stream import Changes
+from trainer_dashboard.parties import Party
 
 _OF_SAMPLE: Final = 28
 """Bytes of a sample: three numbers, and what an array keeps for more of them."""

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
-from trainer.kube.objects import name_of
+from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.informer import Informer
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
 from trainer.progress.primary import CANDIDATES, candidates, candidates_of
 from trainer.workloads.related_events import INVOLVED, involved_names
 from trainer_dashboard.nodes import EventRows, NodeRows
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    import msgspec
-
-    from trainer.kube.cache.cache import Cache
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.objects import Object, ObjectKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from trainer.api.jobset_pods import place_of, recency_of
-from trainer.kube.objects import is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
+from trainer.api.jobset_pods import Place, place_of, recency_of
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
 from trainer.progress.containers import node_name, started_containers
 from trainer.workloads.containers import container_statuses
 from trainer.workloads.pod_requests import pod_requests
 from trainer.workloads.related_events import owner_among
 from trainer_dashboard.versions import Versions
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from trainer.api.jobset_pods import Place
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 EVENTS_SHOWN = 200
 """Of the newest."""

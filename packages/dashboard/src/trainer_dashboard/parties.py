@@ -7,23 +7,18 @@ request passes here once, with its connection, its turns and the bytes of its an
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 from aiohttp import web
 
 from trainer.kube.rest.fair_scheduler import FairScheduler
-from trainer_dashboard.memory import Memory
+from trainer_dashboard.memory import Holding, Memory
 from trainer_dashboard.turns import Turns
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-    from contextlib import AbstractAsyncContextManager
-
-    from trainer_dashboard.memory import Holding
 
 CONNECTIONS: Final = 1000
 STREAMS: Final = 800

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import msgspec
+
+from trainer.kube.objects import Object
 from trainer.progress.interest import MetricValue, by_interest
 from trainer_dashboard.curves import SAMPLES, CurveReader
+from trainer_dashboard.history.queries import History, RecordedEvent, TrainingRecord
 from trainer_dashboard.rows import page_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import msgspec
-
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.queries import History, RecordedEvent, TrainingRecord
-
 
 LOGS: Final = 16
 """Containers whose last lines are shown side by side; a training may have thousands, of 64 KiB each."""

@@ -17,43 +17,35 @@ In a namespace that is gone nobody has rights of its own, so that its trainings 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
+from aiohttp import web
+from multidict import MultiMapping
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import Client
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey, name_of
-from trainer.kube.resource import CONFIG_MAPS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS
+from trainer.kube.objects import Object, ObjectKey, name_of
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 from trainer_dashboard.answers import data, refusal
 from trainer_dashboard.history.cluster_identity import cluster_of
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
-from trainer_dashboard.history.queries import EndCursor, History, PastFilter
+from trainer_dashboard.history.queries import EndCursor, History, PastFilter, TrainingRecord
 from trainer_dashboard.manifests import yaml_of
+from trainer_dashboard.parties import Party
 from trainer_dashboard.past_rows import past_curves, past_events, past_logs, past_page, past_row
 from trainer_dashboard.rejected import RejectedError
 from trainer_dashboard.user_requests import NAME
-from trainer_dashboard.viewer import Scope, before_records, may_list
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from aiohttp import web
-    from multidict import MultiMapping
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_dashboard.history.database import Database
-    from trainer_dashboard.history.queries import TrainingRecord
-    from trainer_dashboard.parties import Party
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.viewer import Scope, Viewer, before_records, may_list
 
 log = get_logger(__name__)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from trainer.explain.suspension import WORKLOADS
 from trainer.explain.workload import standing_of
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
+from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import (
+    Object,
     controller_of,
     is_condition_true,
     mapping_at,
@@ -22,12 +24,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import Resource
-from trainer_dashboard.visible import Visible, visible
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer_dashboard.visible import Sight
+from trainer_dashboard.visible import Sight, Visible, visible
 
 SHOWN: Final = 500
 """Most waiting Workloads that are shown."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from anyio.to_thread import run_sync
 
 from trainer.kube.backoff import Backoff
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.recorder import Recorder
 from trainer_dashboard.history.retention import RetentionOptions
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer_dashboard.history.database import Database
 
 log = get_logger(__name__)
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.trainjob_status import STEP_FIELDS
-from trainer.kube.objects import mapping_at, metadata_of, objects_in, resource_version_of
+from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, resource_version_of
 from trainer.view.row import TrainJobRow
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 _LONGEST_TEXT = 200
 """Characters of a text that others have written."""

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.framework.building.runtime_summary import RuntimeSummary
-from trainer.kube.errors import ForbiddenError, NotFoundError
-from trainer.kube.objects import key_of, metadata_of
+from trainer.kube.client import Client
+from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError
+from trainer.kube.objects import Object, key_of, metadata_of
+from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING
-from trainer_dashboard.visible import Visible, visible
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.errors import KubeError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_dashboard.visible import Sight
+from trainer_dashboard.visible import Sight, Visible, visible
 
 
 async def runtimes(client: Client, sight: Sight) -> Object:

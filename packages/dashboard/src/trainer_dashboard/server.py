@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -14,6 +16,8 @@ from aiohttp import web
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.framework.deploying.transforms import bounded_cache
+from trainer.kube.cache.informer import Informer
+from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import KubeError, UnauthorizedError
 from trainer.kube.metrics import Metrics
@@ -22,34 +26,24 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
+from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.actions import may
 from trainer_dashboard.answers import data, failure, refusal, unauthorized
 from trainer_dashboard.board import Board
+from trainer_dashboard.built_objects import Renderer
 from trainer_dashboard.bundle import Bundle
 from trainer_dashboard.comparison import COMPARED, Comparisons
-from trainer_dashboard.gate import LoopbackGate
+from trainer_dashboard.gate import Gate, LoopbackGate
 from trainer_dashboard.job_page import JobPages
 from trainer_dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer_dashboard.metric_feed import MetricFeeds
 from trainer_dashboard.namespace_informers import NamespaceInformers
-from trainer_dashboard.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties
+from trainer_dashboard.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties, Party, Stream
+from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.recording import Recording
 from trainer_dashboard.user_requests import NAME, UserRequests
-from trainer_dashboard.viewer import may_list
+from trainer_dashboard.viewer import Viewer, may_list
 from trainer_dashboard.visible import Sight
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Awaitable, Callable
-
-    from trainer.kube.cache.informer import Informer
-    from trainer.kube.client import Client
-    from trainer.v1alpha1.discovery import Served
-    from trainer_dashboard.built_objects import Renderer
-    from trainer_dashboard.gate import Gate
-    from trainer_dashboard.parties import Party, Stream
-    from trainer_dashboard.past_trainings import PastTrainings
-    from trainer_dashboard.recording import Recording
-    from trainer_dashboard.viewer import Viewer
 
 HOST = "127.0.0.1"
 _NOT_FOUND = "there is nothing at this path"

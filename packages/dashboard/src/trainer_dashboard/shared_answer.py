@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
+from trainer.kube.clock import Clock
+from trainer.kube.objects import Object
 
 
 @dataclass(slots=True)

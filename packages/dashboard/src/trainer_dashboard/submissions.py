@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.kueue import is_of_kueue
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
@@ -12,21 +13,16 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.kube.client import ObjectRequest, Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import ObjectKey, annotations_of, labels_of, mapping_at, name_of, namespace_of
+from trainer.kube.objects import Object, ObjectKey, annotations_of, labels_of, mapping_at, name_of, namespace_of
 from trainer.kubernetes_yaml import YamlError, parse
+from trainer.v1alpha1.discovery import Served
 from trainer.v1alpha1.status import EXTENSION
 from trainer.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 from trainer_dashboard.actions import FIELD_MANAGER
 from trainer_dashboard.manifests import yaml_of
+from trainer_dashboard.parties import Party
 from trainer_dashboard.rejected import RejectedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Served
-    from trainer_dashboard.parties import Party
-    from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.viewer import Viewer
 
 LONGEST_YAML: Final = 64 * 1024
 """Characters; a TrainJob of some thousand lines, which takes a tenth of a second to read."""

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from trainer.progress.interest import by_interest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.progress.interest import MetricValue
-    from trainer.view.row import TrainJobRow
+from trainer.kube.objects import Object, ObjectKey
+from trainer.progress.interest import MetricValue, by_interest
+from trainer.view.row import TrainJobRow
 
 POINTS = 24
 """Most values of a trend; then every second one is dropped."""

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
+from aiohttp import web
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.target import NO_OPTIONS, CommandOptions
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ApiError, UnauthorizedError
 from trainer.kube.json_text import decode_json
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
+from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.actions import Actions
 from trainer_dashboard.answers import data, refusal
-from trainer_dashboard.built_objects import Builds
+from trainer_dashboard.built_objects import Builds, Renderer
 from trainer_dashboard.capacity import capacity
 from trainer_dashboard.explanations import Explanations
 from trainer_dashboard.manifests import manifest
+from trainer_dashboard.parties import Party
 from trainer_dashboard.queues import queues
 from trainer_dashboard.rejected import RejectedError
 from trainer_dashboard.runtimes import runtimes
 from trainer_dashboard.shared_answer import SharedAnswer
 from trainer_dashboard.submissions import LONGEST_YAML, Submissions
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from aiohttp import web
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.v1alpha1.discovery import Served
-    from trainer_dashboard.built_objects import Renderer
-    from trainer_dashboard.parties import Party
-    from trainer_dashboard.viewer import Viewer
-    from trainer_dashboard.visible import Sight
+from trainer_dashboard.viewer import Viewer
+from trainer_dashboard.visible import Sight
 
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 """Names of objects that may stand in a path of the API server."""

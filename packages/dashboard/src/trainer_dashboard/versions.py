@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.pager import in_slices
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object, ObjectKey
 
 _T = TypeVar("_T")
 

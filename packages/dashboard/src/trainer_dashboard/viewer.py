@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Iterable
+from typing import Final, Protocol
 
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.client import Client
 from trainer.kube.errors import causes_of
 from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import Resource
 from trainer_dashboard.actions import may
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.client import Client
-    from trainer.kube.resource import Resource
-
 
 _AT_ONCE: Final = 10
 """Questions of one viewer that are sent side by side."""

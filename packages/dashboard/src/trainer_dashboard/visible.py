@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, causes_of
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 LISTED: Final = 200
 """Most namespaces that one answer reads."""

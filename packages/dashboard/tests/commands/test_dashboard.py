@@ -7,9 +7,9 @@ import stat
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -19,9 +19,6 @@ from anyio import to_thread
 from trainer.cli.main import main
 from trainer_dashboard.commands.redirect_file import RedirectFile
 from trainer_dashboard.server import Dashboard
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
 
 
 @pytest.fixture(autouse=True)

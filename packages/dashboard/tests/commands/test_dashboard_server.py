@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from packages.dashboard.tests.members import ClusterClient
 from trainer.cli.app import app
+from trainer.kube.rest.connection import ConnectionOptions
 from trainer_dashboard.cluster_gate import Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from trainer.kube.rest.connection import ConnectionOptions
 
 SECRET = "s" * 32
 

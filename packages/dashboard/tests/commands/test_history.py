@@ -7,12 +7,13 @@ import io
 import json
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import update
-from typer.testing import CliRunner
+from sqlalchemy import Connection, update
+from typer.testing import CliRunner, Result
 
 from packages.dashboard.tests.history.conftest import jobset, owned, train_job
 from trainer.cli.app import app
@@ -34,12 +35,6 @@ from trainer_dashboard.history.records import (
     save_trainings,
 )
 from trainer_dashboard.history.schema import LOG_TAILS, TRAININGS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sqlalchemy import Connection
-    from typer.testing import Result
 
 DELETED = 1767229200.0
 

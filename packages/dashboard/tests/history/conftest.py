@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import pytest
 from anyio.to_thread import run_sync
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
 
 from tests.postgresql import MISSING, postgresql_programs, postgresql_server
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS
+from trainer.kube.objects import Object
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, Resource
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
 from trainer_dashboard.history.database import Database
@@ -25,15 +28,6 @@ from trainer_dashboard.history.queries import History
 from trainer_dashboard.history.recorder import Recorder
 from trainer_dashboard.history.retention import RetentionOptions
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from sqlalchemy import Connection
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _T = TypeVar("_T")
 RESOURCES = (TRAIN_JOBS, JOBSETS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 import trainer_dashboard.history
 from packages.dashboard.tests.history.test_queries import row
@@ -22,11 +23,6 @@ from trainer_dashboard.history.errors import HistoryError, LostFileError, Refuse
 from trainer_dashboard.history.queries import History
 from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import HEAD, METADATA, TRAININGS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Connection
 
 
 @pytest.mark.filterwarnings("ignore:.*expression-based index")

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 from aiohttp import web
+from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
-from packages.dashboard.tests.history.conftest import train_job
+from packages.dashboard.tests.history.conftest import Cluster, train_job
 from packages.dashboard.tests.history.test_queries import row
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.history.notifications import ATTEMPTS, Webhook
 from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import NOTIFICATIONS, TRAININGS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from sqlalchemy import Connection
-
-    from packages.dashboard.tests.history.conftest import Cluster
 
 SECRET = "T0/B1/hunter2"
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from anyio.to_thread import run_sync
+from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
 from packages.dashboard.tests.history.test_queries import row
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.queries import History
 from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import TRAININGS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlalchemy import Connection
-
-    from trainer_dashboard.history.database import Database
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 
 async def test_entries_that_cannot_be_written(database: Database, clock: ManualClock) -> None:

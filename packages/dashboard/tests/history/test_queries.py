@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from trainer_dashboard.history.content import compressed
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.queries import Cursor, EndCursor, Filter, History, LoggedContainer, PastFilter
 from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import LOG_TAILS, TRAININGS
-
-if TYPE_CHECKING:
-    from trainer_dashboard.history.database import Database
 
 
 def row(uid: str, created: float, name: str = "demo", **columns: Any) -> dict[str, Any]:

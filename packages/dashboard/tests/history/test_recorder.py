@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from anyio.lowlevel import checkpoint
@@ -25,7 +26,7 @@ from packages.dashboard.tests.history.conftest import (
 from packages.dashboard.tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ForbiddenError, KubeError, TransportError
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.plugins import coscheduling
 from trainer.progress.samples import MetricId
@@ -35,14 +36,9 @@ from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError, LostFileError, TakenOverError
 from trainer_dashboard.history.log_tails import BYTES
 from trainer_dashboard.history.notifications import Webhook
+from trainer_dashboard.history.queries import History
 from trainer_dashboard.history.records import mark_deleted, metric_progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.queries import History
-    from trainer_kube_testing import FakeLog, ManualClock
+from trainer_kube_testing import FakeLog, ManualClock
 
 RESOURCE_OF = {
     resource.kind: resource for resource in (CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, JOBSETS, coscheduling.POD_GROUPS)

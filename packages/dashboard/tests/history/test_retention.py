@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from anyio.to_thread import run_sync
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
-from packages.dashboard.tests.history.conftest import node_pod
+from packages.dashboard.tests.history.conftest import Cluster, node_pod
 from packages.dashboard.tests.history.test_queries import row
 from packages.dashboard.tests.history.test_recorder import event, report, steps_of
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.queries import History
 from trainer_dashboard.history.records import metric_progress, put
 from trainer_dashboard.history.retention import DAY, Retention, RetentionOptions
 from trainer_dashboard.history.schema import DOCUMENTS, TRAININGS
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from packages.dashboard.tests.history.conftest import Cluster
-    from trainer_dashboard.history.database import Database
-    from trainer_kube_testing import ManualClock
+from trainer_kube_testing import ManualClock
 
 ALL = {"running", "there", "old", "early", "new"}
 

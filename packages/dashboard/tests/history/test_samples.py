@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -15,6 +14,7 @@ from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of
 from trainer_dashboard.history.content import compressed
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import History
 from trainer_dashboard.history.records import (
     MetricProgress,
@@ -25,9 +25,6 @@ from trainer_dashboard.history.records import (
     save_samples,
 )
 from trainer_dashboard.history.schema import METRIC_CHUNKS, TRAININGS
-
-if TYPE_CHECKING:
-    from trainer_dashboard.history.database import Database
 
 LOSS, QUALITY = MetricId(is_eval=False, name="loss"), MetricId(is_eval=True, name="\u0000ä")
 

@@ -6,23 +6,25 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import anyio
 import structlog
 import yaml
 
 import trainer_devcluster
+from trainer.kube.client import Client
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.errors import AlreadyExistsError, KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.signals import run_until_signal
-from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.objects import Object, is_condition_true, name_of
 from trainer.kube.quantity import parse_amounts
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.rest.connection import ConnectionOptions, connect
@@ -34,12 +36,6 @@ from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.kubelet import fake
 from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR
 from trainer_devcluster.kubelet.volumes import without_number
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import CONFIG_MAPS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 CONFIG_MAP = ResourceDefinition(CONFIG_MAPS, Strategy(), singular="configmap", generation=False)
 PARTITION = Partition.of(CONFIG_MAPS)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import io
 import json
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
+from multidict import CIMultiDictProxy
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from multidict import CIMultiDictProxy
-
-    from trainer_devcluster.apiserver.server import RunningServer
+from trainer_devcluster.apiserver.server import RunningServer
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

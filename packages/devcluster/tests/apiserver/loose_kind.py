@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
+from packages.devcluster.tests.apiserver.http_client import Api
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFINITION_NAME = "loosethings.example.com"

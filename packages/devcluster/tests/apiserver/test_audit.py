@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,9 +13,6 @@ import structlog.testing
 
 from trainer_devcluster.apiserver.audit import AuditLog
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def numbers(path: Path) -> list[int]:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.authorization.samples import binding, role
-from packages.devcluster.tests.apiserver.http_client import api_for
+from packages.devcluster.tests.apiserver.http_client import Api, api_for
 from trainer.kube.clock import parse_timestamp
 from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.feature_gates import FeatureGates
 from trainer_kube_testing import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from packages.devcluster.tests.apiserver.http_client import Api
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"

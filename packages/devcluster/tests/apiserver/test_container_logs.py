@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.apiserver.container_logs import LogFilter, RunLogReader, log_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 T = "2026-01-01T00:00:0"
 ENTRIES = (

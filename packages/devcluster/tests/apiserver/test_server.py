@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import pytest
 
-from packages.devcluster.tests.apiserver.http_client import APPLY, MERGE
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
+from packages.devcluster.tests.apiserver.http_client import APPLY, MERGE, Api
+from trainer.kube.objects import Object
 
 NS = "/api/v1/namespaces/default"
 MAPS = f"{NS}/configmaps"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.cached_object import CachedObject
@@ -13,17 +15,10 @@ from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.cache.store import Lister, Store
 from trainer.kube.errors import NamespaceTerminatingError
 from trainer.kube.manager.managed_client import ManagedClient
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import WRITES, FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from datetime import datetime
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 TERMINATING = NamespaceTerminatingError(
     403, "unable to create new content in namespace n because it is being terminated"

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import labels_of, name_of
-from trainer.kube.resource import NAMESPACES, PODS
+from trainer.kube.objects import Object, labels_of, name_of
+from trainer.kube.resource import NAMESPACES, PODS, Resource
 from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.kube.rest.http import HttpClient
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.cluster import install_definition, jobset_definition
 from trainer_devcluster.controllers import ControllerOptions, register_all
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.rest.http import HttpClient
 
 NAMESPACE = "n"
 TIMEOUT = 20.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +17,6 @@ from trainer_devcluster.controllers.cluster_role_aggregation import (
     aggregated_rules,
 )
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PODS: Object = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 JOBS: Object = {"verbs": ["get"], "apiGroups": ["batch"], "resources": ["jobs"]}

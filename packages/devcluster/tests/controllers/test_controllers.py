@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.controllers.cluster import NAMESPACE, Cluster, dev_cluster
 from trainer.kube.client import DeleteOptions, PatchType, Propagation
 from trainer.kube.errors import InvalidError
-from trainer.kube.objects import is_condition_true, labels_of, name_of, uid_of
+from trainer.kube.objects import Object, is_condition_true, labels_of, name_of, uid_of
 from trainer.kube.resource import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -24,11 +25,6 @@ from trainer.kube.resource import (
 from trainer.workloads import JOBSETS
 from trainer_devcluster.cluster import install_definition
 from trainer_devcluster.feature_gates import FeatureGates
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
 from packages.devcluster.tests.controllers.cluster import NAMESPACE, Cluster, dev_cluster
 from trainer.kube.client import PatchType
-from trainer.kube.objects import annotations_of, labels_of, name_of
-from trainer.kube.resource import EVENTS, JOBS, PODS
+from trainer.kube.objects import Object, annotations_of, labels_of, name_of
+from trainer.kube.resource import EVENTS, JOBS, PODS, Resource
 from trainer.workloads import JOBSETS
 from trainer_devcluster.feature_gates import FeatureGates
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-
-    Step: TypeAlias = Callable[[Cluster], Awaitable[None]]
+Step: TypeAlias = Callable[[Cluster], Awaitable[None]]
 
 GATES = FeatureGates(elastic_job_set=True)
 FIRST = "(first failed job: {})"

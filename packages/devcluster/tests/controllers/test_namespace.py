@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trainer.kube.objects import Object
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER
 from trainer_devcluster.controllers.namespace import with_conditions
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 NOW, LATER = "2026-11-21T12:00:00Z", "2026-11-21T12:00:01Z"
 HELD = {"metadata": {"name": "a", "finalizers": [TRACKING_FINALIZER]}}

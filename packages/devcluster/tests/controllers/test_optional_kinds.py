@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 
@@ -10,16 +11,10 @@ from packages.devcluster.tests.controllers.cluster import NAMESPACE, TIMEOUT, de
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import own_key
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from trainer_devcluster.cluster import install_definition
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 GANGS = Resource("gang.example.com", "v1", "gangs", "Gang")
 SCHEMA: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

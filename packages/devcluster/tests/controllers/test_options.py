@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.controllers.options import time_to_live
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 

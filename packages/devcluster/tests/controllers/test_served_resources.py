@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import Object
 from trainer.kube.resource import JOBS, PODS, Resource
 from trainer_devcluster.controllers.served_resources import served_resources
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 VERBS = ["create", "delete", "get", "list", "watch"]
 

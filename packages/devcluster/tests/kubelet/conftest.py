@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from packages.devcluster.tests.kubelet.fakes import PodRunner
+from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner
+from trainer.kube.clock import Clock
 from trainer_devcluster.kubelet.errors import PodNetworkError
 from trainer_devcluster.kubelet.network.probe import open_pod_network
 from trainer_devcluster.kubelet.options import PodNetworkMode
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner
-    from trainer.kube.clock import Clock
 
 
 @pytest.fixture

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import anyio
 import anyio.lowlevel
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.events.recorder import EventRecorder, Occurrence
 from trainer.kube.objects import Object, name_of, uid_of
+from trainer.kube.resource import Resource
 from trainer_devcluster.kubelet.environment import ConfigReader
 from trainer_devcluster.kubelet.errors import PodGoneError
+from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 from trainer_devcluster.kubelet.options import KubeletOptions
 from trainer_devcluster.kubelet.pod_api import PodApi, PodHost
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
 from trainer_devcluster.kubelet.service_account_tokens import PodToken, TokenSource
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
-
-    from trainer.kube.events.recorder import Occurrence
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 
 
 class OpenRunner(Protocol):

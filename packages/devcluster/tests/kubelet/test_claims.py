@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 
 from packages.devcluster.tests.kubelet.fakes import LIMIT, eventually, make_pod, shell
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer_devcluster.kubelet.claims import FINALIZER, Claims, claim_directory, make_claim_directory
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 
 def claim(name: str = "data") -> Object:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.kubelet.fakes import eventually, make_pod, mounting, shell, terminated, wait_for_log
+from packages.devcluster.tests.kubelet.fakes import (
+    OpenRunner,
+    PodRunner,
+    eventually,
+    make_pod,
+    mounting,
+    shell,
+    terminated,
+    wait_for_log,
+)
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.container_supervisor import RestartBackoff, format_duration
 from trainer_devcluster.kubelet.options import DEFAULT_RESTART_BACKOFF
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner
-    from trainer.kube.objects import Object
 
 
 def test_pauses() -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import FakeConfigReader, make_pod
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.environment import (
     EnvironmentBuilder,
     PodFacts,
     api_server_variables,
     command_line,
-    expand,
 )
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer_devcluster.kubelet.network.pod_network import ApiAddress
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer_devcluster.kubelet.variable_references import expand
 
 FACTS = PodFacts("10.88.0.2", "127.0.0.1", {"cpu": "8", "memory": "1Gi"})
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import LIMIT, eventually, make_pod, shell
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
 from trainer_devcluster.kubelet.claims import EphemeralClaims, claim_for
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 VOLUME = {

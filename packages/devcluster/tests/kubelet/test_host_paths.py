@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +16,6 @@ from trainer_devcluster.kubelet.host_paths import (
     resolve_beneath,
     unreachable_mount,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

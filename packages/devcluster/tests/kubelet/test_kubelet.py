@@ -7,9 +7,9 @@ import secrets
 import shlex
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -17,18 +17,12 @@ import pytest
 from packages.devcluster.tests.kubelet.fakes import LIMIT, eventually, make_pod, processes_with, shell, terminated
 from trainer.kube.client import DeleteOptions, PatchType
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import annotations_of, is_condition_true, uid_of
+from trainer.kube.objects import Object, annotations_of, is_condition_true, uid_of
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer_devcluster import scheduler
-from trainer_devcluster.kubelet import POD_NETWORK_ANNOTATION, KubeletOptions, PodNetworkMode, register
+from trainer_devcluster.kubelet import POD_NETWORK_ANNOTATION, Kubelet, KubeletOptions, PodNetworkMode, register
 from trainer_devcluster.kubelet.pod_status import StatusWriter
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet import Kubelet
 
 REPOSITORY = Path(__file__).parents[4]
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object
 from trainer.kube.resource import NODES
 from trainer_devcluster.kubelet.node import Advertisement
 from trainer_kube_testing import FakeClient, ManualClock, eventually
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.kubelet import pod_directory
 from trainer_devcluster.kubelet.errors import VolumeError
 from trainer_devcluster.kubelet.pod_directory import PodDirectory, remove_memory, remove_orphans
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOBODY = 65534
 

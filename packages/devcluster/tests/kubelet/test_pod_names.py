@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import make_pod
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.pod_names import (
     HostsFiles,
     PodNames,
@@ -16,11 +17,6 @@ from trainer_devcluster.kubelet.pod_names import (
     hosts_file,
     rewrite_in_place,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 NODE = PodNames("team", "job-node-0-0", "job", "10.88.0.2")
 

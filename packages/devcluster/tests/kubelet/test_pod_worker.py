@@ -6,12 +6,14 @@ import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import (
+    OpenRunner,
+    PodRunner,
     eventually,
     make_pod,
     mounting,
@@ -22,14 +24,11 @@ from packages.devcluster.tests.kubelet.fakes import (
 )
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
 from trainer.kube.errors import TransportError
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_spec import ignored_fields
 from trainer_devcluster.kubelet.shim.spec import LogLimits
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner
-    from trainer.kube.objects import Object
 
 
 def container_status(status: Object, kind: str = "containerStatuses") -> Object:

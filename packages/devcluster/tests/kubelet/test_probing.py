@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.errors import ContainerCreateError
+from trainer_devcluster.kubelet.pod_spec import ProbeKind
 from trainer_devcluster.kubelet.probing import Probe
 from trainer_devcluster.kubelet.shim.reports import Probed
 from trainer_devcluster.kubelet.shim.spec import ProbeSpec
 from trainer_kube_testing import ManualClock, settle
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.probing import ProbeKind
 
 ADDRESS = "10.88.0.7"
 ACTION: Object = {"tcpSocket": {"port": 2222}}

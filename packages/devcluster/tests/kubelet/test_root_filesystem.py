@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.host_paths import SandboxMount
 from trainer_devcluster.kubelet.root_filesystem import (
     IMAGE_DIRECTORIES,
-    SandboxMount,
     image_mounts,
     plan_root,
     volume_mounts,

@@ -5,20 +5,17 @@ from __future__ import annotations
 import secrets
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 
-from packages.devcluster.tests.kubelet.fakes import make_pod, processes_with, shell, wait_for_log
+from packages.devcluster.tests.kubelet.fakes import OpenRunner, make_pod, processes_with, shell, wait_for_log
 from packages.devcluster.tests.kubelet.modes import every_mode, isolated_modes, simplest_isolated_mode
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.sandbox import EXTRAS, explained
 from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner
-    from trainer.kube.objects import Object
 
 
 def exists(path: str) -> bool:

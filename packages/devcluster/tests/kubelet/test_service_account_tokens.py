@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import FakeTokenSource, make_pod
+from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
+from trainer.kube.objects import Object
 from trainer.kube.resource import SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.kubelet.errors import VolumeError
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens, TokenSource
 from trainer_kube_testing import FakeClient, ManualClock
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
 
 
 def tokens() -> tuple[PodTokens, FakeTokenSource, ManualClock]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.kubelet.termination import termination_message
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FALLBACK = {"terminationMessagePolicy": "FallbackToLogsOnError"}
 LOG = b"t stdout F one\nt stdout P tw\nt stdout F o\nt stdout P three\n"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.kubelet.errors import VolumeError
 from trainer_devcluster.kubelet.volume_files import VolumeFile, write_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def files(**content: str) -> list[VolumeFile]:

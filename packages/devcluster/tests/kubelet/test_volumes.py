@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import stat
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -20,8 +21,9 @@ from packages.devcluster.tests.kubelet.fakes import (
     make_pod,
     shell,
 )
-from trainer.kube.clock import SystemClock
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
 from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
@@ -29,13 +31,6 @@ from trainer_devcluster.kubelet.pod_directory import PodDirectory, remove_memory
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume, VolumeRefresh
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object, ObjectKey
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object
 from trainer_devcluster.scheduler.candidate import Candidate
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 ALLOCATABLE = {"cpu": "4", "memory": "8Gi", "pods": "110", "nvidia.com/gpu": "2"}
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from packages.devcluster.tests.scheduler.objects import candidate, make_node
+from trainer.kube.objects import Object
 from trainer_devcluster.scheduler.node_fit import FitFailure, Room
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 GPU = "nvidia.com/gpu"
 SELECTOR = "node(s) didn't match Pod's node affinity/selector"

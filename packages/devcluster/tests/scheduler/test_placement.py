@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.scheduler.objects import candidate, make_node
-from trainer_devcluster.scheduler.candidate import Gang
+from trainer_devcluster.scheduler.candidate import Candidate, Gang
 from trainer_devcluster.scheduler.node_fit import Room
 from trainer_devcluster.scheduler.placement import GangState, Placement
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer_devcluster.scheduler.candidate import Candidate
 
 DEVICES = "no new claims to deallocate"
 NO_VICTIMS = f"{DEVICES}, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."

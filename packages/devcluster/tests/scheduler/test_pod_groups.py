@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.scheduler.pod_groups import coscheduling_status, volcano_status
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 NOW = "2026-01-01T00:00:00Z"
 WAITS = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}

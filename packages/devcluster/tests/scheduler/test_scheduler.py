@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
 
 from packages.devcluster.tests.scheduler.objects import make_node, make_pod
-from trainer.kube.client import DEFAULT_WATCH
+from trainer.kube.client import DEFAULT_WATCH, WatchEvent, WatchOptions
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import find_condition, name_of
-from trainer.kube.resource import EVENTS, NODES, PODS
-from trainer.kube.selection import EVERYTHING
+from trainer.kube.objects import Object, find_condition, name_of
+from trainer.kube.resource import EVENTS, NODES, PODS, Resource
+from trainer.kube.selection import EVERYTHING, Selection
 from trainer_devcluster.scheduler import register
 from trainer_devcluster.scheduler.candidate import (
     COSCHEDULING,
@@ -23,14 +24,6 @@ from trainer_devcluster.scheduler.candidate import (
     parse_gang_schedulers,
 )
 from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.client import WatchEvent, WatchOptions
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
 
 GPU = {"nvidia.com/gpu": 1}
 POD_GROUPS = (COSCHEDULING.pod_groups, VOLCANO.pod_groups)

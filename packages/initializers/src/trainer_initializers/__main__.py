@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trainer_initializers.errors import TransferError, exit_code_of, one_line, printable
 from trainer_initializers.fetch import fetch
@@ -19,9 +19,6 @@ from trainer_initializers.options import DIRECTORIES, TransferOptions, read_opti
 from trainer_initializers.staging import Staging
 from trainer_initializers.transfer_progress import TransferProgress
 from trainer_initializers.variables import unused_variables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _TERMINATION_LOG = "/dev/termination-log"
 """Where the kubelet reads the message of a container; TERMINATION_MESSAGE_PATH names another file."""

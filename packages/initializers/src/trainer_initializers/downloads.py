@@ -9,21 +9,18 @@ from __future__ import annotations
 import os
 import threading
 import zlib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 from trainer_initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
+from trainer_initializers.file_store import FileStore, RemoteFile
 from trainer_initializers.index import digest_of
 from trainer_initializers.parts import FilePart, PartLog, checksum_of, parts_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer_initializers.file_store import FileStore, RemoteFile
-    from trainer_initializers.retries import Retries
-    from trainer_initializers.staging import Staging
-    from trainer_initializers.transfer_progress import TransferProgress
+from trainer_initializers.retries import Retries
+from trainer_initializers.staging import Staging
+from trainer_initializers.transfer_progress import TransferProgress
 
 _DIGEST_ATTEMPTS = 2
 """A disk or proxy that broke a file once may deliver it right the second time."""

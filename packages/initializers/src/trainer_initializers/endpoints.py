@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from trainer_initializers.errors import TransferError, without_secrets
-
-if TYPE_CHECKING:
-    from trainer_initializers.options import TransferOptions
+from trainer_initializers.options import TransferOptions
 
 NAMES = ("ENDPOINT", "ENDPOINT_URL")
 """Of the released initializers, and of KEP-2170."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import TYPE_CHECKING, TypeGuard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import TypeGuard
 
 MESSAGE_LIMIT = 4000
 """Bytes of a message; the kubelet keeps 4096 of a termination message, which begins with the command."""

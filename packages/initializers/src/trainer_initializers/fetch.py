@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from trainer_initializers.downloads import Downloads
 from trainer_initializers.errors import TransferError
 from trainer_initializers.file_names import fault_of
+from trainer_initializers.file_store import FileStore, RemoteFile
 from trainer_initializers.index import FileIndex
+from trainer_initializers.options import TransferOptions
 from trainer_initializers.parts import PartLog
 from trainer_initializers.retries import Retries
 from trainer_initializers.selected_rows import SelectedRows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from trainer_initializers.file_store import FileStore, RemoteFile
-    from trainer_initializers.options import TransferOptions
-    from trainer_initializers.staging import Staging
-    from trainer_initializers.transfer_progress import TransferProgress
+from trainer_initializers.staging import Staging
+from trainer_initializers.transfer_progress import TransferProgress
 
 
 def fetch(

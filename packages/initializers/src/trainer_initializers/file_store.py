@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from trainer_initializers.errors import TransferError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from trainer_initializers.options import TransferOptions
-    from trainer_initializers.shared_directory import SharedDirectory
+from trainer_initializers.options import TransferOptions
+from trainer_initializers.shared_directory import SharedDirectory
 
 GROUP = "trainer.initializers"
 """Entry point group: the name is a scheme, the value a function from TransferOptions to a FileStore."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import resource
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from httpx2 import HTTPError
@@ -32,13 +33,9 @@ from trainer_initializers.endpoints import endpoint_of
 from trainer_initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer_initializers.file_store import LocalFile, RemoteFile
 from trainer_initializers.index import digest_of
+from trainer_initializers.options import TransferOptions
 from trainer_initializers.shared_directory import path_of
 from trainer_initializers.web import RangeReader, chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trainer_initializers.options import TransferOptions
 
 Result = TypeVar("Result")
 

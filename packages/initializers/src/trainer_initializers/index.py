@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from trainer_initializers.errors import TransferError
 from trainer_initializers.file_names import INDEX_NAME, fault_of
 from trainer_initializers.file_store import RemoteFile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer_initializers.shared_directory import SharedDirectory
+from trainer_initializers.shared_directory import SharedDirectory
 
 _CHUNK = 1 << 20
 SIZE_LIMIT = 256 << 20

@@ -9,20 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from trainer_initializers.errors import TransferError
 from trainer_initializers.file_names import unfinished
 from trainer_initializers.file_store import LocalFile, RemoteFile
 from trainer_initializers.index import FileIndex, digest_of
+from trainer_initializers.options import TransferOptions
 from trainer_initializers.shared_directory import FoundFile, SharedDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from trainer_initializers.options import TransferOptions
 
 _CHUNK = 1 << 20
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from obstore.exceptions import NotFoundError, PermissionDeniedError, PreconditionError, UnauthenticatedError
 
 from trainer_initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
-
-if TYPE_CHECKING:
-    from trainer_initializers.options import TransferOptions
+from trainer_initializers.options import TransferOptions
 
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _REDIRECT = re.compile(r"received redirect without LOCATION", re.IGNORECASE)

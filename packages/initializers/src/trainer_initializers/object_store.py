@@ -9,10 +9,12 @@ figures.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
@@ -26,15 +28,11 @@ from trainer_initializers.file_names import INDEX_NAME
 from trainer_initializers.file_store import LocalFile, RemoteFile
 from trainer_initializers.index import SIZE_LIMIT, FileIndex, digest_of
 from trainer_initializers.object_errors import translate, translate_configuration
+from trainer_initializers.options import TransferOptions
 from trainer_initializers.shared_directory import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
     from obstore.store import ClientConfig, RetryConfig
-
-    from trainer_initializers.options import TransferOptions
 
 _CHUNK = 1 << 20
 _UPLOADS = 3

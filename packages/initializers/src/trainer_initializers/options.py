@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from trainer_initializers.errors import TransferError, without_secrets
 from trainer_initializers.split import parse_split
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DIRECTORIES = {"dataset": "/workspace/dataset", "model": "/workspace/model", "export": "/workspace/adapters"}
 """Where each command reads or writes, as in KEP-2170; the variable TRANSFER_PATH names another place."""

@@ -12,13 +12,11 @@ import json
 import os
 import threading
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer_initializers.file_store import RemoteFile
+from trainer_initializers.file_store import RemoteFile
 
 PART_SIZE = 16 << 20
 """Bytes; larger parts make fewer requests, smaller ones lose less when a request is interrupted."""

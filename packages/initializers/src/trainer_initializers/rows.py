@@ -9,16 +9,13 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, BinaryIO, cast
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import BinaryIO, cast
+
+from pyarrow.parquet import ParquetFile
 
 from trainer_initializers.errors import TransferError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from pyarrow.parquet import ParquetFile
 
 _BATCH = 1024
 """Rows of a Parquet file that are held at most."""

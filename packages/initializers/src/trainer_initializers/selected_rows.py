@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from trainer_initializers.errors import TransferError
 from trainer_initializers.file_store import RemoteFile
 from trainer_initializers.index import FileIndex
+from trainer_initializers.options import TransferOptions
 from trainer_initializers.rows import KINDS, copy_rows, count_rows, has_rows
 from trainer_initializers.split import parse_split, splits_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from trainer_initializers.options import TransferOptions
-    from trainer_initializers.staging import Staging
+from trainer_initializers.staging import Staging
 
 
 class SelectedRows:

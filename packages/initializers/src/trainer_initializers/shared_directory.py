@@ -13,16 +13,14 @@ import os
 import shutil
 import stat
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from trainer_initializers.errors import TransferError
 from trainer_initializers.file_names import is_reserved
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LINKS_LIMIT = 40
 """Links on the way to one file, as in the kernel."""

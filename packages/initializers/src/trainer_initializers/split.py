@@ -7,13 +7,10 @@ else by words in the names of files and directories; where there are none, all f
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer_initializers.errors import TransferError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _PART = re.compile(r"(\w{1,100}(?:\.\w{1,100}){0,4})(?:\[(?:(-?\d{1,15})(%?))?:(?:(-?\d{1,15})(%?))?\])?")
 _SHARD = re.compile(r"(?:^|/)(\w{1,100}(?:\.\w{1,100}){0,4})-\d{5}-of-\d{5}[^/]*$")

@@ -14,18 +14,15 @@ import errno
 import fcntl
 import os
 import sys
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from trainer_initializers.errors import TransferError, UnavailableSourceError
 from trainer_initializers.file_names import INDEX_NAME, unfinished
 from trainer_initializers.index import FileIndex
 from trainer_initializers.shared_directory import SharedDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
 
 _KEPT = {"lost+found", ".snapshot"}
 """What file systems put into an empty volume."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer_initializers.options import TransferOptions
+from trainer_initializers.options import TransferOptions
 
 _BUCKETS = frozenset({"s3", "gs", "az"})
 _OURS = _BUCKETS | {"hf", "https", "http", "pvc", "file"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import urllib.request
+from collections.abc import Collection, Iterator, Mapping
 from posixpath import basename
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import urllib3
@@ -18,11 +18,7 @@ from urllib3.util import Retry, Timeout
 
 from trainer_initializers.errors import InterruptedTransferError, TransferError, UnavailableSourceError
 from trainer_initializers.file_store import RemoteFile
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from trainer_initializers.options import TransferOptions
+from trainer_initializers.options import TransferOptions
 
 CHUNK = 1 << 20
 """Bytes that are held for each connection."""

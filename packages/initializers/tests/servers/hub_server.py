@@ -14,7 +14,8 @@ import os
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote
 
 from packages.initializers.tests.servers.command import (
@@ -22,9 +23,6 @@ from packages.initializers.tests.servers.command import (
     serve_until_ended,
 )
 from packages.initializers.tests.servers.range_server import LOOPBACK, RangeHandler, RangeServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _API = re.compile(r"/api/(models|datasets)/(.+?)(?:/(tree|revision|preupload|commit)/([^/]+))?")
 _RESOLVE = re.compile(r"/(datasets/)?(.+?)/resolve/([^/]+)/(.+)")

@@ -12,11 +12,8 @@ import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 from urllib.parse import unquote, urlsplit
-
-if TYPE_CHECKING:
-    from typing import Self
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _CHUNK = 1 << 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import anyio.lowlevel
 
@@ -33,10 +34,6 @@ from trainer_kube_testing.recorded import RecordedRequest
 from trainer_kube_testing.server import UNKNOWN, FakeServer
 from trainer_kube_testing.storage import json_copy, list_page
 from trainer_kube_testing.watches import FakeWatch
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
 
 _T = TypeVar("_T")
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
 
 import anyio
 
-from trainer.kube.clock import move_on_after
+from trainer.kube.client import LogOptions
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import TransportError
 from trainer.kube.podlogs.instant import Instant
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
-    from random import Random
-
-    from trainer.kube.client import LogOptions
-    from trainer.kube.clock import Clock
 
 
 @dataclass(slots=True)

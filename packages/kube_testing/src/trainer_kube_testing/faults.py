@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from random import Random
+from typing import TypedDict, Unpack
 
 import anyio
 
-from trainer.kube.errors import TransportError
+from trainer.kube.errors import KubeError, TransportError
+from trainer.kube.resource import Resource
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.container_logs import Cut, LogDelivery, LogStream
-from trainer_kube_testing.recorded import WRITES
+from trainer_kube_testing.recorded import WRITES, RecordedRequest
+from trainer_kube_testing.storage import FakeStorage
 from trainer_kube_testing.watches import Delivery, End, FakeWatch, Mishap, StreamingLists, bookmark
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from random import Random
-
-    from trainer.kube.errors import KubeError
-    from trainer.kube.resource import Resource
-    from trainer_kube_testing.recorded import RecordedRequest
-    from trainer_kube_testing.storage import FakeStorage
-
 
 LOST_ANSWER = "lost answer"
 COMPACTION = "compaction"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from trainer.kube.events.correlator import Occurrence
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
+from trainer.kube.events.correlator import Occurrence
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Selection
 
 WRITES = frozenset({"create", "update", "patch", "apply", "delete", "deletecollection"})
 """Verbs of the requests that change something."""

@@ -12,29 +12,25 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.kube.client import DeleteOptions, EventType, PatchType, Propagation, WatchEvent, WatchOptions
 from trainer.kube.clock import Clock, timestamp
-from trainer.kube.field_errors import forbidden, invalid, required
+from trainer.kube.errors import ApiError
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, resource_version_of, uid_of
+from trainer.kube.resource import Resource
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE
+from trainer.kube.selection import Selection
 from trainer_kube_testing.api_semantics import field_managers, statuses
 from trainer_kube_testing.api_semantics.json_patch import json_patch
 from trainer_kube_testing.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
 from trainer_kube_testing.api_semantics.value_types import Typing
+from trainer_kube_testing.container_logs import FakeLog
 from trainer_kube_testing.storage import FakeStorage, Stored, parse_version
 from trainer_kube_testing.watches import StreamingLists, WatchStart, bookmark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
-    from trainer_kube_testing.container_logs import FakeLog
 
 UNKNOWN = "unknown"
 """The field manager of requests that name none."""

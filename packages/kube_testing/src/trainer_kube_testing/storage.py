@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from trainer.kube.client import ListOptions, ObjectList
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of
-from trainer.kube.selection import Matcher
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Matcher, Selection
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.api_semantics.paging import CompactedError, Lists
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
 
 _T = TypeVar("_T")
 _decoder = msgspec.json.Decoder()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
 
 from trainer_kube_testing.clock import ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 _T = TypeVar("_T")
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.client import EventType, WatchEvent
 from trainer.kube.errors import KubeError, TransportError
-from trainer.kube.selection import Matcher
+from trainer.kube.resource import Resource
+from trainer.kube.selection import Matcher, Selection
 from trainer_kube_testing.api_semantics import statuses, watch_events
 from trainer_kube_testing.api_semantics.watch_events import event_of
-from trainer_kube_testing.storage import Stored
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
-
-    from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
-    from trainer_kube_testing.storage import Collection, HistoryEntry
+from trainer_kube_testing.storage import Collection, HistoryEntry, Stored
 
 
 class StreamingLists(StrEnum):

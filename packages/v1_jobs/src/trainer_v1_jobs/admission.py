@@ -13,40 +13,32 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kueue import PODSET_LABEL, QUEUE_LABEL
 from trainer.api.trainingruntime import TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Review
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.errors import INTERNAL, AdmissionWarning, Finding, Review
+from trainer.kube.client import Client
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.kube.metrics import Metrics
-from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, mapping_at, objects_in
-from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.kube.objects import Object, is_being_deleted, is_condition_true, labels_of, mapping_at, objects_in
+from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
+from trainer.kube.webhook.server import WebhookServer
 from trainer.v1alpha1.client import decoded
+from trainer.v1alpha1.discovery import Version
 from trainer.webhooks.handlers import AdmissionSeries, placed, response_of
 from trainer.webhooks.mutability import changes
-from trainer_v1_jobs.api.kinds import SERVED_KINDS
+from trainer_v1_jobs.api.kinds import SERVED_KINDS, JobKind
 from trainer_v1_jobs.api.reading import normalised
-from trainer_v1_jobs.conversion import convert
+from trainer_v1_jobs.conversion import Conversion, convert
 from trainer_v1_jobs.conversion.encoding import encoded
 from trainer_v1_jobs.conversion.old_names import LOST_QUERY
 from trainer_v1_jobs.conversion.references import LOST_SELECTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.errors import Finding
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.webhook.admission import AdmissionRequest
-    from trainer.kube.webhook.server import WebhookServer
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import JobKind
-    from trainer_v1_jobs.conversion import Conversion
 
 _SCALE: Final = "scale"
 _OBSERVED: Final = {"spec.runPolicy.ttlSecondsAfterFinished", "spec.runPolicy.managedBy"}

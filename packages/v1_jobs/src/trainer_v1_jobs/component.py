@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from trainer.components import ComponentContext, Webhooks
+from trainer.kube.manager.manager import Manager
 from trainer_v1_jobs.admission import JobAdmission
 from trainer_v1_jobs.controllers.serving import serve_jobs
-
-if TYPE_CHECKING:
-    from trainer.components import ComponentContext, Webhooks
-    from trainer.kube.manager.manager import Manager
 
 WEBHOOKS: Final = "validator.kubeflow-v1.trainer.kubeflow.org"
 """Name of the ValidatingWebhookConfiguration of config/v1."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,8 @@ from packages.v1_jobs.tests.controllers.samples import elastic_job, jax_job, pyt
 from tests.api.test_crds import walk
 from tests.definitions import schema_of
 from trainer.api.crds import stream_of
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.definitions import served_definitions
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 DEFINITIONS = {definition["spec"]["names"]["kind"]: definition for definition in served_definitions()}
 FILE = Path(__file__).parents[4] / "config" / "v1" / "crd" / "kubeflow.org.yaml"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.v1_jobs.tests.golden.manifests import manifests
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import KINDS, PyTorchJob
 from trainer_v1_jobs.api.reading import kind_of, normalised, read_job
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 POD = {"spec": {"containers": [{"name": "pytorch", "image": "torch:1"}]}}
 

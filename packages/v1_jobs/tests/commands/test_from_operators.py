@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
 from trainer.cli.app import app
+from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import dump
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def job(name: str = "demo", **spec: Any) -> Object:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 from trainer.api.kubeflow_v1 import MPI_JOBS, MPI_JOBS_V2BETA1, PYTORCH_JOBS
 from trainer.cli.app import app
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_kube_testing import FakeClient
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
+from trainer_kube_testing import FakeClient
 
 
 def job(resource: Resource, field: str, role: str, container: str, namespace: str = "default") -> Object:

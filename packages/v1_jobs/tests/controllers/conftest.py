@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import pytest
@@ -13,19 +14,13 @@ from trainer.api.kubeflow_v1 import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object, resource_version_of
-from trainer.kube.resource import EVENTS, PODS
+from trainer.kube.resource import EVENTS, PODS, Resource
 from trainer.manager import build_manager
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
-from trainer_kube_testing import FakeClient, ManualClock, settle
+from trainer_kube_testing import FakeClient, ManualClock, RecordedRequest, settle
 from trainer_v1_jobs.component import register
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.resource import Resource
-    from trainer_kube_testing import RecordedRequest
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, PYTORCH_JOBS, JAX_JOBS)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.api.kubeflow_v1 import JAX_JOBS, PYTORCH_JOBS
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import KINDS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 PYTORCH = KINDS[PYTORCH_JOBS.api_version, PYTORCH_JOBS.kind]
 JAX = KINDS[JAX_JOBS.api_version, JAX_JOBS.kind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,14 +13,11 @@ from trainer.api.kubeflow_v1 import JAX_JOBS, PYTORCH_JOBS
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ForbiddenError, NamespaceTerminatingError
-from trainer.kube.objects import is_controlled_by, labels_of
+from trainer.kube.objects import Object, is_controlled_by, labels_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 from trainer_v1_jobs.controllers import pod_labels
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 LEASE = {
     "apiVersion": "coordination.k8s.io/v1",

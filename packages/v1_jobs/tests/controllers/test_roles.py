@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.api.jobset_pods import Place
+from trainer.kube.objects import Object
 from trainer_v1_jobs.controllers.roles import Counts, Seat, Seating
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 TOGETHER = Seating({"node": (("Master", 1), ("Worker", 2))})
 PARTED = Seating({"master": (("Master", 1),), "worker": (("Worker", 2),)})

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from packages.v1_jobs.tests.controllers.samples import JAX, PYTORCH, jax_job, pytorch_job
+from trainer.kube.objects import Object
+from trainer_v1_jobs.api.status import JobStatus
 from trainer_v1_jobs.controllers.roles import Counts
 from trainer_v1_jobs.controllers.status import Seen, next_status, refused_status, unmanaged_status
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.status import JobStatus
 
 BEFORE, NOW, END = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "2026-01-01T00:00:30Z"
 

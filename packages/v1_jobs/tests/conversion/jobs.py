@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.kinds import KINDS
 from trainer_v1_jobs.conversion import Conversion, convert
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 
 def job(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,6 +11,7 @@ from packages.v1_jobs.tests.golden.manifests import manifests
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.cli.manifests import runtimes
 from trainer.framework import RuntimeInfo
+from trainer.kube.objects import Object
 from trainer.plugins import paddle as paddle_plugin
 from trainer.plugins import tensorflow as tensorflow_plugin
 from trainer.plugins import xgboost as xgboost_plugin
@@ -18,14 +19,11 @@ from trainer.plugins.jax import plugin as jax_plugin
 from trainer.plugins.mpi.hostfile import IMPLEMENTATIONS
 from trainer.plugins.torch import elastic as elastic_plugin
 from trainer.plugins.torch import plugin as torch_plugin_module
+from trainer.v1alpha1.discovery import Version
 from trainer.v1alpha1.profile import V1Alpha1Info
 from trainer_v1_jobs.api.reading import kind_of
 from trainer_v1_jobs.conversion import Conversion, convert, jax, mpi, paddle, pytorch, tensorflow, xgboost
 from trainer_v1_jobs.conversion.convert import RENDEZVOUS_PORTS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "lab", "kueue.x-k8s.io/priority-class": "urgent"}
 JOBS = {job["metadata"]["name"]: job for jobs in manifests().values() for job in jobs}

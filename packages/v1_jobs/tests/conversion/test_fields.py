@@ -5,21 +5,18 @@ from __future__ import annotations
 import copy
 import types
 import typing
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from hack.reference.v1_fields import RUN_POLICY, SPECS
 from packages.v1_jobs.tests.golden.manifests import manifests
 from trainer.api.model import ApiModel
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import KINDS
 from trainer_v1_jobs.api.reading import kind_of
 from trainer_v1_jobs.conversion import Conversion, convert
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 JOBS = {job["metadata"]["name"]: job for jobs in manifests().values() for job in jobs}
 PLAIN = {

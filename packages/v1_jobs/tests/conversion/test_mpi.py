@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from trainer.kube.objects import mapping_at
+from trainer.kube.objects import Object, mapping_at
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.kinds import KINDS
 from trainer_v1_jobs.conversion import Conversion, convert
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 HIDDEN = {"NVIDIA_VISIBLE_DEVICES": "", "NVIDIA_DRIVER_CAPABILITIES": ""}
 HOME = {"sshAuthMountPath": "/home/mpiuser/.ssh"}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.v1_jobs.tests.conversion.jobs import converted, fields, job, pods, variables
-from trainer.kube.objects import mapping_at
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, mapping_at
 
 SHARED = ("PyTorchJob", {"Master": 1, "Worker": 2})
 FIRST = "demo-node-0-0.demo"

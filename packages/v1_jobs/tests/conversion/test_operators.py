@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.v1_jobs.tests.conversion.jobs import converted, fields, job, pods
 from packages.v1_jobs.tests.golden import jobset_model
+from packages.v1_jobs.tests.golden.operator_model import OperatorJob
 from trainer.cli.documents import Document, checked, place
 from trainer.cli.offline.render import render_documents
+from trainer.kube.objects import Object
 from trainer_v1_jobs.conversion.encoding import encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from packages.v1_jobs.tests.golden.operator_model import OperatorJob
-    from trainer.kube.objects import Object
 
 PAGE = Path(__file__).parents[4] / "docs" / "migrate-from-v1.md"
 BOTH = {"Master": 1, "Worker": 1}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.v1_jobs.tests.conversion.jobs import converted, fields, job, pods, variables
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 
 SHARED = {"Master": 1, "Worker": 1}
 PORTS: dict[Version, int] = {"v2alpha1": 29400, "v1alpha1": 29500}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.v1_jobs.tests.conversion.jobs import converted, fields, job, pods, variables
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 OLD = "training.kubeflow.org"
 NAME = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"

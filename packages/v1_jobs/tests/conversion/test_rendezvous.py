@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.kinds import KINDS
 from trainer_v1_jobs.conversion import convert
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 FIRST = "$(TRAINJOB_NAME)-node-0-0.$(TRAINJOB_NAME)"
 

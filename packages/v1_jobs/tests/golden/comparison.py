@@ -6,24 +6,22 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from packages.v1_jobs.tests.golden import jobset_model, operator_model
 from packages.v1_jobs.tests.golden.manifests import manifests
+from packages.v1_jobs.tests.golden.operator_model import OperatorJob, OperatorPod
 from trainer.cli.documents import Document, checked, place
 from trainer.cli.offline.conversion import converted
 from trainer.cli.offline.render import Rendered, render_documents
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.reading import kind_of
 from trainer_v1_jobs.commands.operator_jobs import shipped_runtimes
 from trainer_v1_jobs.conversion import Conversion, convert
 from trainer_v1_jobs.conversion.convert import RENDEZVOUS_PORTS
-
-if TYPE_CHECKING:
-    from packages.v1_jobs.tests.golden.operator_model import OperatorJob, OperatorPod
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 EXPECTED = Path(__file__).parent / "expected"
 

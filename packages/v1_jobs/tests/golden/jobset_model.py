@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 from itertools import product
-from typing import TYPE_CHECKING
 
 from packages.v1_jobs.tests.golden.operator_model import UNLIMITED, OperatorJob, OperatorPod, Restarts
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _UNLIMITED = 2**31 - 1
 _LABEL = re.compile(r"metadata\.(?:labels|annotations)\['(.+)'\]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,11 +17,7 @@ from packages.v1_jobs.tests.golden.comparison import EXPECTED, Comparison, compa
 from packages.v1_jobs.tests.golden.manifests import manifests
 from trainer.cli.offline.lint import Severity, lint_files
 from trainer.kubernetes_yaml import dump, join
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.discovery import Version
 
 KINDS = [*manifests()]
 JOBS = [(kind, job["metadata"]["name"]) for kind, jobs in manifests().items() for job in jobs]

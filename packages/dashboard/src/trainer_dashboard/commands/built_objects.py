@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.documents import Document
 from trainer.cli.errors import BadInputError
 from trainer.cli.offline.render import render_documents
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer_dashboard.built_objects import BuiltObjects
 from trainer_dashboard.rejected import RejectedError
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 def build_objects(train_job: Object, resource: Resource, runtime: Object) -> BuiltObjects:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -12,13 +13,9 @@ from trainer.cli.console import Format, OutputFormat, columns, output, printable
 from trainer.cli.options import Panel
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import moment, past_object
+from trainer_dashboard.history.comparison import Comparison, Difference
 from trainer_dashboard.history.comparison import compare as comparison_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer_dashboard.history.comparison import Comparison, Difference
-    from trainer_dashboard.history.queries import TrainingRecord
+from trainer_dashboard.history.queries import TrainingRecord
 
 _REFERENCE = "NAME, NAMESPACE/NAME (the newest of this name), or the beginning of a uid of `trainer history`."
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - typer reads annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -16,12 +17,7 @@ from trainer.cli.logs.logs import parse_duration
 from trainer.kube.clock import SystemClock
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import past_object
-from trainer_dashboard.history.queries import Filter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.history.queries import Filter, History, TrainingRecord
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula, also in a text that a tenant has chosen."""

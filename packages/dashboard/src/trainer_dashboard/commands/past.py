@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
@@ -12,11 +13,7 @@ from trainer.cli.jobs.details import details
 from trainer.cli.jobs.progress import short_value
 from trainer.cli.jobs.state import STATE_STYLES
 from trainer.progress.interest import MetricValue, by_interest, label
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.history.queries import History, TrainingRecord
 
 _UID = 8
 """Characters of a uid that are shown; they tell trainings of one name apart."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+from rich.console import Console
 
 from trainer.cli.errors import CommandError
+from trainer.cli.logs.choice import LogChoice, LogRequest
 from trainer.cli.logs.printer import LogPrinter
 from trainer.framework.plugin_api.runtime_info import LAUNCHER
 from trainer.kube.clock import SystemClock
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.log_lines import log_lines
 from trainer_dashboard.commands.past import say_gone
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from trainer.cli.logs.choice import LogChoice, LogRequest
-    from trainer_dashboard.history.queries import History, LogTail, TrainingRecord
+from trainer_dashboard.history.queries import History, LogTail, TrainingRecord
 
 
 def print_past_logs(console: Console, request: LogRequest, history: History, record: TrainingRecord) -> None:

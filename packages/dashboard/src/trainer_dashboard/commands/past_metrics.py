@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.console import Console
 
 from trainer.cli.errors import CommandError
-from trainer.cli.metrics.printing import SamplePrinter
+from trainer.cli.metrics.printing import MetricsFormat, SamplePrinter
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.samples import Sample
+from trainer.progress.curves import Curve
+from trainer.progress.samples import MetricId, Sample
 from trainer_dashboard.commands.past import say_gone
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from trainer.cli.metrics.printing import MetricsFormat
-    from trainer.progress.curves import Curve
-    from trainer.progress.samples import MetricId
-    from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.history.queries import History, TrainingRecord
 
 
 def print_past_metrics(console: Console, form: MetricsFormat, history: History, record: TrainingRecord) -> None:

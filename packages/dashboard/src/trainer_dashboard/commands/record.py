@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - typer reads annotations
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import anyio
 import typer
@@ -14,7 +15,7 @@ from anyio.to_thread import run_sync
 from trainer.cli.current_cluster import current_cluster, open_cluster
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.logs.logs import parse_duration
-from trainer.cli.options import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.options import Context, Kubeconfig
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
@@ -27,10 +28,6 @@ from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
 from trainer_dashboard.history.notifications import Webhook
 from trainer_dashboard.history.recorder import Recorder
 from trainer_dashboard.history.retention import RetentionOptions
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
 
 log = get_logger(__name__)
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+from rich.console import Console
 
 from trainer.cli.console import note
+from trainer.cli.logs.choice import LogRequest
+from trainer.cli.metrics.printing import MetricsFormat
+from trainer.kube.objects import Object
 from trainer_dashboard.commands.history_database import open_history
 from trainer_dashboard.commands.past import past_details, past_object, past_table
 from trainer_dashboard.commands.past_logs import print_past_logs
 from trainer_dashboard.commands.past_metrics import print_past_metrics
 from trainer_dashboard.history.errors import HistoryError
-from trainer_dashboard.history.queries import PAGE, Filter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rich.console import Console
-
-    from trainer.cli.logs.choice import LogRequest
-    from trainer.cli.metrics.printing import MetricsFormat
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.history.queries import PAGE, Filter, History, TrainingRecord
 
 
 class RecordedTraining:

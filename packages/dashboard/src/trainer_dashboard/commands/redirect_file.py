@@ -12,13 +12,10 @@ import threading
 import webbrowser
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import Final, Self
 
 from trainer.cli.console import note
-
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">

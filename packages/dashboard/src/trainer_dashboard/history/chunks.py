@@ -6,16 +6,13 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from trainer.progress.curves import SAMPLES_LIMIT, Curve, Curves
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.content import decompressed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 BUFFER_LIMIT = SAMPLES_LIMIT
 """Samples of one training that wait to be written; beyond them every second one is dropped."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import NAMESPACES
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
 
 log = get_logger(__name__)
 

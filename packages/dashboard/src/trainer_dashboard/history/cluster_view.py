@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.transforms import bounded_cache
-from trainer.kube.clock import move_on_after
-from trainer.kube.objects import ObjectKey, mapping_at
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import Object, ObjectKey, mapping_at
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
 from trainer.progress.primary import is_made_of
 from trainer.workloads import JOBSETS
 from trainer.workloads.related_events import involved_names
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
 
 _SYNC_SECONDS = 30.0
 """How long to wait for what a recorder does without, such as where it may not watch pods."""

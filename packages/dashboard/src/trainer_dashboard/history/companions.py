@@ -6,21 +6,24 @@ recorder needs no right to list them. Secrets are never read; the JobSet has the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import annotations_of, labels_of, mapping_at, metadata_of, objects_in, owner_references_of
-from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS
+from trainer.kube.objects import (
+    Object,
+    annotations_of,
+    labels_of,
+    mapping_at,
+    metadata_of,
+    objects_in,
+    owner_references_of,
+)
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, Resource
 from trainer.plugins import coscheduling, volcano
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 log = get_logger(__name__)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from trainer.kube.objects import mapping_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.history.queries import History, TrainingRecord
 
 DIFFERENCES_LIMIT = 200
 """Differences of each part that are given; a spec may have some thousands."""

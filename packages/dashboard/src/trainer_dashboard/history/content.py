@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret
-from trainer.kube.objects import mapping_at
+from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.history.secret_forms import clean_text
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 OBJECT_LIMIT = 512 * 1024
 """Bytes of JSON of one object; of a larger one its metadata and status are kept."""

@@ -7,14 +7,15 @@ import fcntl
 import hashlib
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from anyio import Semaphore
 from anyio.to_thread import run_sync
-from sqlalchemy import Engine, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, InternalError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -25,12 +26,6 @@ from trainer_dashboard.history.database_file import DatabaseFile, mark
 from trainer_dashboard.history.errors import HistoryError, LostFileError, RefusedError, TakenOverError
 from trainer_dashboard.history.recording_right import RecordingRight
 from trainer_dashboard.history.schema import HEAD
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from sqlalchemy import Connection
 
 _T = TypeVar("_T")
 

@@ -12,12 +12,9 @@ from __future__ import annotations
 import os
 import secrets
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sqlalchemy import Connection
+from sqlalchemy import Connection
 
 _HEADER = struct.Struct(">16s44xI")
 """Of the file format: the magic text, and at byte 60 the number that `PRAGMA user_version` sets."""

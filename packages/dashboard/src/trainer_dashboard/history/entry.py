@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object
 
 
 @dataclass(slots=True)

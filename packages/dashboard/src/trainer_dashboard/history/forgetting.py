@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select, update
 
 from trainer_dashboard.history import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import ColumnElement, Connection, Row, Select
 
 _OF_ROWS = 1000
 """Bytes that a row of a training counts for, with what little else belongs to it."""

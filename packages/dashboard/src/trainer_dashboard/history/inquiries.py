@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.barrier import Barrier
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import Client
 from trainer.kube.objects import mapping_at, uid_of
 from trainer.view.row import ENDS
 from trainer_dashboard.history.companions import Companions
+from trainer_dashboard.history.entry import Entry
 from trainer_dashboard.history.training import creator_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
-    from trainer_dashboard.history.entry import Entry
 
 _AT_ONCE = 10
 """Requests at once."""

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from trainer.api.jobset_pods import recency_of
-from trainer.kube.client import LogOptions
-from trainer.kube.clock import move_on_after
+from trainer.kube.client import Client, LogOptions
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import is_being_deleted, uid_of
-from trainer.progress.containers import node_name, restarts_of, started_containers
+from trainer.kube.objects import Object, is_being_deleted, uid_of
+from trainer.progress.containers import StartedContainer, node_name, restarts_of, started_containers
 from trainer.progress.primary import container_state, primary_pod
 from trainer.workloads.containers import container_status
 from trainer_dashboard.history.content import compressed
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
+from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.records import has_log_tail, put
 from trainer_dashboard.history.schema import LOG_TAILS
 from trainer_dashboard.history.secret_forms import clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from sqlalchemy import Connection
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.progress.containers import StartedContainer
-    from trainer_dashboard.history.database import Database
-    from trainer_dashboard.history.persistence import Persistence
 
 log = get_logger(__name__)
 

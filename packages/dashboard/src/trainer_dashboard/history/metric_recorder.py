@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import mapping_at
 from trainer.kube.podlogs.position import Position
-from trainer.progress.curves import SERIES_LIMIT, Curves
+from trainer.progress.containers import StartedContainer
+from trainer.progress.curves import SERIES_LIMIT, Curve, Curves
 from trainer.progress.feed import FeedReader
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.chunks import BUFFER_LIMIT
-from trainer_dashboard.history.records import NewSamples, PostedSample
+from trainer_dashboard.history.records import MetricProgress, NewSamples, PostedSample
 from trainer_dashboard.history.training import seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.progress.containers import StartedContainer
-    from trainer.progress.curves import Curve
-    from trainer_dashboard.history.records import MetricProgress
 
 log = get_logger(__name__)
 

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 
-from trainer.kube.clock import move_on_after
-from trainer.kube.objects import mapping_at, namespace_of
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import Object, mapping_at, namespace_of
 from trainer.progress.feed import Feed
 from trainer_dashboard.history.chunks import URGENT
 from trainer_dashboard.history.metric_recorder import MetricRecorder
-from trainer_dashboard.history.records import last_posted, metric_progress, save_samples
+from trainer_dashboard.history.persistence import Persistence
+from trainer_dashboard.history.records import NewSamples, last_posted, metric_progress, save_samples
 from trainer_dashboard.history.shares import Shares
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.persistence import Persistence
-    from trainer_dashboard.history.records import NewSamples
 
 PAUSE = 10.0
 """Seconds between two writes: many small chunks cost more than a few."""

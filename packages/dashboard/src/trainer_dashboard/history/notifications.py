@@ -7,9 +7,9 @@ database fails, between the answer of the webhook and the write of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 import aiohttp
 from anyio import CancelScope
@@ -18,19 +18,13 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionType
 from trainer.explain import Snapshot, explain, headline
 from trainer.kube.backoff import Backoff
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import find_condition
-from trainer_dashboard.history.records import due_notifications, note_delivery
+from trainer.kube.objects import Object, find_condition
+from trainer_dashboard.history.persistence import Persistence
+from trainer_dashboard.history.records import DueNotification, due_notifications, note_delivery
 from trainer_dashboard.history.secret_forms import clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.persistence import Persistence
-    from trainer_dashboard.history.records import DueNotification
 
 log = get_logger(__name__)
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from anyio import CancelScope
+from sqlalchemy import Connection
 
 from trainer.kube.backoff import Backoff
 from trainer.kube.barrier import Barrier
+from trainer.kube.clock import Clock
 from trainer.kube.logger import get_logger
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError, RecordingEndedError, RefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Connection
-
-    from trainer.kube.clock import Clock
-    from trainer_dashboard.history.database import Database
 
 _T = TypeVar("_T")
 _Entry = TypeVar("_Entry")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import and_, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, tuple_
 
+from trainer.kube.objects import Object
+from trainer.progress.curves import Curves
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import curves_of, posted_curves_of
 from trainer_dashboard.history.content import inflated
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from typing import Any
-
-    from sqlalchemy import ColumnElement, Connection, Select
-
-    from trainer.kube.objects import Object
-    from trainer.progress.curves import Curves
-    from trainer_dashboard.history.database import Database
 
 _T = TypeVar("_T")
 

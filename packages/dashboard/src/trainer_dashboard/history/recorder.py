@@ -7,34 +7,41 @@ restart loses nothing that the cluster still has, and doubles nothing.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
 from trainer.kube.barrier import Barrier
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
-from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey, mapping_at
+from trainer.kube.objects import Object, ObjectKey, mapping_at
 from trainer.kube.queue.fair_queue import FairQueue
 from trainer_dashboard.history.cluster_identity import cluster_of
 from trainer_dashboard.history.cluster_view import ClusterView
+from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.entry import Entry
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.inquiries import Inquiries
-from trainer_dashboard.history.log_tails import LogTails, ended_logs
+from trainer_dashboard.history.log_tails import EndedLog, LogTails, ended_logs
 from trainer_dashboard.history.metric_writer import MetricWriter
-from trainer_dashboard.history.notifications import Notifier, occasion_of, text_about
+from trainer_dashboard.history.notifications import Notifier, Webhook, occasion_of, text_about
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.records import (
+    PreparedTraining,
+    Present,
     Training,
     mark_deleted,
     newest_creation,
@@ -43,24 +50,9 @@ from trainer_dashboard.history.records import (
     save_events,
     save_trainings,
 )
-from trainer_dashboard.history.retention import Retention
+from trainer_dashboard.history.retention import Retention, RetentionOptions
 from trainer_dashboard.history.training import bounded, seconds
 from trainer_dashboard.history.waiting import WaitingEvent, WaitingLog, WaitingTraining, namespace_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_dashboard.history.database import Database
-    from trainer_dashboard.history.log_tails import EndedLog
-    from trainer_dashboard.history.notifications import Webhook
-    from trainer_dashboard.history.records import PreparedTraining, Present
-    from trainer_dashboard.history.retention import RetentionOptions
 
 log = get_logger(__name__)
 

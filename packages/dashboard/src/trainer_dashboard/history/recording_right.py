@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
 
 _KEY = 0x7472_0002
 """Of the locks of recorders."""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, delete, exists, func, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from trainer.kube.objects import mapping_at
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, mapping_at
+from trainer.progress.curves import Curve
+from trainer.progress.samples import MetricId
 from trainer.view.row import ENDS
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
 from trainer_dashboard.history.companions import document_kind
 from trainer_dashboard.history.content import compressed, without_secrets
 from trainer_dashboard.history.training import row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from sqlalchemy import Connection, Select, Table
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
-    from trainer.progress.curves import Curve
-    from trainer.progress.samples import MetricId
 
 EVENTS_LIMIT = 200
 """Events of one training that are kept, the newest."""

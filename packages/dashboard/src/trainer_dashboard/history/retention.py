@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+from trainer.kube.clock import Clock
 from trainer.kube.logger import get_logger
 from trainer_dashboard.history.forgetting import forget_bytes, forget_older, give_back, measure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.clock import Clock
-    from trainer_dashboard.history.persistence import Persistence
+from trainer_dashboard.history.persistence import Persistence
 
 log = get_logger(__name__)
 

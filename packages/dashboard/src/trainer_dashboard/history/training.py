@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
+    Object,
     annotations_of,
     labels_of,
     mapping_at,
     metadata_of,
     objects_in,
 )
+from trainer.progress.interest import MetricValue
 from trainer.progress.primary import training_job
 from trainer.view.row import TrainJobRow
 from trainer_dashboard.history.secret_forms import clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.objects import Object
-    from trainer.progress.interest import MetricValue
 
 _SHORT, _LONG = 256, 1024
 _NAME, _METRICS, _METRICS_LIMIT = 64, 16, 2048

@@ -7,30 +7,23 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
 
 import anyio
 import msgspec
 import structlog
+from aiohttp import web
 
-from trainer_devcluster.apiserver.authentication.user import ANONYMOUS
-from trainer_devcluster.apiserver.authorization.authorizer import attributes_of
+from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.authentication.user import ANONYMOUS, User
+from trainer_devcluster.apiserver.authorization.authorizer import Decision, attributes_of
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck
 from trainer_devcluster.apiserver.wire.headers import header_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-    from pathlib import Path
-
-    from aiohttp import web
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Decision
-    from trainer_devcluster.apiserver.authorization.rules import AccessCheck
-
 
 CLIENT_CLOSED_REQUEST: Final = 499
 """Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from trainer.kube.clock import timestamp
+from trainer.kube.clock import Clock, timestamp
 from trainer_devcluster.apiserver.container_logs import LogGrowth
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
+from trainer_devcluster.apiserver.storage.storage import Storage
 from trainer_devcluster.apiserver.wire.event_lines import MediaTypes
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
-    from trainer_devcluster.apiserver.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,20 +15,16 @@ container as much as a talkative one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, datetime
 from os import SEEK_END
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 import anyio
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
-
+from trainer.kube.clock import Clock
 
 CHUNK_BYTES = 256 * 1024
 _TAIL_BYTES = 64 * 1024

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import base64
 import errno
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import anyio
 import yaml
 
-from trainer.kube.clock import SystemClock
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.admission.admission import Admission, Caller
 from trainer_devcluster.apiserver.audit import AuditLog
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     ServiceAccountTokens,
+    SigningKey,
     load_or_create_signing_key,
 )
-from trainer_devcluster.apiserver.authentication.tls import issue_serving_certificate
+from trainer_devcluster.apiserver.authentication.tls import ServerTls, issue_serving_certificate
 from trainer_devcluster.apiserver.authorization.authorizer import Access
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.backend import Backend
@@ -41,15 +44,6 @@ from trainer_devcluster.apiserver.webhooks.client import webhook_client
 from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter, Deleter
 from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.authentication.service_account_tokens import SigningKey
-    from trainer_devcluster.apiserver.authentication.tls import ServerTls
-
 
 NAME: Final = "trainer-dev"
 """Name of the context, the cluster and the user."""

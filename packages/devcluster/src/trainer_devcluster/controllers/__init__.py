@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.kube.client import RawClient
 from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.manager.manager import Manager
 from trainer_devcluster.controllers import cluster_role_aggregation, namespace
 from trainer_devcluster.controllers.garbage_collector import monitor
 from trainer_devcluster.controllers.horizontal_pod_autoscaler import controller as horizontal_pod_autoscaler
@@ -13,9 +12,6 @@ from trainer_devcluster.controllers.job import cleanup
 from trainer_devcluster.controllers.job import controller as job
 from trainer_devcluster.controllers.jobset import controller as jobset
 from trainer_devcluster.controllers.options import ControllerOptions as ControllerOptions
-
-if TYPE_CHECKING:
-    from trainer.kube.manager.manager import Manager
 
 
 def register_all(manager: Manager, options: ControllerOptions | None = None) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client
 from trainer.kube.controller.controller import Controller
-from trainer.kube.objects import labels_of, name_of, resource_version_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, labels_of, name_of, resource_version_of
 from trainer.kube.resource import CLUSTER_ROLES
 from trainer.kube.selectors import LabelSelector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
 
 log = structlog.get_logger(__name__)
 

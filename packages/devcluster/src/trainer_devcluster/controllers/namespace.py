@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 import structlog
 
-from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.clock import timestamp
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client, DeleteOptions, Propagation, RawClient
+from trainer.kube.clock import Clock, timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import MethodNotAllowedError, NotFoundError
-from trainer.kube.objects import find_condition, is_being_deleted, metadata_of
-from trainer.kube.resource import NAMESPACES, PODS
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, find_condition, is_being_deleted, metadata_of
+from trainer.kube.resource import NAMESPACES, PODS, Resource
 from trainer.kube.selection import Selection
+from trainer_devcluster.controllers.options import ControllerOptions
 from trainer_devcluster.controllers.served_resources import served_resources
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client, RawClient
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.controllers.options import ControllerOptions
 
 log = structlog.get_logger(__name__)
 _NO_PROBLEMS = (

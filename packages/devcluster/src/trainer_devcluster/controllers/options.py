@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from datetime import datetime
+from typing import Literal, TypeAlias
 
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import find_condition, is_condition_true
+from trainer.kube.objects import Object, find_condition, is_condition_true
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
 
 EventType: TypeAlias = Literal["Normal", "Warning"]
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trainer.kube.client import RawClient
 from trainer.kube.errors import NotFoundError
 from trainer.kube.resource import Resource
-
-if TYPE_CHECKING:
-    from trainer.kube.client import RawClient
 
 _NEEDED_VERBS = frozenset({"delete", "list", "watch"})
 

@@ -8,26 +8,30 @@ what was asked for.
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import ObjectKey, is_being_deleted, key_of, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    has_finished,
+    is_being_deleted,
+    key_of,
+    metadata_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
-from trainer_devcluster.kubelet.pod_status import FINISHED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-    from typing import Any
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
 
@@ -100,7 +104,7 @@ class Claims:
 
     def _is_used(self, key: ObjectKey) -> bool:
         running = (
-            pod for pod in self._pods.list(key.namespace) if pod["spec"].get("nodeName") and not _is_finished(pod)
+            pod for pod in self._pods.list(key.namespace) if pod["spec"].get("nodeName") and not has_finished(pod)
         )
         return any(key in _claims_of(pod) for pod in running)
 
@@ -127,12 +131,8 @@ def _claims_of(pod: Mapping[str, Any]) -> list[ObjectKey]:
     return [ObjectKey(namespace_of(pod), name) for name in names]
 
 
-def _is_finished(pod: Mapping[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") in FINISHED
-
-
 def _has_ended(_old: CachedObject | None, new: CachedObject | None) -> bool:
-    return new is None or _is_finished(new)
+    return new is None or has_finished(new)
 
 
 class EphemeralClaims:
@@ -148,7 +148,7 @@ class EphemeralClaims:
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the claims that the pod lacks. Raises `KubeError`."""
         pod = self._pods.get(key)
-        if pod is None or is_being_deleted(pod) or (pod.get("status") or {}).get("phase") in FINISHED:
+        if pod is None or is_being_deleted(pod) or has_finished(pod):
             return
         for volume in _ephemeral_volumes(pod):
             try:

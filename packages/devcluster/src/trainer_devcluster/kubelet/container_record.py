@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from trainer.kube.objects import Object
 from trainer.workloads.containers import ALWAYS, RestartPolicy, is_sidecar
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
 
 LOST_EXIT_CODE = 137
 LOST_REASON = "ContainerStatusUnknown"

@@ -9,35 +9,29 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import structlog
 
 from trainer.kube.clock import move_on_after, timestamp
-from trainer_devcluster.kubelet.container_record import Running, Terminated
+from trainer.kube.events.recorder import EventKind
+from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer_devcluster.kubelet.environment import EnvironmentBuilder, command_line
 from trainer_devcluster.kubelet.errors import ContainerStartError
+from trainer_devcluster.kubelet.host_paths import SandboxMount
 from trainer_devcluster.kubelet.options import inherited_environment
+from trainer_devcluster.kubelet.pod_api import RunningPod
 from trainer_devcluster.kubelet.pod_spec import specified_grace_period
 from trainer_devcluster.kubelet.probing import ContainerHealth, LifecycleHook
-from trainer_devcluster.kubelet.root_filesystem import SandboxMount, image_mounts, volume_mounts
-from trainer_devcluster.kubelet.sandbox import Program
-from trainer_devcluster.kubelet.shim.reports import Exited
+from trainer_devcluster.kubelet.root_filesystem import image_mounts, volume_mounts
+from trainer_devcluster.kubelet.sandbox import Program, RunningContainer
+from trainer_devcluster.kubelet.shim.reports import Exited, StartFailed
 from trainer_devcluster.kubelet.termination import DEFAULT_PATH, Termination, termination_message
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from trainer.kube.events.recorder import EventKind
-    from trainer_devcluster.kubelet.container_record import ContainerRecord
-    from trainer_devcluster.kubelet.pod_api import RunningPod
-    from trainer_devcluster.kubelet.sandbox import RunningContainer
-    from trainer_devcluster.kubelet.shim.reports import StartFailed
-
 
 SHORTEST_GRACE = 2.0
 """Seconds that a program has after SIGTERM even if its preStop hook has used up the grace period."""
@@ -213,7 +207,7 @@ class ContainerRun:
         self._started_at = ""
         self._post_start = LifecycleHook.of(container, "postStart", pod.names.address)
         self._stop = ContainerStop(pod, container, turn)
-        self._health = ContainerHealth(pod, container, record, self._stop, on_started)
+        self._health = ContainerHealth(pod, container, record, self._stop.request, on_started)
 
     @property
     def was_killed(self) -> bool:

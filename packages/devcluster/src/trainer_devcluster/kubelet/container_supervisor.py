@@ -5,29 +5,24 @@ Kubernetes documentation, "Sidecar Containers".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import anyio
 import anyio.lowlevel
+from anyio.abc import TaskGroup
 
+from trainer.kube.backoff import Backoff
 from trainer.kube.errors import KubeError
+from trainer.kube.events.recorder import EventKind
 from trainer.kube.objects import name_of, namespace_of, uid_of
-from trainer_devcluster.kubelet.container_record import Terminated, Waiting
+from trainer_devcluster.kubelet.container_record import ContainerRecord, Terminated, Waiting
 from trainer_devcluster.kubelet.container_run import ContainerRun, ProgramBuilder
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.pod_api import RunningPod
 from trainer_devcluster.kubelet.pod_spec import specified_grace_period
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.backoff import Backoff
-    from trainer.kube.events.recorder import EventKind
-    from trainer_devcluster.kubelet.container_record import ContainerRecord
-    from trainer_devcluster.kubelet.pod_api import RunningPod
-    from trainer_devcluster.kubelet.pod_status import PodRecord
-    from trainer_devcluster.kubelet.sandbox import Program
+from trainer_devcluster.kubelet.pod_status import PodRecord
+from trainer_devcluster.kubelet.sandbox import Program
 
 
 class ContainerSupervisor:

@@ -6,24 +6,19 @@ import base64
 import json
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import annotations_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, annotations_of, labels_of, name_of, namespace_of, uid_of
 from trainer.kube.quantity import parse_quantity
-from trainer.kube.resource import CONFIG_MAPS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, SECRETS, Resource
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress
 from trainer_devcluster.kubelet.pod_spec import container_named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.network.pod_network import ApiAddress
-
+from trainer_devcluster.kubelet.variable_references import expand
 
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
@@ -84,22 +79,7 @@ def resource_value(container: Mapping[str, Any], reference: Mapping[str, Any], f
     return str(math.ceil(parse_quantity(amount) / divisor))
 
 
-_REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 _LABELS = {CONFIG_MAPS: "configmap", SECRETS: "secret"}
-
-
-def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` by the variable's value; unknown names stay as they are and `$$` is a plain `$`."""
-
-    def replacement(match: re.Match[str]) -> str:
-        return "$" if match[1] else variables.get(match[2], match[0])
-
-    return _REFERENCE.sub(replacement, text)
-
-
-def references(text: str) -> list[str]:
-    """The names in `$(NAME)`."""
-    return [match[2] for match in _REFERENCE.finditer(text) if match[2] is not None]
 
 
 @dataclass(slots=True)

@@ -7,16 +7,24 @@ files as in a sandbox, so `python train.py` finds the script of its volume.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer_devcluster.kubelet.errors import VolumeError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
-    from trainer_devcluster.kubelet.root_filesystem import SandboxMount
+@dataclass(frozen=True, slots=True)
+class SandboxMount:
+    """A file or directory of the machine that the container sees somewhere else."""
+
+    source: Path
+    target: str
+    read_only: bool = False
+    owned: bool = False
+    """Whether `source` belongs to the pod, so that mount points may be made inside it."""
 
 
 _DIRECTORY_MODE = 0o755

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import anyio.to_thread
 import structlog
+from anyio.abc import TaskGroup
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.controller import Controller
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import ObjectKey, uid_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, uid_of
 from trainer.kube.resource import PODS, SERVICES
 from trainer_devcluster.kubelet.claims import Claims, EphemeralClaims
 from trainer_devcluster.kubelet.environment import ConfigReader
-from trainer_devcluster.kubelet.network.pod_network import ApiAddress, serve_pods
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddressing, serve_pods
 from trainer_devcluster.kubelet.network.probe import open_pod_network
-from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
+from trainer_devcluster.kubelet.node import Advertisement, Machine, describe_machine, register_node
+from trainer_devcluster.kubelet.options import KubeletOptions
 from trainer_devcluster.kubelet.pod_api import PodApi, PodHost
 from trainer_devcluster.kubelet.pod_directory import remove_memory, remove_orphans
 from trainer_devcluster.kubelet.pod_names import HostsFiles
 from trainer_devcluster.kubelet.pod_worker import PodWorker
 from trainer_devcluster.kubelet.service_account_tokens import TokenSource
 from trainer_devcluster.kubelet.volumes import VolumeRefresh
-
-if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
-    from trainer_devcluster.kubelet.node import Machine
-    from trainer_devcluster.kubelet.options import KubeletOptions
 
 log = structlog.get_logger(__name__)
 

@@ -5,26 +5,21 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from trainer.kube.client import Client
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import AlreadyExistsError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import NODES
 from trainer_devcluster import __version__
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from trainer.kube.client import Client
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
 
 POD_NETWORK_ANNOTATION = "devcluster.trainer/pod-network"
 """Tells users how pods get their network: the mode, a colon, what it means, and why no better one works."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trainer.kube.backoff import Backoff
 from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, LogLimits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class PodNetworkMode(StrEnum):

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import structlog
 
 from trainer.kube.client import Client, DeleteOptions
+from trainer.kube.clock import Clock
 from trainer.kube.errors import ConflictError, NotFoundError
-from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.events.recorder import EventKind, EventRecorder
+from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
+from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
 from trainer_devcluster.kubelet.errors import PodGoneError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.events.recorder import EventKind, EventRecorder
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
-    from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddressing
-    from trainer_devcluster.kubelet.options import KubeletOptions
-    from trainer_devcluster.kubelet.pod_directory import PodDirectory
-    from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
-    from trainer_devcluster.kubelet.sandbox import Sandbox
-    from trainer_devcluster.kubelet.service_account_tokens import TokenSource
-    from trainer_devcluster.kubelet.termination import Termination
-    from trainer_devcluster.kubelet.volumes import ReadyVolume
+from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddressing
+from trainer_devcluster.kubelet.options import KubeletOptions
+from trainer_devcluster.kubelet.pod_directory import PodDirectory
+from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
+from trainer_devcluster.kubelet.sandbox import Sandbox
+from trainer_devcluster.kubelet.service_account_tokens import TokenSource
+from trainer_devcluster.kubelet.termination import Termination
+from trainer_devcluster.kubelet.volumes import ReadyVolume
 
 log = structlog.get_logger(__name__)
 

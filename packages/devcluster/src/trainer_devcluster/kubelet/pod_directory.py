@@ -6,16 +6,13 @@ import hashlib
 import os
 import shutil
 import stat
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
 from trainer_devcluster.kubelet.errors import VolumeError
-
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 log = structlog.get_logger(__name__)
 

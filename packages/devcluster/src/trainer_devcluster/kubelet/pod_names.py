@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
 
-from trainer.kube.objects import name_of, namespace_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, name_of, namespace_of
 
 CLUSTER_DOMAIN = "cluster.local"
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 
+from trainer.kube.objects import Object
 from trainer_devcluster.kubelet.host_paths import unreachable_mount
-from trainer_devcluster.kubelet.probing import PROBES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.objects import Object
-
 
 _DEFAULT_GRACE = 30
+ProbeKind: TypeAlias = Literal["startupProbe", "livenessProbe", "readinessProbe"]
+PROBES: tuple[ProbeKind, ...] = ("startupProbe", "livenessProbe", "readinessProbe")
+"""Fields of probes in a container's specification."""
 
 
 def all_containers(pod: Object) -> list[Mapping[str, Any]]:

@@ -6,26 +6,19 @@ Kubernetes documentation, "Pod Lifecycle".
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
 from trainer.kube.backoff import Backoff
+from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.workloads.containers import RestartPolicy
 from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
-
-if TYPE_CHECKING:
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.pod_api import PodApi
-
-
-FINISHED = frozenset({"Succeeded", "Failed"})
+from trainer_devcluster.kubelet.pod_api import PodApi
 
 
 @dataclass(slots=True)

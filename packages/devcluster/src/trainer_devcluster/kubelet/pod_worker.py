@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -11,12 +11,13 @@ import structlog
 
 from trainer.kube.clock import move_on_after, parse_timestamp, timestamp
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.events.recorder import EventKind
+from trainer.kube.objects import Object, has_finished, is_being_deleted, labels_of, name_of, namespace_of, uid_of
 from trainer_devcluster.kubelet.container_supervisor import PodContainers
 from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
-from trainer_devcluster.kubelet.pod_api import RunningPod
+from trainer_devcluster.kubelet.pod_api import PodHost, RunningPod
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_names import PodNames, host_aliases
 from trainer_devcluster.kubelet.pod_spec import (
@@ -26,20 +27,11 @@ from trainer_devcluster.kubelet.pod_spec import (
     specified_grace_period,
     unsupported_fields,
 )
-from trainer_devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder, StatusWriter
-from trainer_devcluster.kubelet.sandbox import open_sandbox
+from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder, StatusWriter
+from trainer_devcluster.kubelet.sandbox import Sandbox, open_sandbox
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.termination import Termination
-from trainer_devcluster.kubelet.volumes import PodVolumes
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.events.recorder import EventKind
-    from trainer.kube.objects import Object
-    from trainer_devcluster.kubelet.pod_api import PodHost
-    from trainer_devcluster.kubelet.sandbox import Sandbox
-    from trainer_devcluster.kubelet.volumes import ReadyVolume
+from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume
 
 log = structlog.get_logger(__name__)
 
@@ -99,7 +91,7 @@ class PodWorker:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._writer.run)
                 tasks.start_soon(self._termination.enforce)
-                if (self._pod.get("status") or {}).get("phase") not in FINISHED:
+                if not has_finished(self._pod):
                     await self._live_and_contain_errors()
                 await self._writer.flush()
                 await self._finish_deletion()

@@ -5,25 +5,21 @@ Kubernetes documentation, "Configure Liveness, Readiness and Startup Probes".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import anyio
 import structlog
 
+from trainer.kube.clock import Clock
+from trainer_devcluster.kubelet.container_record import ContainerRecord
 from trainer_devcluster.kubelet.errors import ContainerCreateError
+from trainer_devcluster.kubelet.pod_api import RunningPod
+from trainer_devcluster.kubelet.pod_spec import ProbeKind
+from trainer_devcluster.kubelet.sandbox import RunningContainer
+from trainer_devcluster.kubelet.shim.reports import Probed
 from trainer_devcluster.kubelet.shim.spec import ProbeSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.kube.clock import Clock
-    from trainer_devcluster.kubelet.container_record import ContainerRecord
-    from trainer_devcluster.kubelet.container_run import ContainerStop
-    from trainer_devcluster.kubelet.pod_api import RunningPod
-    from trainer_devcluster.kubelet.sandbox import RunningContainer
-    from trainer_devcluster.kubelet.shim.reports import Probed
-
 
 HookKind: TypeAlias = Literal["postStart", "preStop"]
 log = structlog.get_logger(__name__)
@@ -110,10 +106,6 @@ class LifecycleHook:
             log.warning("lifecycle hook failed", hook=self.kind, error=found.message)
         return found.success
 
-
-ProbeKind: TypeAlias = Literal["startupProbe", "livenessProbe", "readinessProbe"]
-PROBES: tuple[ProbeKind, ...] = ("startupProbe", "livenessProbe", "readinessProbe")
-"""Their fields in a container's specification."""
 
 _FIELDS = {
     "initial_delay": "initialDelaySeconds",
@@ -212,7 +204,7 @@ class ContainerHealth:
         pod: the pod around the container.
         container: its specification.
         record: where it is kept whether the container has started and is ready.
-        stop: ends a container that has not started in time or is dead.
+        stop: ends a container that has not started in time or is dead, with a message and a grace period.
         on_started: called once, when the container has started.
 
     Raises:
@@ -224,7 +216,7 @@ class ContainerHealth:
         pod: RunningPod,
         container: Mapping[str, Any],
         record: ContainerRecord,
-        stop: ContainerStop,
+        stop: Callable[[str, float | None], None],
         on_started: Callable[[], None],
     ) -> None:
         self._pod = pod
@@ -299,4 +291,4 @@ class ContainerHealth:
         message = f"Container {self._record.name} failed {what} probe"
         if self._record.policy.survives_kill:
             message += ", will be restarted"
-        self._stop.request(message, probe.grace_period)
+        self._stop(message, probe.grace_period)

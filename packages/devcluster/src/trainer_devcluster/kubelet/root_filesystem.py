@@ -9,30 +9,16 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trainer_devcluster.kubelet.environment import expand, references
 from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
-from trainer_devcluster.kubelet.host_paths import make_beneath, resolve_beneath
+from trainer_devcluster.kubelet.host_paths import SandboxMount, make_beneath, resolve_beneath
 from trainer_devcluster.kubelet.shim.spec import FilesystemStep
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer_devcluster.kubelet.volumes import ReadyVolume
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxMount:
-    """A file or directory of the machine that the container sees somewhere else."""
-
-    source: Path
-    target: str
-    read_only: bool = False
-    owned: bool = False
-    """Whether `source` belongs to the pod, so that mount points may be made inside it."""
+from trainer_devcluster.kubelet.variable_references import expand, references
+from trainer_devcluster.kubelet.volumes import ReadyVolume
 
 
 @dataclass(slots=True)

@@ -7,33 +7,27 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import structlog
+from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 import trainer
 import trainer_devcluster
 from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
-from trainer_devcluster.kubelet.host_paths import place_mounts
-from trainer_devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
+from trainer_devcluster.kubelet.host_paths import SandboxMount, place_mounts
+from trainer_devcluster.kubelet.network.pod_network import PodAddressing
+from trainer_devcluster.kubelet.root_filesystem import is_available, plan_root
 from trainer_devcluster.kubelet.shim import reports, spec
 from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
-from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, FilesystemStep, LogLimits
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from anyio.abc import Process
-
-    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
-    from trainer_devcluster.kubelet.shim.spec import ProbeSpec
-
+from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, FilesystemStep, LogLimits, ProbeSpec
 
 log = structlog.get_logger(__name__)
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 import structlog
 
-from trainer.kube.clock import parse_timestamp
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, parse_timestamp
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 from trainer.kube.resource import SERVICE_ACCOUNTS
 from trainer_devcluster.kubelet.errors import VolumeError
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import anyio
 
-from trainer.kube.clock import move_on_after
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
+from trainer.kube.clock import Clock, move_on_after
 
 DEFAULT_PATH = "/dev/termination-log"
 _LONGEST = 4096

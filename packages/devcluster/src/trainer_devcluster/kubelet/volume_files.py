@@ -11,24 +11,17 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from trainer.kube.objects import namespace_of
-from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer_devcluster.kubelet.environment import entries_of, field_value, resource_value
+from trainer.kube.objects import Object, namespace_of
+from trainer.kube.resource import CONFIG_MAPS, SECRETS, Resource
+from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts, entries_of, field_value, resource_value
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.pod_spec import container_named
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
-    from trainer_devcluster.kubelet.service_account_tokens import PodTokens
-
+from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 
 _CURRENT = "..data"
 _NEXT = "..data_tmp"

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import annotations_of, is_being_deleted, key_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    annotations_of,
+    is_being_deleted,
+    key_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
 from trainer_devcluster.kubelet.claims import ephemeral_claim, make_claim_directory
+from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
 from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.host_paths import host_path
+from trainer_devcluster.kubelet.pod_directory import PodDirectory
+from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.volume_files import FILE_VOLUMES, VolumeContent, write_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
-    from trainer_devcluster.kubelet.pod_directory import PodDirectory
-    from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 
 log = structlog.get_logger(__name__)
 

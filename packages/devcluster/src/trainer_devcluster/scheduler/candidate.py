@@ -10,23 +10,19 @@ network topology are not regarded. A pod of theirs that names no PodGroup is sch
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
-from trainer.kube.objects import ObjectKey
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, ObjectKey, has_finished
 from trainer.kube.resource import Resource
 from trainer.workloads.pod_requests import pod_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from decimal import Decimal
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 
 class Mark(StrEnum):
@@ -127,7 +123,6 @@ def known_schedulers(default: str) -> tuple[str, ...]:
 
 
 DEFAULT_SCHEDULER = "default-scheduler"
-FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,16 +182,12 @@ class Candidate:
 
 def is_waiting(pod: Mapping[str, Any]) -> bool:
     """Whether the pod waits for a node."""
-    return not (pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp") or _is_finished(pod))
+    return not (pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp") or has_finished(pod))
 
 
 def takes_room(pod: Mapping[str, Any]) -> bool:
     """Whether the pod takes resources of its node; also while it is being deleted, since its processes may live."""
-    return bool(pod["spec"].get("nodeName")) and not _is_finished(pod)
-
-
-def _is_finished(pod: Mapping[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") in FINISHED
+    return bool(pod["spec"].get("nodeName")) and not has_finished(pod)
 
 
 def _ignored_fields(spec: Object, affinity: Object) -> tuple[str, ...]:

@@ -9,21 +9,16 @@ a laptop. Ports and volumes are left to the kubelet.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import is_condition_true, labels_of, name_of
+from trainer.kube.objects import Object, is_condition_true, labels_of, name_of
 from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.selectors import Operator, Requirement
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate
-
+from trainer_devcluster.scheduler.candidate import Candidate
 
 _OPERATORS: Final = {
     "In": Operator.IN,

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from trainer.kube.objects import Object
 from trainer_devcluster.scheduler import texts
-from trainer_devcluster.scheduler.candidate import VOLCANO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate, Gang
-    from trainer_devcluster.scheduler.node_fit import FitFailure, Room
+from trainer_devcluster.scheduler.candidate import VOLCANO, Candidate, Gang
+from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 _PERMIT_SECONDS = 60.0
 

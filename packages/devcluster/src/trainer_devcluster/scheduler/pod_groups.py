@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import ObjectKey, find_condition, name_of, namespace_of, owner_references_of, uid_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, find_condition, name_of, namespace_of, owner_references_of, uid_of
 from trainer.kube.resource import PODS
-from trainer_devcluster.scheduler.candidate import COSCHEDULING, GANG_SCHEDULERS, Gang, gang_of, is_waiting, takes_room
+from trainer_devcluster.scheduler.candidate import (
+    COSCHEDULING,
+    GANG_SCHEDULERS,
+    Candidate,
+    Gang,
+    GangScheduler,
+    gang_of,
+    is_waiting,
+    takes_room,
+)
 from trainer_devcluster.scheduler.placement import GangState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate, GangScheduler
-
 
 _READY = "tasks in gang are ready to be scheduled"
 _ENDED = ("Finished", "Failed")

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Availability
 from trainer.kube.errors import ConflictError, KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import ObjectKey
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import NODES, PODS
 from trainer_devcluster.scheduler import texts
 from trainer_devcluster.scheduler.candidate import (
     DEFAULT_SCHEDULER,
     GANG_SCHEDULERS,
     Candidate,
+    Gang,
     is_waiting,
     known_schedulers,
     takes_room,
@@ -28,14 +32,6 @@ from trainer_devcluster.scheduler.node_fit import Room
 from trainer_devcluster.scheduler.placement import Placement
 from trainer_devcluster.scheduler.pod_groups import PodGroupController
 from trainer_devcluster.scheduler.texts import Verdicts
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Gang
 
 log = structlog.get_logger(__name__)
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from trainer.kube.clock import timestamp
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client
+from trainer.kube.clock import Clock, timestamp
 from trainer.kube.errors import ConflictError, NotFoundError
-from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, find_condition, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_devcluster.scheduler.candidate import Candidate, Gang
-    from trainer_devcluster.scheduler.node_fit import FitFailure, Room
+from trainer_devcluster.scheduler.candidate import Candidate, Gang
+from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 NO_NODES = "no nodes available to schedule pods"
 

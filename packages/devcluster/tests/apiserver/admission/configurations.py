@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.admission.webhook_server import WebhookServer
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
+from packages.devcluster.tests.apiserver.admission.webhook_server import WebhookServer
+from packages.devcluster.tests.apiserver.http_client import Api
+from trainer.kube.objects import Object
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING = f"/apis/{GROUP}/v1/mutatingwebhookconfigurations"

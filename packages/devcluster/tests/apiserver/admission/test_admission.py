@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -23,15 +24,10 @@ from packages.devcluster.tests.apiserver.admission.webhook_server import (
     webhook_server,
 )
 from packages.devcluster.tests.apiserver.custom_resources.test_controller import GADGETS, definition, gadget, install
-from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC
+from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Api
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.admission.admission import Reinvocation
 from trainer_devcluster.apiserver.admission.webhook import webhooks_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
 
 NS = "/api/v1/namespaces/default"
 MAPS = f"{NS}/configmaps"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -19,20 +20,15 @@ from packages.devcluster.tests.apiserver.admission.webhook_server import (
     responding,
     webhook_server,
 )
-from trainer.kube.clock import SystemClock
+from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SERVICES
 from trainer_devcluster.apiserver.admission.admission import Caller, CallError
+from trainer_devcluster.apiserver.admission.review import WebhookDecision
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES, webhook_client
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.admission.review import WebhookDecision
 
 REQUEST = {"uid": "u", "operation": "CREATE"}
 CALL_DEFAULTS = {

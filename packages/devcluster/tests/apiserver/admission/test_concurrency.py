@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,16 +19,10 @@ from packages.devcluster.tests.apiserver.custom_resources.test_controller import
     install,
     until,
 )
-from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, api_for
+from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Api, api_for
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_kube_testing import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
 
 NS = "/api/v1/namespaces/default"
 MAPS = f"{NS}/configmaps"

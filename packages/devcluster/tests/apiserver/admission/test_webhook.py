@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.admission.configurations import configuration, webhook
 from trainer.kube.errors import ApiError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, Resource
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
@@ -16,9 +16,6 @@ from trainer_devcluster.apiserver.admission.namespaces import PARTITION
 from trainer_devcluster.apiserver.admission.webhook import Webhook, WebhookRule, is_exempt, selects, webhooks_of
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.storage.storage import Storage
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from aiohttp import web
 
 from packages.devcluster.tests.apiserver.admission.certificates import Certificate, issue
+from trainer.kube.objects import Object
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-
-    Answer: TypeAlias = Callable[[Object], Awaitable[Object | web.Response]]
-    """Makes the `response` of a review (without its uid) from its `request`, or a whole HTTP answer."""
+Answer: TypeAlias = Callable[[Object], Awaitable[Object | web.Response]]
+"""Makes the `response` of a review (without its uid) from its `request`, or a whole HTTP answer."""
 
 
 class WebhookServer:

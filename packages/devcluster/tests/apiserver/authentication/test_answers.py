@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jwt
 import pytest
 
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Answer, Api
+from packages.devcluster.tests.apiserver.http_client import Answer, Api
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 PODS = "/api/v1/namespaces/default/pods"

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
-from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
+from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
+from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS, User
 from trainer_devcluster.apiserver.server import kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
-    from trainer_devcluster.apiserver.authentication.user import User
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from trainer.kube.clock import timestamp
-from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import NODES, PODS, SERVICE_ACCOUNTS
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import NODES, PODS, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     ISSUER,
     Binding,
@@ -20,15 +21,8 @@ from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     SigningKey,
     load_or_create_signing_key,
 )
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_kube_testing.clock import ManualClock
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
+from trainer_kube_testing.clock import ManualClock
 
 HOUR = timedelta(hours=1)
 POD = Binding("Pod", "p", "uid-p", {"metadata": {"name": "laptop", "uid": "uid-laptop"}})

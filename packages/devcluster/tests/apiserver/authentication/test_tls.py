@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import stat
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography import x509
 
 from trainer_devcluster.apiserver.authentication.tls import issue_serving_certificate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_authority_stays_and_certificate_is_new(tmp_path: Path) -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.kube.objects import key_of
+from trainer.kube.objects import Object, key_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
+from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
 
 _RESOURCES = {resource.kind: resource for resource in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)}
 _SUBJECTS = {"user": "User", "group": "Group", "account": "ServiceAccount"}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.authorization.samples import binding, role
-from packages.devcluster.tests.apiserver.http_client import APPLY, MERGE
+from packages.devcluster.tests.apiserver.http_client import APPLY, MERGE, Api
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.authorization.rules import PolicyRule
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1"

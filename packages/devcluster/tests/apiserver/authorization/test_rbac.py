@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packages.devcluster.tests.apiserver.authorization.samples import binding, put, remove, role
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS, User
 from trainer_devcluster.apiserver.authorization.authorizer import Decision
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule, rules_in
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, Storage
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 BOB: Final = User("bob", ("devs", "system:authenticated"))
 BOT: Final = User("system:serviceaccount:n:bot", ("system:serviceaccounts", "system:serviceaccounts:n"))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.apiserver.http_client import MERGE
+from packages.devcluster.tests.apiserver.http_client import MERGE, Answer, Api
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 from trainer_kube_testing.api_semantics import field_managers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from packages.devcluster.tests.apiserver.http_client import Answer, Api
-    from trainer.kube.objects import Object
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GADGETS = "/apis/example.com/v1/namespaces/default/gadgets"

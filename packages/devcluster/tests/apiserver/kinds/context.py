@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.kube.objects import key_of
-from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object, ObjectKey, key_of
+from trainer.kube.resource import Resource
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 
 NOW = "2026-11-21T12:00:00Z"
 

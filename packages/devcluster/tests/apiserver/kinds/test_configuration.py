@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, fields, updated
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.configuration import ConfigMapStrategy, SecretStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def make_object(**content: Any) -> Object:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, updated
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.custom_resource_definition import CustomResourceDefinitionStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 STRATEGY = CustomResourceDefinitionStrategy()
 SPEC = {"type": "object", "properties": {"a": {"type": "string"}, "o": {"type": "object"}}}

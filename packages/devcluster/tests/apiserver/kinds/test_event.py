@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, fields
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.event import EventStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def make_event(namespace: str, about: str | None) -> Object:

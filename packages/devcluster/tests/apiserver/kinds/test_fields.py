@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.fields import refused
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(

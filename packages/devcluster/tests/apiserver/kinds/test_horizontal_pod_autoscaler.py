@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler import (
     HorizontalPodAutoscalerStrategy,
     validate_metric,
 )
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 STRATEGY = HorizontalPodAutoscalerStrategy()
 

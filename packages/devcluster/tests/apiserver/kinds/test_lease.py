@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
+from packages.devcluster.tests.apiserver.http_client import Api
+from trainer.kube.objects import Object
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 POSITIVE, COUNT = "must be greater than 0", "must be greater than or equal to 0"

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, make_context
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
+from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.kinds.limit_range import LimitRangeStrategy, admit_limits
 from trainer_devcluster.apiserver.kinds.resource_quota import ResourceQuotaStrategy, check_quota
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 COUNTED = (
     "the dev cluster counts only pods, requests.*, limits.*, cpu, memory and ephemeral-storage: leave it out, or use "

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, make_context, updated
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.kinds.priority_class import PriorityClassStrategy, admit_priority, system_classes
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 STRATEGY = PriorityClassStrategy()
 

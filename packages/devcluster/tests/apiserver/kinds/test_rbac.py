@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, updated
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 GROUP = "rbac.authorization.k8s.io"
 PODS: Object = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, fields, make_context, updated
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.service import ServiceStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 STRATEGY = ServiceStrategy()
 

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from packages.devcluster.tests.apiserver.kinds.context import created, fields, updated
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.storage_claim import PersistentVolumeClaimStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def make_claim() -> Object:

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from packages.devcluster.tests.apiserver.http_client import Api
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
 from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
 
 
 def test_kinds_are_served_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,15 +13,13 @@ from packages.devcluster.tests.apiserver.admission.configurations import (
     rule,
     webhook,
 )
+from packages.devcluster.tests.apiserver.http_client import Api
 from packages.devcluster.tests.apiserver.kinds.context import make_context
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.webhook_configuration import (
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_WEBHOOK_CONFIGURATION,
 )
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
 
 CONTEXT = make_context()
 SERVICE: Object = {"service": {"name": "s", "namespace": "n"}}

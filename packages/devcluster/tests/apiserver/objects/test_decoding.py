@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize, read_as
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
+from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 
 def pod_type() -> SchemaTyping:

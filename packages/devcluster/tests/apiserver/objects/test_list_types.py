@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
-
-if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
+from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 
 def at(root: SchemaTyping | None, *path: str) -> SchemaTyping:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from packages.devcluster.tests.apiserver.builders import CONFIG_MAP
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.objects.metadata import validate
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,9 +13,7 @@ from trainer.kube.errors import ConflictError
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
 from trainer_kube_testing.api_semantics import field_sets
 from trainer_kube_testing.api_semantics.field_managers import apply, update
-
-if TYPE_CHECKING:
-    from trainer_kube_testing.api_semantics.value_types import Typing
+from trainer_kube_testing.api_semantics.value_types import Typing
 
 Object = dict[str, Any]
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

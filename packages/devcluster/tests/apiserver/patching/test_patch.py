@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_kube_testing.api_semantics.json_patch import MAX_OPERATIONS, json_patch
 from trainer_kube_testing.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
-
-if TYPE_CHECKING:
-    from trainer_kube_testing.api_semantics.value_types import Typing
+from trainer_kube_testing.api_semantics.value_types import Typing
 
 CONFIG_MAP: dict[str, dict[str, Any]] = {"metadata": {"labels": {"l": "1"}}, "data": {"b": "2", "c": "3"}}
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.devcluster.tests.apiserver.builders import PARTITION, put, remove
 from trainer.kube.errors import ApiError
-from trainer.kube.objects import key_of, name_of
+from trainer.kube.objects import Object, key_of, name_of
 from trainer_devcluster.apiserver.storage.storage import Storage
 from trainer_kube_testing.api_semantics.paging import Lists, Page
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def everything(_: Object) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -14,14 +15,9 @@ import structlog
 from aiohttp import web
 
 from packages.devcluster.tests.apiserver.http_client import MERGE, Api, api_for
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.container_logs import log_path
 from trainer_devcluster.apiserver.server import ServerOptions, serve
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 PODS = "/api/v1/namespaces/default/pods"
 STAMP = b"2026-01-01T00:00:01.000000001Z"

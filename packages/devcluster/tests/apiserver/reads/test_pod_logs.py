@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from trainer.kube.errors import ApiError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.container_logs import POLL_INTERVAL, log_path
@@ -24,12 +26,6 @@ from trainer_devcluster.apiserver.reads.pod_logs import (
 )
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_kube_testing.clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ObjectKey("ns", "p")

@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
+import pytest
 
 from packages.devcluster.tests.apiserver.http_client import api_for
 from trainer_devcluster.apiserver.handlers import read
 from trainer_devcluster.apiserver.server import ServerOptions, serve
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 PATH = "/api/v1/namespaces/default/configmaps"
 

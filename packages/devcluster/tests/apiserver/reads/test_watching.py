@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -18,9 +19,6 @@ from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, ServedWat
 from trainer_devcluster.apiserver.storage.storage import INITIAL_REVISION, Storage
 from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters
 from trainer_kube_testing.clock import ManualClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

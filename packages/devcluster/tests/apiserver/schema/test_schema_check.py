@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import SCHEMA
+from trainer.kube.field_errors import FieldError
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
 
 STRING = {"type": "string"}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from packages.devcluster.tests.apiserver.http_client import MERGE, api_for
-from trainer.kube.objects import ObjectKey, name_of
+from packages.devcluster.tests.apiserver.http_client import MERGE, Api, api_for
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import EVENTS
 from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
 from trainer_devcluster.apiserver.backend import Backend
@@ -18,13 +18,6 @@ from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.serving.first_objects import completed, expire_events
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_kube_testing.clock import ManualClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
-
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 OBJECTS = {(obj["kind"], name_of(obj)): obj for obj in bootstrap_objects()}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import anyio
 import pytest
@@ -19,16 +20,11 @@ from packages.devcluster.tests.apiserver.admission.configurations import (
     webhook,
 )
 from packages.devcluster.tests.apiserver.custom_resources.test_controller import definition, gadget
+from packages.devcluster.tests.apiserver.http_client import Api
+from trainer.kube.objects import Object
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import TypeAlias
-
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.objects import Object
-
-    Kubectl: TypeAlias = Callable[..., Awaitable[str]]
-    """Runs kubectl with arguments and objects for its standard input; returns all that it says."""
+Kubectl: TypeAlias = Callable[..., Awaitable[str]]
+"""Runs kubectl with arguments and objects for its standard input; returns all that it says."""
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 import resource
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import anyio
 import pytest
 
-from packages.devcluster.tests.apiserver.http_client import api_for
+from packages.devcluster.tests.apiserver.http_client import Api, api_for
 from trainer_devcluster.apiserver.handlers import call
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.serving import listening as module
 from trainer_devcluster.apiserver.serving.listening import raise_descriptor_limit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packages.devcluster.tests.apiserver.http_client import Api
 
 
 async def exchange(api: Api, content: bytes) -> bytes:

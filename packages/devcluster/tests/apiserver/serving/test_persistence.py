@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.custom_resources.test_controller import GADGETS, definition, gadget, install
-from packages.devcluster.tests.apiserver.http_client import api_for
+from packages.devcluster.tests.apiserver.http_client import Api, api_for
 from trainer_devcluster.apiserver.server import ServerOptions, serve
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from packages.devcluster.tests.apiserver.http_client import Api
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.apiserver.storage.data_directory import exclusive, write_private
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_private_files_replace_open_ones(tmp_path: Path) -> None:

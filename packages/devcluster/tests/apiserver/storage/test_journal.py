@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,11 +18,6 @@ from packages.devcluster.tests.apiserver.builders import PARTITION, put, remove
 from trainer_devcluster.apiserver.storage.journal import Journal
 from trainer_devcluster.apiserver.storage.storage import Storage
 from trainer_kube_testing.api_semantics.paging import CompactedError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
 
 FIRST = 1000
 FILE = "objects.sqlite"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import SERVICES, Resource
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.webhooks.client import (
@@ -17,10 +17,6 @@ from trainer_devcluster.apiserver.webhooks.client import (
     UnresolvedError,
     resolve,
 )
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 SERVICE = {"spec": {"type": "ClusterIP", "ports": [{"name": "web", "port": 443}, {"name": "other", "port": 80}]}}
 SLICE: Object = {"ports": [{"name": "web", "port": 9443}], "endpoints": [{"addresses": ["127.0.0.5"]}]}

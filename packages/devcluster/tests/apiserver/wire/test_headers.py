@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
+from packages.devcluster.tests.apiserver.http_client import Api
 from packages.devcluster.tests.apiserver.serving.test_listening import exchange
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.wire.headers import (
@@ -19,10 +19,6 @@ from trainer_devcluster.apiserver.wire.headers import (
     header_text,
     wants_aggregated_discovery,
 )
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
-
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.apiserver.http_client import JSON_PATCH, MERGE
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
+from packages.devcluster.tests.apiserver.http_client import JSON_PATCH, MERGE, Api
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 QUALIFIED = (

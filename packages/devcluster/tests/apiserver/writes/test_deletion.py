@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from trainer.kube.client import Propagation
 from trainer.kube.errors import ApiError
-from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS
+from trainer.kube.objects import Object
+from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS, Resource
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.definitions.routing import Target
@@ -17,12 +19,6 @@ from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.wire.params import DeleteParameters
 from trainer_devcluster.apiserver.writes.deletion import Deleter, is_finished
 from trainer_kube_testing.clock import ManualClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 RUNNING: Object = {"spec": {"nodeName": "n", "terminationGracePeriodSeconds": 20}, "status": {"phase": "Running"}}
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from packages.devcluster.tests.controllers.cached_server import CachedServer, cached_server
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.objects import name_of, uid_of
+from trainer.kube.objects import Object, name_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, SERVICES, Resource
 from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.garbage_collector.collector import (
@@ -20,11 +21,6 @@ from trainer_devcluster.controllers.garbage_collector.collector import (
     RecentUids,
 )
 from trainer_devcluster.controllers.garbage_collector.monitor import Feed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
 
 
 def node(uid: str, *owners: str, **metadata: object) -> GraphNode:

@@ -1,23 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.errors import NotFoundError, TransportError
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from trainer.kube.selection import Selection
 from trainer_devcluster.controllers.garbage_collector import monitor
 from trainer_devcluster.controllers.options import ControllerOptions
 from trainer_kube_testing import FakeClient, ManualClock, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 METADATA = Selection(metadata_only=True)

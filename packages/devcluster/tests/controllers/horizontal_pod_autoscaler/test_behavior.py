@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import Recommendations, settle
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def spec(**fields: Any) -> Object:

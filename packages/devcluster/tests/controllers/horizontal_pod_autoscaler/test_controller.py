@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from packages.devcluster.tests.controllers.cluster import NAMESPACE, Cluster, dev_cluster
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import Object, find_condition
 from trainer.kube.resource import EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer_devcluster.cluster import install_definition
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import PREFIX
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer.kube.objects import Object
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 

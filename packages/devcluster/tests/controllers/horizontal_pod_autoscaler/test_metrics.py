@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import PREFIX, MetricFailure, Situation, propose
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def pod(name: str, phase: str = "Running", metric: str = "", **requests: str) -> Object:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.clock import timestamp
+from trainer.kube.objects import Object
 from trainer_devcluster.controllers.job.pods import COMPLETION_INDEX, TRACKING_FINALIZER
 from trainer_devcluster.controllers.job.spec import JobObservation
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 LONG_AGO = timestamp(NOW - timedelta(hours=1))

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
 from packages.devcluster.tests.controllers.cached_server import TERMINATING, CachedServer, cached_server
 from packages.devcluster.tests.controllers.job.samples import NOW, ago, make_job
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.errors import ForbiddenError, KubeError, NamespaceTerminatingError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true, name_of
+from trainer.kube.objects import Object, ObjectKey, has_finished, is_being_deleted, is_condition_true, name_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
@@ -19,19 +20,12 @@ from trainer_devcluster.controllers.job.pods import (
     build_pod,
     completion_index,
     is_active,
-    is_finished,
     is_tracked,
     without_containers,
 )
 from trainer_devcluster.controllers.options import ControllerOptions
 from trainer_kube_testing import WRITES, settle
 from trainer_kube_testing.recorded import RecordedEvents
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
 
 KEY = ObjectKey("n", "j")
 
@@ -223,7 +217,7 @@ async def test_every_end_is_counted_once_whatever_lags_or_crashes(seed: int, ind
 
 
 async def _random_step(world: World, chance: random.Random) -> None:
-    running = [pod for pod in world.pods if not is_finished(pod) and not is_being_deleted(pod)]
+    running = [pod for pod in world.pods if not has_finished(pod) and not is_being_deleted(pod)]
     match chance.choice(["reconcile", "reconcile", "deliver", "crash", "flaky", "succeed", "fail", "delete"]):
         case "reconcile":
             await world.reconcile()

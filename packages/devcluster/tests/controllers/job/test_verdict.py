@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.controllers.job.samples import ago, condition, make_job, make_pod, make_state
+from trainer.kube.objects import Object
 from trainer_devcluster.controllers.job.accounts import settle
 from trainer_devcluster.controllers.job.verdict import (
     FAILURE_TARGET,
@@ -14,10 +15,6 @@ from trainer_devcluster.controllers.job.verdict import (
     JobEnd,
     reach_verdict,
 )
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 BACKOFF = JobEnd(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 DEADLINE = JobEnd(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.clock import timestamp
+from trainer.kube.objects import Object
 from trainer_devcluster.controllers.jobset.construction import build_job
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 UID = "jobset-uid"

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.controllers.jobset.samples import ago, make_job, make_jobset, make_replicated_job
-from trainer.kube.objects import is_controlled_by, name_of
+from trainer.kube.objects import Object, is_controlled_by, name_of
 from trainer_devcluster.controllers.jobset.construction import build_claims, build_job, build_service, resumed_job
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 PREFIX = "jobset.sigs.k8s.io"
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,17 +17,12 @@ from packages.devcluster.tests.controllers.jobset.samples import (
 )
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, NamespaceTerminatingError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.jobset.controller import JobSetReconciler
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_kube_testing.recorded import RecordedEvents
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer.kube.objects import Object
 
 KEY = ObjectKey("n", "js")
 POLICY = {"templates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}

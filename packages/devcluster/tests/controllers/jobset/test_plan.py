@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from packages.devcluster.tests.controllers.jobset.samples import (
@@ -15,13 +13,9 @@ from packages.devcluster.tests.controllers.jobset.samples import (
     make_jobset,
     make_replicated_job,
 )
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer_devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
 from trainer_devcluster.feature_gates import FeatureGates
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 ELASTIC = FeatureGates(elastic_job_set=True)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 
@@ -14,10 +15,6 @@ from trainer_devcluster.kubelet import KubeletOptions
 from trainer_devcluster.kubelet.fake import register
 from trainer_devcluster.kubelet.fake.life import RUNS_FOR
 from trainer_kube_testing import FakeClient
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 
 @asynccontextmanager

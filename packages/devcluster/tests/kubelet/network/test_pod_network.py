@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from anyio.abc import SocketListener
+from anyio.abc import SocketListener, SocketStream
 
-from packages.devcluster.tests.kubelet.fakes import make_pod, shell
+from packages.devcluster.tests.kubelet.fakes import OpenRunner, make_pod, shell
 from trainer_devcluster.kubelet.errors import PodNetworkError
 from trainer_devcluster.kubelet.network.pod_network import AddressPool, ApiAddress, serve_pods
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from anyio.abc import SocketStream
-
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.kubelet.errors import PodNetworkError
 from trainer_devcluster.kubelet.network import netns, probe
+from trainer_devcluster.kubelet.network.machine import HostsNetwork
 from trainer_devcluster.kubelet.network.probe import open_pod_network
 from trainer_devcluster.kubelet.options import PodNetworkMode
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trainer_devcluster.kubelet.network.machine import HostsNetwork
 
 
 def refuse() -> HostsNetwork:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from trainer_devcluster.kubelet.shim.log_file import MAX_LINE, ContainerLogWriter, format_timestamp
 from trainer_devcluster.kubelet.shim.spec import LogLimits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENTRY = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z stdout ([FP]) (.*)", re.DOTALL)
 

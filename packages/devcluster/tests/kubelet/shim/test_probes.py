@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -12,12 +12,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from packages.devcluster.tests.kubelet.fakes import make_pod, shell, terminated
+from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner, make_pod, shell, terminated
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.kubelet.fakes import OpenRunner, PodRunner
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 SERVER = """
 import http.server, os, sys

@@ -6,12 +6,14 @@ Sources: Kubernetes documentation, "Server-Side Apply"; KEP-555. None of these f
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import annotations_of, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, annotations_of, metadata_of, name_of, namespace_of, uid_of
 from trainer_kube_testing.api_semantics import field_sets, statuses
 from trainer_kube_testing.api_semantics.field_sets import EMPTY, FieldSet, Path
 from trainer_kube_testing.api_semantics.json_values import same
@@ -23,13 +25,7 @@ from trainer_kube_testing.api_semantics.typed_values import (
     remove,
     with_named_parents,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer_kube_testing.api_semantics.value_types import Typing
+from trainer_kube_testing.api_semantics.value_types import Typing
 
 MAX_UPDATE_MANAGERS: Final = 10
 """So many managers of updates are kept apart; older ones are merged into one."""

@@ -7,12 +7,10 @@ of a map list, `v:"x"` for a value in a set, `i:0` for an index. Source: Kuberne
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 Path: TypeAlias = tuple[str, ...]
 FieldSet: TypeAlias = frozenset[Path]

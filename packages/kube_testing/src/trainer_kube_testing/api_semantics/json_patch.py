@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import jsonpatch
 import jsonpointer
 import msgspec
 
 from trainer.kube.merge_patch import writable_copy
+from trainer.kube.objects import Object
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.api_semantics.patches import PatchError, failed, json_type, malformed
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from trainer.kube.objects import Object
 
 _T = TypeVar("_T")
 

@@ -5,20 +5,17 @@ None of these functions changes its arguments, and results share no structure wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Hashable
+from typing import Any, Final
 
 from trainer.kube import merge_patch as merge_patches
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import show
 from trainer.kube.merge_patch import writable_copy
+from trainer.kube.objects import Object
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.api_semantics.json_values import merge_order
 from trainer_kube_testing.api_semantics.value_types import UNTYPED, Typing
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"

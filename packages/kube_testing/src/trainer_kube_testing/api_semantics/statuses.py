@@ -5,16 +5,13 @@ Reasons and their codes: Kubernetes API conventions, "Response Status Kind".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from trainer.kube.errors import ApiError, error_from_status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 
 STALE_OBJECT = "the object has been modified; please apply your changes to the latest version and try again"
 INITIAL_DELAY_SECONDS = 1

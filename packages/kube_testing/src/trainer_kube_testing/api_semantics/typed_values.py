@@ -5,19 +5,16 @@ Sources: KEP-555; Kubernetes documentation, "Server-Side Apply". None of these f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.kube.field_errors import show
 from trainer.kube.merge_patch import writable_copy
 from trainer_kube_testing.api_semantics import field_sets
+from trainer_kube_testing.api_semantics.field_sets import FieldSet, Path
 from trainer_kube_testing.api_semantics.json_values import ABSENT, merge_order, same
 from trainer_kube_testing.api_semantics.value_types import UNTYPED, ListType, Typing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer_kube_testing.api_semantics.field_sets import FieldSet, Path
 
 _EXPECTED: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "string": (str, "string"),

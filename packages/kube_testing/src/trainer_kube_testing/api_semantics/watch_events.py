@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from trainer.kube.client import INITIAL_EVENTS_END, EventType
 from trainer.kube.objects import Object, metadata_of, resource_version_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.resource import Resource
+from trainer.kube.resource import Resource
 
 
 def event_of(

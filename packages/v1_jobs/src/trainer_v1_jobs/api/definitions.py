@@ -5,15 +5,12 @@ They accept what those of Training Operator 1.9 accept, but for unknown fields a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api import rules
 from trainer.api.crds import definition_of
-from trainer_v1_jobs.api.kinds import SERVED_KINDS
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import JobKind
+from trainer.kube.objects import Object
+from trainer_v1_jobs.api.kinds import SERVED_KINDS, JobKind
 
 _COLUMNS: Final[list[Object]] = [
     {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"},

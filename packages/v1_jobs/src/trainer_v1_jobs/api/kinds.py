@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -20,14 +21,9 @@ from trainer.api.kubeflow_v1 import (
 )
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel, Count, Int32, NumberOfProcesses, atomic_list, text
-from trainer_v1_jobs.api.policies import CleanPodPolicy, Metrics, ReplicaSpecs, RunPolicy
+from trainer.kube.resource import Resource
+from trainer_v1_jobs.api.policies import CleanPodPolicy, Metrics, ReplicaSpec, ReplicaSpecs, RestartPolicy, RunPolicy
 from trainer_v1_jobs.api.status import JobStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.resource import Resource
-    from trainer_v1_jobs.api.policies import ReplicaSpec, RestartPolicy
 
 _Text: TypeAlias = Annotated[str, Field(max_length=4096)]
 _Port: TypeAlias = Annotated[Int32, Field(ge=1, json_schema_extra={"maximum": 65535})]

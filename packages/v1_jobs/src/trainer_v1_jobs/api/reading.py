@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.kube.field_errors import duplicate, first_errors
-from trainer.kube.objects import mapping_at
-from trainer_v1_jobs.api.kinds import KINDS
+from trainer.kube.objects import Object, mapping_at
+from trainer_v1_jobs.api.kinds import KINDS, Job, JobKind
 from trainer_v1_jobs.api.validation import errors_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import Job, JobKind
 
 _TEMPLATE_METADATA = frozenset({"labels", "annotations"})
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from trainer.api import patterns
 from trainer.api.pod_template import semantic_pod_template_errors
 from trainer.kube.field_errors import FieldError, forbidden, invalid, listed, not_supported, required
-from trainer_v1_jobs.api.kinds import ElasticPolicy, MPIJob, PyTorchJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer_v1_jobs.api.kinds import Job, JobKind
-    from trainer_v1_jobs.api.policies import ReplicaSpec
+from trainer_v1_jobs.api.kinds import ElasticPolicy, Job, JobKind, MPIJob, PyTorchJob
+from trainer_v1_jobs.api.policies import ReplicaSpec
 
 _LONGEST_NAME: Final = 63
 _MOST_PODS: Final = 100_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import anyio
 import typer
@@ -15,18 +16,14 @@ from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_o
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, valid
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.offline.conversion import converted
+from trainer.cli.offline.converted import Converted
 from trainer.cli.offline.workspace import DEFAULT_NAMESPACE, Workspace
 from trainer.cli.options import Context, Kubeconfig, Panel
+from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import join
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.reading import kind_of
 from trainer_v1_jobs.commands.job_references import JobReference, job_references
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.cli.offline.converted import Converted
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """Files of a directory that are read."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import typer  # noqa: TC002 - typer reads annotations
+import typer
 
 from trainer.api.kubeflow_v1 import GROUP, JOBS
 from trainer.cli.completion import names_of
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import is_about_an_object
+from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
 from trainer.kube.field_errors import listed
-
-if TYPE_CHECKING:
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

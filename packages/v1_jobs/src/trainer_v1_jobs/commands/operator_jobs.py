@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kueue import without_admission
 from trainer.cli.documents import DocumentError
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.converted import Converted
-from trainer.kube.objects import mapping_at, metadata_of, name_of
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.errors import Review
+from trainer.kube.objects import Object, mapping_at, metadata_of, name_of
 from trainer.v1alpha1.decode import decode
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.admission import review_job
 from trainer_v1_jobs.api.definitions import served_definitions
-from trainer_v1_jobs.api.kinds import KINDS
+from trainer_v1_jobs.api.kinds import KINDS, JobKind
 from trainer_v1_jobs.conversion import convert
 from trainer_v1_jobs.conversion.encoding import encoded
-
-if TYPE_CHECKING:
-    from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.errors import Review
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import JobKind
 
 
 class OperatorJobs:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import controller_reference, name_of, namespace_of
+from trainer.kube.objects import Object, controller_reference, name_of, namespace_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
-from trainer_v1_jobs.api.kinds import PyTorchJob
+from trainer_v1_jobs.api.kinds import Job, JobKind, PyTorchJob
 from trainer_v1_jobs.controllers.labels import OPERATOR_NAME, labels_of_job
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import Job, JobKind
 
 SELECTOR: Final = OPERATOR_NAME
 """Selects the autoscalers that are made here."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.kueue import split_metadata
-from trainer.kube.objects import controller_reference, mapping_at, metadata_of, name_of
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object, controller_reference, mapping_at, metadata_of, name_of
 from trainer.v1alpha1.client import decoded
-from trainer_v1_jobs.api.kinds import PyTorchJob
+from trainer.v1alpha1.discovery import Version
+from trainer_v1_jobs.api.kinds import Job, JobKind, PyTorchJob
 from trainer_v1_jobs.api.policies import RunPolicy
 from trainer_v1_jobs.api.reading import normalised
 from trainer_v1_jobs.controllers.autoscaler import autoscaler_of
@@ -18,12 +20,6 @@ from trainer_v1_jobs.controllers.roles import Seat, Seating
 from trainer_v1_jobs.conversion import convert
 from trainer_v1_jobs.conversion.encoding import encoded
 from trainer_v1_jobs.conversion.places import NODE
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import Job, JobKind
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _TRIAL: Final = "kubeflow.org/v1beta1", "Trial"

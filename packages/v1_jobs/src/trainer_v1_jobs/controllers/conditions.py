@@ -5,14 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from trainer_v1_jobs.api.status import JobCondition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer_v1_jobs.api.status import ConditionType
+from trainer_v1_jobs.api.status import ConditionType, JobCondition
 
 _ENDS: tuple[ConditionType, ...] = ("Succeeded", "Failed")
 _RIVALS: dict[ConditionType, ConditionType] = {"Running": "Restarting", "Restarting": "Running"}

@@ -6,9 +6,10 @@ says when it is resumed, since queues change pod templates in between.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
@@ -16,16 +17,20 @@ from trainer.api.jobset_pods import PODS_BY_JOBSET, age_of, jobset_keys
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.handlers import own_key, owner_key
+from trainer.kube.controller.handlers import MapFunction, own_key, owner_key
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
+    Object,
+    ObjectKey,
     is_being_deleted,
     key_of,
     labels_of,
@@ -38,9 +43,12 @@ from trainer.kube.objects import (
 from trainer.kube.recent import Recent
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kube.selection import Selection
+from trainer.v1alpha1.discovery import Version
+from trainer_v1_jobs.api.kinds import JobKind
 from trainer_v1_jobs.api.policies import TRAINING_OPERATOR, RunPolicy
-from trainer_v1_jobs.controllers.children import children_of, read_leniently
-from trainer_v1_jobs.controllers.deployment import TakenNameError
+from trainer_v1_jobs.api.status import JobStatus
+from trainer_v1_jobs.controllers.children import Children, children_of, read_leniently
+from trainer_v1_jobs.controllers.deployment import Deployment, TakenNameError
 from trainer_v1_jobs.controllers.job_reports import JobReports
 from trainer_v1_jobs.controllers.labels import REPLICA_INDEX, labels_of_job
 from trainer_v1_jobs.controllers.pod_labels import PodLabels
@@ -52,20 +60,7 @@ from trainer_v1_jobs.controllers.status import (
     status_of,
     unmanaged_status,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.controller.handlers import MapFunction
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import JobKind
-    from trainer_v1_jobs.api.status import JobStatus
-    from trainer_v1_jobs.controllers.children import Children
-    from trainer_v1_jobs.controllers.deployment import Deployment
-    from trainer_v1_jobs.controllers.training_operator import TrainingOperator
+from trainer_v1_jobs.controllers.training_operator import TrainingOperator
 
 _REMEMBERED: Final = 256
 """Jobs whose conversion is kept; it takes some milliseconds."""

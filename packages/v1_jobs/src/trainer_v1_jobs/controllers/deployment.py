@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.comparison import differences
@@ -11,7 +9,9 @@ from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
+    Object,
     controller_of,
     is_being_deleted,
     is_controlled_by,
@@ -20,16 +20,10 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
-from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, Resource
 from trainer.kube.selection import Selection
 from trainer_v1_jobs.controllers.autoscaler import SELECTOR
-from trainer_v1_jobs.controllers.children import nodes_of
-
-if TYPE_CHECKING:
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_v1_jobs.controllers.children import Children
+from trainer_v1_jobs.controllers.children import Children, nodes_of
 
 log = get_logger(__name__)
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
+from trainer.kube.events.recorder import EventKind, EventRecorder
+from trainer.kube.field_errors import FieldError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, find_condition, name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
+from trainer.kube.resource import Resource
+from trainer_v1_jobs.api.status import JobCondition, JobStatus
 from trainer_v1_jobs.controllers.status import status_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.kube.client import Client
-    from trainer.kube.events.recorder import EventKind, EventRecorder
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_v1_jobs.api.status import JobCondition, JobStatus
 
 _WARNINGS: Final = ("Failed", "Restarting", "Unmanaged")
 _REMEMBERED: Final = 4096

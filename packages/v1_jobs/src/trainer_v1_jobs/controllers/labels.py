@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from trainer_v1_jobs.api.kinds import JobKind
-    from trainer_v1_jobs.controllers.roles import Seat
+from trainer_v1_jobs.api.kinds import JobKind
+from trainer_v1_jobs.controllers.roles import Seat
 
 OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
 """On pods of a served v1 job: `pytorchjob-controller` or `jaxjob-controller`."""

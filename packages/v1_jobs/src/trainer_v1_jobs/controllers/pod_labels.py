@@ -7,13 +7,16 @@ holds up no other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from trainer.api.jobset_pods import place_of
 from trainer.framework.deploying.deployer import FIELD_MANAGER
-from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.client import Client
+from trainer.kube.errors import ApiError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
+    Object,
     is_being_deleted,
     labels_of,
     name_of,
@@ -23,16 +26,9 @@ from trainer.kube.objects import (
 )
 from trainer.kube.recent import Recent
 from trainer.kube.resource import PODS
+from trainer_v1_jobs.api.kinds import JobKind
 from trainer_v1_jobs.controllers.labels import JOB_ROLE, labels_of_seat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.kube.client import Client
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import JobKind
-    from trainer_v1_jobs.controllers.roles import Seating
+from trainer_v1_jobs.controllers.roles import Seating
 
 MOST_AT_ONCE: Final = 100
 """Pods that one reconcile labels."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trainer.api.jobset_pods import Place, place_of, recency_of
-from trainer.kube.objects import is_being_deleted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, is_being_deleted
 
 
 class Seat(NamedTuple):

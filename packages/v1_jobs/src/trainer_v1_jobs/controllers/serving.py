@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import PODS_BY_JOBSET, made_by_jobsets
+from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
+from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.kinds import SERVED_KINDS
 from trainer_v1_jobs.controllers.controller import JobController
 from trainer_v1_jobs.controllers.deployment import Deployment
 from trainer_v1_jobs.controllers.training_operator import TrainingOperator
-
-if TYPE_CHECKING:
-    from trainer.kube.manager.manager import Manager
-    from trainer.v1alpha1.discovery import Version
 
 _LOOK: Final = 30.0
 """Seconds between two looks for the Training Operator, of which a change is logged."""

@@ -14,23 +14,18 @@ Times, reasons and the order of conditions are those of Training Operator 1.9. N
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionType
 from trainer.kube.errors import TerminalError
-from trainer.kube.objects import find_condition, is_condition_true, key_of, name_of
+from trainer.kube.objects import Object, find_condition, is_condition_true, key_of, name_of
+from trainer_v1_jobs.api.kinds import JobKind
 from trainer_v1_jobs.api.status import JobStatus, ReplicaStatus
 from trainer_v1_jobs.controllers.conditions import JobConditions
 from trainer_v1_jobs.controllers.labels import selector_of
 from trainer_v1_jobs.controllers.roles import Counts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import JobKind
 
 _MOST: int = 8192
 """Characters of what a TrainJob says about its end that are repeated."""

@@ -9,21 +9,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube.cache.store import CONTROLLER_UID
+from trainer.kube.clock import Clock
 from trainer.kube.election.lease import LeaseRecord
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import ObjectKey, key_of, uid_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, key_of, uid_of
 from trainer.kube.resource import LEASES, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.selection import Selection
 from trainer_v1_jobs.controllers.labels import JOB_NAME
-
-if TYPE_CHECKING:
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
 
 LEASE: Final = "1ca428e5.training-operator.kubeflow.org"
 """Name of the operator's Lease, in whichever namespace it runs."""

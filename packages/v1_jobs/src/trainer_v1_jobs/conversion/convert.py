@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.kueue import queued_as_jobset
 from trainer.api.losses import Losses
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
+from trainer.v1alpha1.discovery import Version
+from trainer_v1_jobs.api.kinds import JobKind
 from trainer_v1_jobs.conversion import jax, mpi, paddle, pytorch, tensorflow, xgboost
+from trainer_v1_jobs.conversion.draft import Draft
 from trainer_v1_jobs.conversion.run_policy import set_gang, train_job_fields
 from trainer_v1_jobs.conversion.shipped import matching_runtime, without_shipped_variables
-from trainer_v1_jobs.conversion.source import source_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import JobKind
-    from trainer_v1_jobs.conversion.draft import Draft
-    from trainer_v1_jobs.conversion.source import Source
+from trainer_v1_jobs.conversion.source import Source, source_of
 
 RENDEZVOUS_PORTS: Final[Mapping[Version, int]] = {"v2alpha1": 29400, "v1alpha1": 29500}
 """Where nodes meet, by the version that the cluster serves."""

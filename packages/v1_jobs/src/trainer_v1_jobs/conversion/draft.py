@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.jobset_labels import JOB_GLOBAL_INDEX
 from trainer.api.labels import ANCESTOR_LABEL
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
 from trainer_v1_jobs.conversion.places import NODE, Place, label_value, name_variable, node_rank
-from trainer_v1_jobs.conversion.pods import UNBUFFERED, pods_of, set_env
+from trainer_v1_jobs.conversion.pods import UNBUFFERED, Pods, pods_of, set_env
 from trainer_v1_jobs.conversion.restarts import check_backoff_limit, restart_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from collections.abc import Set as AbstractSet
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.pods import Pods
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.source import Role, Source
 
 _TRAINER_FIELDS: Final = {"command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}
 """Members of the container that trains which the TrainJob states, and their names there."""

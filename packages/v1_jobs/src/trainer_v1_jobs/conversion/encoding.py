@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.kube.field_errors import FieldError
-from trainer.v1alpha1.encode import encode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.v1alpha1.discovery import Version
-    from trainer.v1alpha1.encode import Encoded
-    from trainer_v1_jobs.conversion.convert import Conversion
+from trainer.v1alpha1.discovery import Version
+from trainer.v1alpha1.encode import Encoded, encode
+from trainer_v1_jobs.conversion.convert import Conversion
 
 _FIELDS: Final[Mapping[str, str]] = {
     "spec.ttlSecondsAfterFinished": "spec.runPolicy.ttlSecondsAfterFinished",

@@ -6,17 +6,14 @@ The operator's variables are set beside those of the plugin, so that scripts of 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer_v1_jobs.conversion.draft import Nodes, draft_nodes
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
+from trainer_v1_jobs.conversion.draft import Draft, Nodes, draft_nodes
 from trainer_v1_jobs.conversion.places import name_variable
 from trainer_v1_jobs.conversion.pods import UNBUFFERED, declared_port
-
-if TYPE_CHECKING:
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.draft import Draft
-    from trainer_v1_jobs.conversion.source import Source
+from trainer_v1_jobs.conversion.source import Source
 
 FRAMEWORK: Final = "jax"
 RESERVED: Final = frozenset({"JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"})

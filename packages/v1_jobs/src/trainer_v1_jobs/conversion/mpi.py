@@ -5,21 +5,16 @@ The Training Operator used `kubectl exec` for it, so its images may lack sshd.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trainer.api.losses import Losses
-from trainer.kube.objects import mapping_at, objects_in
-from trainer_v1_jobs.api.kinds import MPIJob, MPIJobV2beta1, MPIJobV2beta1Spec
+from trainer.kube.objects import Object, mapping_at, objects_in
+from trainer_v1_jobs.api.kinds import MPIJob, MPIJobSpec, MPIJobV2beta1, MPIJobV2beta1Spec
 from trainer_v1_jobs.conversion.draft import Draft, replicated_job
 from trainer_v1_jobs.conversion.places import NODE, Place
-from trainer_v1_jobs.conversion.pods import main_container, pods_of, set_env
+from trainer_v1_jobs.conversion.pods import Pods, main_container, pods_of, set_env
 from trainer_v1_jobs.conversion.restarts import check_backoff_limit, restart_fields
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import MPIJobSpec
-    from trainer_v1_jobs.conversion.pods import Pods
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.source import Role, Source
 
 FRAMEWORK: Final = "mpi"
 RESERVED: Final = {

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from trainer.kube.objects import mapping_at, objects_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, mapping_at, objects_in
 
 CONTAINERS: Final = ("containers", "initContainers")
 """The lists of containers of a pod."""

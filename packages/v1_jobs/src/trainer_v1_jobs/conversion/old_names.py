@@ -7,19 +7,15 @@ or compares it is named, and so is what asks the cluster for pods by labels of t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer_v1_jobs.conversion.old_labels import CONTAINERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.places import Place
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.places import Place
+from trainer_v1_jobs.conversion.source import Role, Source
 
 _LAUNCHER: Final = "launcher"
 """The role whose only pod had no number in its name."""

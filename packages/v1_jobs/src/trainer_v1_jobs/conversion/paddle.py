@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import PaddleJob
-from trainer_v1_jobs.conversion.draft import Nodes, draft_nodes, draft_parted
+from trainer_v1_jobs.conversion.draft import Draft, Nodes, Parted, draft_nodes, draft_parted
 from trainer_v1_jobs.conversion.places import TRAINJOB_NAME, name_variable
 from trainer_v1_jobs.conversion.pods import UNBUFFERED, declared_port
-
-if TYPE_CHECKING:
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.draft import Draft, Parted
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.source import Role, Source
 
 FRAMEWORK: Final = "paddle"
 RESERVED: Final = frozenset(

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer.v1alpha1.decode import with_literal_command
 from trainer_v1_jobs.conversion.old_labels import CONTAINERS
 from trainer_v1_jobs.conversion.old_names import rewrite_names
+from trainer_v1_jobs.conversion.places import Place
 from trainer_v1_jobs.conversion.references import References
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.places import Place
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.source import Role, Source
 
 TRAINER: Final = "trainer"
 """Name of the container that trains, where a pod has several."""

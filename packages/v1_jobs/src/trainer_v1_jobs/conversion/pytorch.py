@@ -6,22 +6,17 @@ role is a Job of its own and has the variables of the operator written out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer_v1_jobs.api.kinds import PyTorchJob
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
+from trainer_v1_jobs.api.kinds import ElasticPolicy, PyTorchJob
 from trainer_v1_jobs.conversion import rendezvous
-from trainer_v1_jobs.conversion.draft import Nodes, draft_nodes, draft_parted
+from trainer_v1_jobs.conversion.draft import Draft, Nodes, Parted, draft_nodes, draft_parted
 from trainer_v1_jobs.conversion.places import name_variable
 from trainer_v1_jobs.conversion.pods import UNBUFFERED, declared_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import ElasticPolicy
-    from trainer_v1_jobs.conversion.draft import Draft, Parted
-    from trainer_v1_jobs.conversion.source import Source
+from trainer_v1_jobs.conversion.source import Source
 
 FRAMEWORK: Final = "torch"
 RESERVED: Final = frozenset(

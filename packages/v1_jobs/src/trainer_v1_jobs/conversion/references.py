@@ -11,21 +11,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.kubeflow_v1 import GROUP
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer_v1_jobs.conversion.old_labels import files_of, label_of, old_label, selectors_of, variables_of
-from trainer_v1_jobs.conversion.places import label_value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.places import Place
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.places import Place, label_value
+from trainer_v1_jobs.conversion.source import Role, Source
 
 _MPI_OPERATOR: Final = "v2beta1"
 _LEADERS: Final = ("Launcher", "Chief", "Master")

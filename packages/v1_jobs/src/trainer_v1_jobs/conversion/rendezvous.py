@@ -7,20 +7,16 @@ an etcd server, stays as it is.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer_v1_jobs.conversion.draft import Nodes
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
+from trainer_v1_jobs.api.kinds import ElasticPolicy
+from trainer_v1_jobs.conversion.draft import Nodes, Parted
 from trainer_v1_jobs.conversion.places import name_variable
 from trainer_v1_jobs.conversion.pods import stated_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.kinds import ElasticPolicy
-    from trainer_v1_jobs.conversion.draft import Parted
-    from trainer_v1_jobs.conversion.source import Source
+from trainer_v1_jobs.conversion.source import Source
 
 _ELASTIC: Final = "spec.elasticPolicy"
 _C10D: Final = "c10d"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.pods import Pods
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
+from trainer_v1_jobs.conversion.pods import Pods
+from trainer_v1_jobs.conversion.source import Role, Source
 
 UNLIMITED: Final = 2**31 - 1
 """A backoffLimit that is never reached: without one the operator starts pods again however often they fail."""

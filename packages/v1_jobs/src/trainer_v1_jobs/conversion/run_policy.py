@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from trainer.api.kueue import LOST_MULTIKUEUE, MULTIKUEUE
 from trainer.api.labels import VOLCANO_QUEUE
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import MPIJob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.api.policies import SchedulingPolicy
-    from trainer_v1_jobs.conversion.draft import Draft
-    from trainer_v1_jobs.conversion.source import Source
+from trainer_v1_jobs.api.policies import SchedulingPolicy
+from trainer_v1_jobs.conversion.draft import Draft
+from trainer_v1_jobs.conversion.source import Source
 
 _POLICY: Final = "spec.runPolicy"
 _SCHEDULING: Final = f"{_POLICY}.schedulingPolicy"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from trainer.api.progress import REPORTER
-from trainer.kube.objects import mapping_at, objects_in
+from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer_v1_jobs.conversion.places import NODE
 from trainer_v1_jobs.conversion.pods import TRAINER, UNBUFFERED
 from trainer_v1_jobs.conversion.restarts import DISRUPTIONS_IGNORED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
 
 _POD_FIELDS: Final = (
     "volumes", "serviceAccountName", "imagePullSecrets", "securityContext", "terminationGracePeriodSeconds",

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.kube.field_errors import required
-from trainer.kube.objects import mapping_at
+from trainer.kube.objects import Object, mapping_at
+from trainer.v1alpha1.discovery import Version
+from trainer_v1_jobs.api.kinds import Job, JobKind
+from trainer_v1_jobs.api.policies import RestartPolicy, RunPolicy
 from trainer_v1_jobs.api.reading import normalised, read_job
 from trainer_v1_jobs.conversion.old_labels import depends_on_role
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.v1alpha1.discovery import Version
-    from trainer_v1_jobs.api.kinds import Job, JobKind
-    from trainer_v1_jobs.api.policies import RestartPolicy, RunPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,16 @@ Each role is a Job. Where there are workers these are the nodes, and the plugin 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from trainer.api.losses import Losses
+from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import TFJob
-from trainer_v1_jobs.conversion.draft import Draft, draft_nodes, draft_parted, replicated_job
+from trainer_v1_jobs.conversion.draft import Draft, Parted, draft_nodes, draft_parted, replicated_job
 from trainer_v1_jobs.conversion.places import NODE, Place
 from trainer_v1_jobs.conversion.pods import declared_port, pods_of
 from trainer_v1_jobs.conversion.restarts import check_backoff_limit, restart_fields
-
-if TYPE_CHECKING:
-    from trainer.api.losses import Losses
-    from trainer.kube.objects import Object
-    from trainer_v1_jobs.conversion.draft import Parted
-    from trainer_v1_jobs.conversion.source import Role, Source
+from trainer_v1_jobs.conversion.source import Role, Source
 
 FRAMEWORK: Final = "tensorflow"
 RESERVED: Final = frozenset({"TF_CONFIG", "TF_TASK_INDEX"})

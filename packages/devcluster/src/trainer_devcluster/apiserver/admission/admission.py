@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 import structlog
 
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.admission import review
+from trainer_devcluster.apiserver.admission.attributes import Attributes, RuleTarget
 from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
-from trainer_devcluster.apiserver.admission.webhook import selects
-from trainer_devcluster.apiserver.webhooks.client import PostError, TrustError
+from trainer_devcluster.apiserver.admission.review import WebhookDecision
+from trainer_devcluster.apiserver.admission.webhook import Webhook, selects
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
+from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_devcluster.apiserver.webhooks.client import PostError, TrustError, WebhookClient
 from trainer_devcluster.apiserver.wire import answers
+from trainer_devcluster.apiserver.wire.headers import Warnings
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.api_semantics.json_patch import json_patch
 from trainer_kube_testing.api_semantics.patches import PatchError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Attributes, RuleTarget
-    from trainer_devcluster.apiserver.admission.review import WebhookDecision
-    from trainer_devcluster.apiserver.admission.webhook import Webhook
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
-    from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_devcluster.apiserver.webhooks.client import WebhookClient
-    from trainer_devcluster.apiserver.wire.headers import Warnings
 
 
 class CallError(Exception):

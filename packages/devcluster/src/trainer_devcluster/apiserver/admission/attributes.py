@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.authentication.user import User
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
+from trainer_devcluster.apiserver.authentication.user import User
 
 
 class Operation(StrEnum):

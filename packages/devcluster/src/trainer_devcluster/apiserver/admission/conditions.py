@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.schema.expressions import (
     COST_LIMIT,
     CompileError,
     EvaluationError,
+    Expression,
     compile_expression,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.schema.expressions import Expression
 
 _VARIABLES: Final = ("object", "oldObject", "request")
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
+import anyio
+
+from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
+from trainer_devcluster.apiserver.admission.attributes import RuleTarget
 from trainer_devcluster.apiserver.admission.webhook import Webhook, is_exempt, webhooks_of
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    import anyio
-
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import RuleTarget
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
-    from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 MUTATING: Final = Partition.of(MUTATING_WEBHOOK_CONFIGURATIONS)
 VALIDATING: Final = Partition.of(VALIDATING_WEBHOOK_CONFIGURATIONS)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
-from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, SERVICES
+from trainer.kube.objects import Object, ObjectKey, is_being_deleted, name_of
+from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, SERVICES, Resource
 from trainer_devcluster.apiserver.authentication.tls import SERVICE_ADDRESS
-from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.wire import answers
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.storage.storage import Storage
 
 PARTITION = Partition.of(NAMESPACES)
 PROTECTED = frozenset({"default", "kube-system", "kube-public"})

@@ -6,17 +6,15 @@ import base64
 import binascii
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
+from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
+from trainer_devcluster.apiserver.admission.attributes import Attributes, GroupVersionKind, RuleTarget
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Attributes, GroupVersionKind, RuleTarget
 
 REVIEW_VERSION: Final = "v1"
 """The version of AdmissionReview that is spoken."""

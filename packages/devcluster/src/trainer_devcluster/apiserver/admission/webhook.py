@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import ObjectKey, metadata_of, name_of
-from trainer.kube.resource import NAMESPACES
+from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
+from trainer.kube.resource import NAMESPACES, Resource
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.apiserver.admission.attributes import Operation
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
-from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.webhooks.client import ClientConfig
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.attributes import Attributes, RuleTarget
-    from trainer_devcluster.apiserver.storage.storage import Storage
-
 
 _ALL = "*"
 _EXEMPT_GROUP = "admissionregistration.k8s.io"

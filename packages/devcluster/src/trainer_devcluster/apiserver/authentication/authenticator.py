@@ -5,19 +5,18 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from trainer_devcluster.apiserver.authentication.service_account_tokens import ISSUER, InvalidTokenError
-from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
+from trainer_devcluster.apiserver.authentication.service_account_tokens import (
+    ISSUER,
+    InvalidTokenError,
+    ServiceAccountTokens,
+)
+from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS, User
 from trainer_devcluster.apiserver.storage.data_directory import refuse_content, write_private
 from trainer_devcluster.apiserver.wire import answers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
-    from trainer_devcluster.apiserver.authentication.user import User
 
 _SCHEME = "bearer "
 _TOKEN = re.compile(rb"[\w.~+/-]+=*")

@@ -8,32 +8,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import ObjectKey, metadata_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
+from trainer.kube.clock import Clock, parse_timestamp
+from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.authentication.user import AUTHENTICATED, User
 from trainer_devcluster.apiserver.storage.data_directory import refuse_content, write_private
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.storage.storage import Storage
-
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 ALGORITHM: Final = "RS256"
 ISSUER: Final = "https://kubernetes.default.svc"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 MASTERS: Final = "system:masters"
 """The group that may do everything, whatever the roles say."""

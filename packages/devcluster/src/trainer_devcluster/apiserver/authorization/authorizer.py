@@ -6,31 +6,31 @@ look learns nothing about which resources and objects there are. Kubernetes docu
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import unquote
 
+from multidict import CIMultiDictProxy
+
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import show
 from trainer.kube.resource import Resource
 from trainer.kube.selectors import FieldSelector
-from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX, service_account
+from trainer_devcluster.apiserver.authentication.authenticator import Authenticator
+from trainer_devcluster.apiserver.authentication.service_account_tokens import (
+    USER_PREFIX,
+    ServiceAccountTokens,
+    service_account,
+)
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.headers import header_text
 from trainer_devcluster.apiserver.wire.params import boolean
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from multidict import CIMultiDictProxy
-
-    from trainer.kube.errors import ApiError
-    from trainer_devcluster.apiserver.authentication.authenticator import Authenticator
-    from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
 
 
 class Decision(NamedTuple):

@@ -6,15 +6,12 @@ do not run here (nodes, the certificate signer, controllers) are left out, and s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLES
+from trainer.kube.objects import Object
+from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLES, Resource
 from trainer_devcluster.apiserver.authentication.user import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, PolicyRule
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 """Annotation: unless it is "false", what is missing is put back at the start."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from trainer.kube.objects import ObjectKey, key_of, name_of, namespace_of
+from anyio import Event
+
+from trainer.kube.objects import Object, ObjectKey, key_of, name_of, namespace_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX
-from trainer_devcluster.apiserver.authentication.user import MASTERS
+from trainer_devcluster.apiserver.authentication.user import MASTERS, User
 from trainer_devcluster.apiserver.authorization.authorizer import Decision, Held
-from trainer_devcluster.apiserver.authorization.rules import rules_in
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from anyio import Event
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule
-    from trainer_devcluster.apiserver.storage.storage import Storage
-
+from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule, rules_in
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 PARTITIONS: Final = tuple(map(Partition.of, (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)))
 

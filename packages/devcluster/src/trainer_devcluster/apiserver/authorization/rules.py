@@ -5,17 +5,13 @@ Kubernetes documentation, "Using RBAC Authorization".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from trainer.kube.field_errors import show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.authentication.user import User
-
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.authentication.user import User
 
 ALL: Final = "*"
 

@@ -7,37 +7,29 @@ privilege escalation prevention and bootstrapping).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import metadata_of, name_of
-from trainer.kube.resource import CLUSTER_ROLES, ROLES
-from trainer_devcluster.apiserver.authentication.user import MASTERS
-from trainer_devcluster.apiserver.authorization.authorizer import forbidden
+from trainer.kube.objects import Object, metadata_of, name_of
+from trainer.kube.resource import CLUSTER_ROLES, ROLES, Resource
+from trainer_devcluster.apiserver.authentication.user import MASTERS, User
+from trainer_devcluster.apiserver.authorization.authorizer import Authorizer, forbidden
 from trainer_devcluster.apiserver.authorization.rbac import role_key
 from trainer_devcluster.apiserver.authorization.rules import (
     EVERYTHING,
     AccessCheck,
+    PolicyRule,
     compacted,
     describe,
     quoted,
     rules_in,
     uncovered,
 )
-from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.definitions.routing import Target
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.wire import answers
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Authorizer
-    from trainer_devcluster.apiserver.authorization.rules import PolicyRule
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.storage.storage import Storage
 
 _BOOKKEEPING: Final = frozenset({"finalizers", "managedFields", "ownerReferences", "resourceVersion", "generation"})
 """Metadata that the garbage collector has to be able to change in whatever role."""

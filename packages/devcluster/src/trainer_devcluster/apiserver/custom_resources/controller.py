@@ -7,7 +7,8 @@ names, establishing and finalizing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import anyio
 import structlog
@@ -16,24 +17,19 @@ from trainer.kube.client import Propagation
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import find_condition, is_being_deleted, key_of, metadata_of, name_of, uid_of
+from trainer.kube.objects import Object, find_condition, is_being_deleted, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.authentication.user import SERVER
+from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.custom_resources.versions import definitions_of
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.routing import Target
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import DeleteParameters, WriteParameters
+from trainer_devcluster.apiserver.writes.deletion import Deleter
+from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.apiserver.writes.write import Write
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.definitions.strategy import Strategy
-    from trainer_devcluster.apiserver.writes.deletion import Deleter
-    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
 
 class TakenNames(NamedTuple):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition, ScalePaths
-from trainer_devcluster.apiserver.definitions.strategy import SchemaStrategy, WebhookStrategy
+from trainer_devcluster.apiserver.definitions.strategy import SchemaStrategy, Strategy, WebhookStrategy
 from trainer_devcluster.apiserver.definitions.versions import Versions
 from trainer_devcluster.apiserver.discovery.discovery import preference
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 from trainer_devcluster.apiserver.tables.table import DEFAULT_COLUMN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import Strategy
 
 
 def definitions_of(

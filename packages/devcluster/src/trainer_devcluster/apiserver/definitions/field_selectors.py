@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kube.selectors import FieldSelector, LabelSelector
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 
 _EVERY_KIND: Final = ("metadata.name", "metadata.namespace")
 

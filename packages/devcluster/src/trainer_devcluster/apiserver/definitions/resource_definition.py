@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.versions import Versions
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.names import NameRule
 from trainer_devcluster.apiserver.objects.value_types import UNTYPED, SchemaTyping
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.definitions.strategy import Strategy
-    from trainer_devcluster.apiserver.definitions.versions import Versions
-    from trainer_devcluster.apiserver.schema.structural import StructuralSchema
-
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

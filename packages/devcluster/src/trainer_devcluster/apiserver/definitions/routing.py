@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry
 from trainer_devcluster.apiserver.wire import answers
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry
 
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.schema.structural import StructuralSchema
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,12 @@ the wanted version does not have; all versions have the same fields, as there ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import ObjectKey, key_of, resource_version_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.schema.structural import StructuralSchema
+from trainer.kube.objects import Object, ObjectKey, key_of, resource_version_of
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 _KEPT: Final = 20_000
 """So many converted objects are kept; beyond that all are forgotten and made again when somebody asks."""

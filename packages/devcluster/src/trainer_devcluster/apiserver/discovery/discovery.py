@@ -9,13 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 
 # The order in which the real server lists the verbs of custom resources; clients do not care.
 _CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

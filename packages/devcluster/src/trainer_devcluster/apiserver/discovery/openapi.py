@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.discovery.discovery import preference
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions, definition_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 
 _SCHEMAS: Final = "#/components/schemas/"
 _CUSTOM_PATCH_TYPES: Final = (

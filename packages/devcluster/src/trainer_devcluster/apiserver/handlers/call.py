@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -12,25 +13,21 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
 from trainer.kube.clock import move_on_after
+from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.audit import Record
+from trainer_devcluster.apiserver.authentication.user import User
+from trainer_devcluster.apiserver.authorization.authorizer import Access
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
+from trainer_devcluster.apiserver.backend import Backend
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.wire.body import MAX_BODY_BYTES, decode_object
 from trainer_devcluster.apiserver.wire.headers import JSON, PROTOBUF, Warnings, header_text
 from trainer_devcluster.apiserver.wire.params import write_parameters
+from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
+from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.apiserver.writes.write import LARGE_BYTES, Write
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.audit import Record
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Access
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
-    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
 T = TypeVar("T")
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 import msgspec
 from aiohttp import web
 
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry
 from trainer_devcluster.apiserver.discovery import discovery, openapi
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.headers import JSON, header_text, wants_aggregated_discovery
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ResourceRegistry
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import find_condition, is_being_deleted
+from trainer.kube.objects import Object, find_condition, is_being_deleted
 from trainer_devcluster.apiserver.admission.attributes import Operation
-from trainer_devcluster.apiserver.handlers.call import answer
+from trainer_devcluster.apiserver.definitions.routing import Target
+from trainer_devcluster.apiserver.handlers.call import Call, answer
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.reads.pod_logs import ContainerRunLog, log_parameters
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.handlers.call import Call
 
 
 async def log(call: Call) -> web.StreamResponse:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -13,24 +13,16 @@ from aiohttp import web
 
 from trainer.kube.client import EventType
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import resource_version_of
+from trainer.kube.objects import Object, resource_version_of
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
-from trainer_devcluster.apiserver.handlers.call import answer, with_warnings
+from trainer_devcluster.apiserver.handlers.call import Call, answer, with_warnings
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.reads.reading import Presenter, include_object
 from trainer_devcluster.apiserver.reads.watching import ServedWatch
+from trainer_devcluster.apiserver.wire.event_lines import EventLines
 from trainer_devcluster.apiserver.wire.headers import JSON, Shape, answer_format
-from trainer_devcluster.apiserver.wire.params import list_parameters
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.wire.event_lines import EventLines
-    from trainer_devcluster.apiserver.wire.params import ListParameters
-    from trainer_kube_testing.api_semantics.paging import Page
-
+from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters
+from trainer_kube_testing.api_semantics.paging import Page
 
 log = structlog.get_logger(__name__)
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from aiohttp import web
 
 from trainer.kube.clock import timestamp
-from trainer.kube.field_errors import invalid
-from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
+from trainer.kube.errors import ApiError
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of, uid_of
 from trainer.kube.resource import NODES
 from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     BINDABLE,
@@ -23,23 +26,15 @@ from trainer_devcluster.apiserver.authentication.service_account_tokens import (
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.rbac import joined
 from trainer_devcluster.apiserver.authorization.rules import AccessCheck
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.routing import Target
-from trainer_devcluster.apiserver.handlers.call import answer
+from trainer_devcluster.apiserver.handlers.call import Call, answer
 from trainer_devcluster.apiserver.kinds.reviews import AUTHORIZATION, TOKEN_REQUEST
 from trainer_devcluster.apiserver.objects.built_in_types import empty_object
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.writes.write import Write
 from trainer_kube_testing.api_semantics import field_managers, statuses
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.writes.write import Write
 
 
 class ReviewRequest:

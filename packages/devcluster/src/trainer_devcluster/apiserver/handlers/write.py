@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.lowlevel
+from aiohttp import web
 
 from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import name_of
-from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
-from trainer_devcluster.apiserver.handlers.call import answer
+from trainer.kube.objects import Object, name_of
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths, as_requested
+from trainer_devcluster.apiserver.handlers.call import Call, answer
 from trainer_devcluster.apiserver.handlers.read import page_answer, presenter
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.objects.value_types import UNTYPED
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.wire.body import decode_json, decode_yaml
-from trainer_devcluster.apiserver.wire.params import META_GROUP, delete_parameters, list_parameters
+from trainer_devcluster.apiserver.wire.params import META_GROUP, DeleteParameters, delete_parameters, list_parameters
 from trainer_devcluster.apiserver.writes.deletion import DeletionRequest
 from trainer_devcluster.apiserver.writes.scale import read_scale, scale_of, scale_to_change, scaled
+from trainer_devcluster.apiserver.writes.write import Write
 from trainer_kube_testing.api_semantics import patches, statuses
 from trainer_kube_testing.api_semantics.json_patch import json_patch
 from trainer_kube_testing.api_semantics.patches import PatchError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from aiohttp import web
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths
-    from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.wire.params import DeleteParameters
-    from trainer_devcluster.apiserver.writes.write import Write
-
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from trainer.workloads import JOBSETS
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import Strategy
 from trainer_devcluster.apiserver.kinds import (
     configuration,
     custom_resource_definition,
@@ -25,13 +27,7 @@ from trainer_devcluster.apiserver.kinds import (
 from trainer_devcluster.apiserver.kinds.jobs.job import JOB
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
 from trainer_devcluster.apiserver.kinds.pods.pod import POD
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.definitions.strategy import Strategy
-    from trainer_devcluster.feature_gates import FeatureGates
+from trainer_devcluster.feature_gates import FeatureGates
 
 BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     namespace.NAMESPACE,

@@ -5,19 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trainer.kube.field_errors import forbidden, invalid, required, too_long
-from trainer.kube.objects import annotations_of
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required, too_long
+from trainer.kube.objects import Object, annotations_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import fill, section, unchanged
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MAX_BYTES = 1024 * 1024
 _MAX_KEY = 253

@@ -6,28 +6,21 @@ names it there in the texts of its validation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer.kube.field_errors import forbidden, invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
 from trainer.kube.names import subdomain_problems
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.custom_resources.controller import is_established
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section, unchanged
 from trainer_devcluster.apiserver.objects.names import service_label_problems
 from trainer_devcluster.apiserver.schema.schema_check import schema_at
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 from trainer_devcluster.apiserver.tables.json_path import JSONPath, JSONPathError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")

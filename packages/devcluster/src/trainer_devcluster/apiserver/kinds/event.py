@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer.kube.field_errors import invalid, required
+from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.names import qualified_name_problems
-from trainer.kube.objects import namespace_of
+from trainer.kube.objects import Object, namespace_of
 from trainer.kube.resource import EVENTS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import fill
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MAX_LENGTH: Final = 128
 _MAX_MESSAGE: Final = 1024

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from trainer.kube.field_errors import forbidden, invalid, required
+from trainer.kube.errors import ApiError
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.names import label_value_problems, qualified_name_problems
-from trainer.kube.objects import metadata_of, name_of
+from trainer.kube.objects import Object, metadata_of, name_of
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 from trainer_devcluster.apiserver.wire import answers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 
 def fill(obj: Object, **defaults: object) -> None:

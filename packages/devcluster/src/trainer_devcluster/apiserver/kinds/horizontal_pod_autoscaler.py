@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer.kube.field_errors import forbidden, invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from trainer.kube.objects import Object
 from trainer.kube.quantity import Quantity
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import fill, object_reference, section, validate_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _DEFAULT_UTILIZATION = 80
 """Percent of the requested CPU that is aimed at when nothing else is."""

@@ -5,22 +5,16 @@ Kubernetes documentation, "Limit Ranges".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from trainer.kube.field_errors import duplicate, forbidden, required
-from trainer.kube.objects import namespace_of
+from trainer.kube.field_errors import FieldError, duplicate, forbidden, required
+from trainer.kube.objects import Object, namespace_of
 from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.resource import LIMIT_RANGES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import dicts, refused, section, validate_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _AMOUNTS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")

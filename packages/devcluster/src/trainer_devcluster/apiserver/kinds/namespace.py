@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import section
 from trainer_devcluster.apiserver.objects.names import NameRule
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from trainer.kube.field_errors import invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, invalid, not_supported, required
 from trainer.kube.names import subdomain_problems
-from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
+from trainer.kube.objects import Object
+from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import fill, section, validate_label_selector
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _GROUP: Final = ROLES.group
 _SUBJECTS: Final = ("Group", "ServiceAccount", "User")

@@ -6,27 +6,19 @@ status does not follow the use, as the dev cluster has no quota controller. Kube
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
-from trainer.kube.field_errors import forbidden, invalid
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.objects import Object, has_finished, name_of, namespace_of
 from trainer.kube.quantity import Quantity
 from trainer.kube.resource import PODS, RESOURCE_QUOTAS
-from trainer.workloads.pod_requests import pod_requests
+from trainer.workloads.pod_requests import Amounts, pod_requests
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import all_containers, section, validate_quantity
 from trainer_devcluster.apiserver.wire import answers
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.workloads.pod_requests import Amounts
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-
-_FINISHED: Final = ("Succeeded", "Failed")
 _COUNTS: Final = ("pods", "count/pods")
 _SHORT: Final = ("cpu", "memory", "ephemeral-storage")
 """Resources whose requests may be limited by their plain names."""
@@ -104,7 +96,7 @@ def check_quota(pod: Object, context: WriteContext) -> None:
 def _used(context: WriteContext, namespace: str) -> Amounts:
     total: Amounts = {}
     for pod in context.listed(PODS):
-        if namespace_of(pod) == namespace and (pod.get("status") or {}).get("phase") not in _FINISHED:
+        if namespace_of(pod) == namespace and not has_finished(pod):
             for name, amount in _of_pod(pod).items():
                 total[name] = total.get(name, Quantity()) + amount
     return total

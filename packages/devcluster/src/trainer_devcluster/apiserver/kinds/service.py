@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.field_errors import FieldError, duplicate, invalid, not_supported, required, show
 from trainer.kube.names import label_value_problems, qualified_name_problems
-from trainer.kube.objects import uid_of
+from trainer.kube.objects import Object, uid_of
 from trainer.kube.resource import SERVICES
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section
 from trainer_devcluster.apiserver.objects.names import NameRule, label_problems
 from trainer_devcluster.apiserver.writes.drafting import NETWORK
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 HEADLESS = "None"
 """`spec.clusterIP` of a Service that only gives names."""

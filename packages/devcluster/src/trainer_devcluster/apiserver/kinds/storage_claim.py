@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from trainer.kube.field_errors import forbidden, invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
+from trainer.kube.objects import Object
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import fill, section, validate_quantity
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MUTABLE: Final = ("resources", "volumeName", "volumeAttributesClassName")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

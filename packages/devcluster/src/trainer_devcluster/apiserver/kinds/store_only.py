@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from trainer.kube.objects import Object
 from trainer.kube.resource import NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINT_SLICES
 from trainer_devcluster.apiserver.webhooks.client import ENDPOINTS as ENDPOINTS_RESOURCE
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 
 class UnusedStrategy(Strategy):

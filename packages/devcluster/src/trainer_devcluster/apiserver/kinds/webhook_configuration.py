@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 from urllib.parse import urlsplit
 
-from trainer.kube.field_errors import duplicate, invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, duplicate, invalid, not_supported, required
 from trainer.kube.names import subdomain_problems
-from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
+from trainer.kube.objects import Object
+from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition
 from trainer_devcluster.apiserver.admission.review import REVIEW_VERSION
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import dicts, fill, section, validate_label_selector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _TIMEOUT_SECONDS = 10
 _MAX_TIMEOUT: Final = 30

@@ -6,15 +6,12 @@ import copy
 import functools
 import gzip
 import json
+from collections.abc import Mapping
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.objects.value_types import OBJECT_META, Schema, SchemaTyping, as_resource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
 
 
 def custom_resource_type(schema: Mapping[str, Any]) -> SchemaTyping:

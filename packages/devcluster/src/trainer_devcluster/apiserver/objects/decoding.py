@@ -7,16 +7,14 @@ absent, and empty lists and maps of optional fields disappear.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from trainer.kube.objects import Object
 from trainer.kube.quantity import Quantity
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.durations import canonical_time
+from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,

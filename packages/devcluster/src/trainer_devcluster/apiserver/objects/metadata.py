@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.names import label_value_problems, qualified_name_problems
-from trainer_devcluster.apiserver.objects.names import name_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.objects.names import NameRule
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 ORPHAN_FINALIZER = "orphan"
 FOREGROUND_FINALIZER = "foregroundDeletion"

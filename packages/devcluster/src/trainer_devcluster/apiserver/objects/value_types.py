@@ -6,14 +6,11 @@ One node type serves custom resources and built-in kinds. Sources: Kubernetes do
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from trainer.kube.objects import Object
 from trainer_kube_testing.api_semantics.value_types import ListType, Typing
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.objects import Object
 
 Schema = dict[str, Any]
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import FieldError, invalid
-from trainer.kube.objects import key_of, name_of, uid_of
+from trainer.kube.objects import Object, key_of, name_of, uid_of
 from trainer.kube.resource import PODS
+from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, RunLogReader, log_path
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import boolean, integer
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.backend import Backend
 
 ALL_STREAMS = "All"
 _PARTITION = Partition.of(PODS)

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from trainer.kube.clock import move_on_after
-from trainer.kube.objects import key_of, namespace_of, resource_version_of
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import Object, key_of, namespace_of, resource_version_of
+from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
-from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, as_requested
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.tables.table import IncludeObject, table
-from trainer_devcluster.apiserver.wire.headers import META_GROUP, Shape
-from trainer_devcluster.apiserver.wire.params import ResourceVersionMatch
+from trainer_devcluster.apiserver.wire.headers import META_GROUP, AnswerFormat, Shape
+from trainer_devcluster.apiserver.wire.params import ListParameters, ResourceVersionMatch
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.api_semantics.paging import Lists, Page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.wire.headers import AnswerFormat
-    from trainer_devcluster.apiserver.wire.params import ListParameters
-
 
 REVISION_TIMEOUT = 3.0
 """Seconds for which a request waits for a revision that has not been reached."""

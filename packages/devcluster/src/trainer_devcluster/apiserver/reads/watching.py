@@ -8,28 +8,23 @@ ends, as in the real server, when their definition is changed or deleted.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Iterator
 
 import anyio.lowlevel
 
 from trainer.kube.client import EventType
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
+from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.reads.reading import reach_revision, selected_in
-from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
+from trainer_devcluster.apiserver.storage.storage import Change, Partition, Subscription
+from trainer_devcluster.apiserver.wire.params import ListParameters
 from trainer_kube_testing.api_semantics import statuses
 from trainer_kube_testing.api_semantics.paging import CompactedError
 from trainer_kube_testing.api_semantics.watch_events import bookmark, event_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.storage.storage import Change
-    from trainer_devcluster.apiserver.wire.params import ListParameters
 
 BOOKMARK_INTERVAL = 60.0
 BOOKMARK_BEFORE_END = 2.0

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from trainer.kube.field_errors import forbidden, invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported, required
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
 from trainer_devcluster.apiserver.schema.validation import UNSUPPORTED, validate_value
 from trainer_devcluster.regular_expressions import check_pattern
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.field_errors import FieldError
-
-    Schema = Mapping[str, Any]
+Schema = Mapping[str, Any]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]

@@ -6,21 +6,17 @@ Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResource
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from trainer.kube import field_errors
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.objects.built_in_types import custom_resource_type
 from trainer_devcluster.apiserver.schema.schema_check import check_schema
 from trainer_devcluster.apiserver.schema.validation import duplicates, validate_value
-from trainer_devcluster.apiserver.schema.validation_rules import compile_rules
+from trainer_devcluster.apiserver.schema.validation_rules import Rules, compile_rules
 from trainer_kube_testing.api_semantics.json_values import ABSENT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.schema.validation_rules import Rules
 
 _BLOCKING: Final = frozenset(
     {

@@ -11,21 +11,18 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from trainer.kube import field_errors
+from trainer.kube.field_errors import FieldError
 from trainer_devcluster.regular_expressions import is_found
 from trainer_kube_testing.api_semantics.json_values import ABSENT, same
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from trainer.kube.field_errors import FieldError
-
-    Schema = dict[str, Any]
+Schema = dict[str, Any]
 
 
 def duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[FieldError]:

@@ -8,27 +8,24 @@ object cost too much together, as in a real API server. Texts stay texts in ever
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trainer.kube import field_errors
+from trainer.kube.field_errors import FieldError
 from trainer_devcluster.apiserver.schema.expressions import (
     COST_LIMIT,
     CompileError,
     EvaluationError,
+    Expression,
     compile_expression,
 )
 from trainer_devcluster.apiserver.schema.schema_check import field_names
 from trainer_devcluster.apiserver.schema.validation import item_key, old_items
 from trainer_kube_testing.api_semantics.json_values import ABSENT, same
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from trainer.kube.field_errors import FieldError
-    from trainer_devcluster.apiserver.schema.expressions import Expression
-
-    Schema = Mapping[str, Any]
+Schema = Mapping[str, Any]
 
 
 ROOT_PROPERTIES: Final = {

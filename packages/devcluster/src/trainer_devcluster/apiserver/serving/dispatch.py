@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 from aiohttp import web
 
 from trainer.kube.errors import ApiError
-from trainer_devcluster.apiserver.audit import CLIENT_CLOSED_REQUEST, Record
-from trainer_devcluster.apiserver.authorization.authorizer import acting_user, attributes_of, forbidden
-from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
+from trainer_devcluster.apiserver.audit import CLIENT_CLOSED_REQUEST, AuditLog, Record
+from trainer_devcluster.apiserver.authentication.user import User
+from trainer_devcluster.apiserver.authorization.authorizer import Access, acting_user, attributes_of, forbidden
+from trainer_devcluster.apiserver.backend import Backend
+from trainer_devcluster.apiserver.definitions.routing import Target, UnknownPathError, resolve
 from trainer_devcluster.apiserver.handlers import pod, read, reviews, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure
+from trainer_devcluster.apiserver.handlers.documents import Documents
+from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
+from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.audit import AuditLog
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Access
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.handlers.documents import Documents
-    from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
-    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
 log = structlog.get_logger(__name__)
 

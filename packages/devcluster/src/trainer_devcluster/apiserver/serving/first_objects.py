@@ -10,9 +10,9 @@ What is there for an hour only, events, is deleted here as well.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
@@ -20,6 +20,7 @@ from trainer.kube.clock import move_on_after, parse_timestamp
 from trainer.kube.errors import ApiError
 from trainer.kube.merge_patch import writable_copy
 from trainer.kube.objects import (
+    Object,
     ObjectKey,
     annotations_of,
     is_being_deleted,
@@ -33,20 +34,13 @@ from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.authentication.user import SERVER
 from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
 from trainer_devcluster.apiserver.authorization.rules import rules_in, uncovered
+from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
-from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage, Subscription
 from trainer_devcluster.apiserver.wire.params import WriteParameters
+from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.apiserver.writes.write import Write
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
-
 
 log = structlog.get_logger(__name__)
 

@@ -11,18 +11,15 @@ import asyncio
 import logging
 import os
 import resource
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from ssl import SSLContext
 
 import anyio
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from trainer_devcluster.apiserver.wire.body import MAX_BODY_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from ssl import SSLContext
 
 HOST = "127.0.0.1"
 IDLE_SECONDS = 90.0

@@ -6,12 +6,10 @@ import errno
 import fcntl
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
+from typing import NoReturn
 
 LOCK_FILE = "lock"
 

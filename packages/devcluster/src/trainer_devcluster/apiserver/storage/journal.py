@@ -12,21 +12,16 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import anyio
 import msgspec
 
 from trainer.kube.client import EventType
 from trainer.kube.objects import ObjectKey
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from trainer_devcluster.apiserver.storage.storage import Change, State, Storage
+from trainer_devcluster.apiserver.storage.storage import Change, Partition, State, Storage
 
 COMPACT_BYTES = 32 * 1024 * 1024
 _FORMAT = 1

@@ -10,22 +10,18 @@ answers wait for `published`, and watchers see only published changes. Without a
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import anyio
 import msgspec
 
 from trainer.kube.client import EventType
-from trainer.kube.objects import ObjectKey, metadata_of, resource_version_of
+from trainer.kube.objects import Object, ObjectKey, metadata_of, resource_version_of
+from trainer.kube.resource import Resource
 from trainer_kube_testing.api_semantics.paging import CompactedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 DEFAULT_HISTORY = 10_000
 DEFAULT_HISTORY_BYTES = 32 * 1024 * 1024

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
 
-from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, metadata_of, name_of
+from trainer.kube.objects import (
+    Object,
+    find_condition,
+    has_finished,
+    is_being_deleted,
+    is_condition_true,
+    metadata_of,
+    name_of,
+)
 from trainer_devcluster.apiserver.objects.durations import age, between
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-
 NONE: Final = "<none>"
-_FINISHED: Final = ("Succeeded", "Failed")
 
 
 def pod_cells(pod: Object, now: datetime) -> list[Any]:
@@ -39,9 +42,9 @@ def pod_cells(pod: Object, now: datetime) -> list[Any]:
 
 def pod_conditions(pod: Object) -> list[Object]:
     """The row condition by which clients can hide finished pods."""
-    phase = (pod.get("status") or {}).get("phase")
-    if phase not in _FINISHED:
+    if not has_finished(pod):
         return []
+    phase = pod["status"]["phase"]
     message = "The pod has completed successfully." if phase == "Succeeded" else "The pod failed."
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
 
@@ -101,7 +104,7 @@ class _PodSummary:
         if is_being_deleted(pod):
             if self.status.get("reason") == "NodeLost":
                 self.reason = "Unknown"
-            elif self.status.get("phase") not in _FINISHED:
+            elif not has_finished(pod):
                 self.reason = "Terminating"
 
     def _look_at_init_containers(self) -> bool:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
-from trainer.kube.objects import is_being_deleted, is_condition_true, labels_of, metadata_of, name_of
+from trainer.kube.objects import Object, is_being_deleted, is_condition_true, labels_of, metadata_of, name_of
 from trainer_devcluster.apiserver.objects.built_in_types import description_of, object_meta
 from trainer_devcluster.apiserver.objects.durations import UNKNOWN, age
 from trainer_devcluster.apiserver.tables.pod_rows import NONE, job_cells, pod_cells
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-
 
 Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
 """Makes the cells of one row, as seen at a time."""

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from trainer.kube.objects import metadata_of, name_of
-from trainer_devcluster.apiserver.definitions.resource_definition import Column
+from trainer.kube.objects import Object, metadata_of, name_of
+from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition
 from trainer_devcluster.apiserver.objects import durations
 from trainer_devcluster.apiserver.objects.built_in_types import object_meta
 from trainer_devcluster.apiserver.tables.json_path import JSONPath
 from trainer_devcluster.apiserver.tables.pod_rows import pod_conditions
 from trainer_devcluster.apiserver.tables.rows import PRINTED_KINDS, PrintedColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-
 
 Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
 

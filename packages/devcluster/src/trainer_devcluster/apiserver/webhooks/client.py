@@ -10,26 +10,19 @@ import binascii
 import http
 import os
 import ssl
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 import anyio
 from yarl import URL
 
-from trainer.kube.clock import move_on_after
-from trainer.kube.objects import ObjectKey, metadata_of, namespace_of
+from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.objects import Object, ObjectKey, metadata_of, namespace_of
 from trainer.kube.resource import SERVICES, Resource
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from trainer.kube.clock import Clock
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.storage.storage import Storage
-
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 ENDPOINTS: Final = Resource("", "v1", "endpoints", "Endpoints")
 ENDPOINT_SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")

@@ -5,17 +5,13 @@ Reasons and their codes: Kubernetes API conventions, "Response Status Kind".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from trainer.kube.errors import ApiError
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
+from trainer.kube.resource import Resource
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 
 def success(resource: Resource, name: str, uid: str) -> Object:

@@ -7,17 +7,15 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.wire import protobuf
 from trainer_devcluster.apiserver.wire.headers import JSON, PROTOBUF, YAML
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_DEPTH = 200

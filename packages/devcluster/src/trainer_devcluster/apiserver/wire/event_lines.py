@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
 from weakref import WeakValueDictionary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 KEPT_BYTES = 4 * 1024 * 1024
 """Limit in bytes of the kept lines of one media type; older ones are encoded again for a watcher that is far behind."""

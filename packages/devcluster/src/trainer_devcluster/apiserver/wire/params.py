@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.client import Propagation
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError, invalid, not_supported, too_long
+from trainer.kube.objects import Object
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
 
 META_GROUP = "meta.k8s.io"
 MAX_FIELD_MANAGER = 128

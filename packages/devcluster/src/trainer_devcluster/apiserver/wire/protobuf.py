@@ -11,14 +11,12 @@ import functools
 import gzip
 import json
 import struct
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 MAGIC: Final = b"k8s\x00"
 

@@ -7,32 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from trainer.kube.client import Propagation
 from trainer.kube.clock import parse_timestamp, timestamp
-from trainer.kube.objects import is_being_deleted, metadata_of, name_of, resource_version_of, uid_of
+from trainer.kube.objects import Object, is_being_deleted, metadata_of, name_of, resource_version_of, uid_of
 from trainer.kube.resource import JOBS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS, SERVICES
 from trainer_devcluster.apiserver.admission import namespaces
+from trainer_devcluster.apiserver.admission.admission import Admission
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
-from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
+from trainer_devcluster.apiserver.authentication.user import User
+from trainer_devcluster.apiserver.backend import Backend
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, as_requested
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.objects.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import answers
-from trainer_devcluster.apiserver.wire.params import META_GROUP
+from trainer_devcluster.apiserver.wire.headers import Warnings
+from trainer_devcluster.apiserver.wire.params import META_GROUP, DeleteParameters
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.admission.admission import Admission
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.wire.headers import Warnings
-    from trainer_devcluster.apiserver.wire.params import DeleteParameters
-
 
 DEFAULT_POD_GRACE_SECONDS = 30
 _JOB_WARNING = (

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
 
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of
-from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES
+from trainer.kube.objects import Object, ObjectKey, is_being_deleted, name_of, resource_version_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES, Resource
 from trainer_devcluster.apiserver.admission import namespaces
+from trainer_devcluster.apiserver.backend import Backend
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.objects import metadata
 from trainer_devcluster.apiserver.objects.built_in_types import empty_object
-from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.writes.scale import scaled
+from trainer_devcluster.apiserver.writes.write import Write
 from trainer_kube_testing.api_semantics import field_managers, statuses
 from trainer_kube_testing.api_semantics.json_values import same
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.storage.storage import Storage
-    from trainer_devcluster.apiserver.writes.write import Write
-
 
 NETWORK = ipaddress.IPv4Network("10.96.0.0/16")
 _RESERVED = 10

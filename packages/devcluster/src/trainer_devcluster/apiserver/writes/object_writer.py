@@ -8,21 +8,26 @@ and the whole change is made once more on the new one: nothing is locked meanwhi
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 
 from trainer.kube.clock import move_on_after
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
-from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from trainer.kube.objects import Object, ObjectKey, name_of, resource_version_of, uid_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from trainer_devcluster.apiserver.admission import namespaces
+from trainer_devcluster.apiserver.admission.admission import Admission
 from trainer_devcluster.apiserver.admission.attributes import Operation, RuleTarget
 from trainer_devcluster.apiserver.authentication.user import SERVER
+from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested, as_stored
 from trainer_devcluster.apiserver.definitions.routing import Target
+from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.objects import metadata
 from trainer_devcluster.apiserver.objects.names import generate_name
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, StaleWriteError
@@ -33,16 +38,6 @@ from trainer_devcluster.apiserver.writes.drafting import Drafting, differs_in_in
 from trainer_devcluster.apiserver.writes.scale import scale_of
 from trainer_devcluster.apiserver.writes.write import Write
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from trainer.kube.errors import ApiError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.admission.admission import Admission
-    from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 T = TypeVar("T")
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import name_of, resource_version_of, uid_of
+from trainer.kube.objects import Object, name_of, resource_version_of, uid_of
 from trainer.kube.selectors import LabelSelector
+from trainer_devcluster.apiserver.definitions.resource_definition import ScalePaths
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.resource_definition import ScalePaths
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import name_of, namespace_of
-from trainer.kube.resource import NAMESPACES
+from trainer.kube.objects import Object, name_of, namespace_of
+from trainer.kube.resource import NAMESPACES, Resource
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Operation, RuleTarget
+from trainer_devcluster.apiserver.authentication.user import User
+from trainer_devcluster.apiserver.authorization.writes import WriteGuard
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.objects.built_in_types import definition_name, object_meta
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, json_name, normalize
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.headers import Warnings
-from trainer_devcluster.apiserver.wire.params import META_GROUP, FieldValidation
+from trainer_devcluster.apiserver.wire.params import META_GROUP, FieldValidation, WriteParameters
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.writes import WriteGuard
-    from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.wire.params import WriteParameters
 
 LARGE_BYTES = 64 * 1024
 """Bodies from this size on are decoded, merged and validated beside the event loop."""

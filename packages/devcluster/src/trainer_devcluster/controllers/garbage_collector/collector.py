@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import structlog
 
-from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import (
+    Object,
     ObjectKey,
     is_being_deleted,
     key_of,
@@ -19,14 +21,7 @@ from trainer.kube.objects import (
     resource_version_of,
     uid_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from trainer.kube.client import Client
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
-
+from trainer.kube.resource import Resource
 
 FOREGROUND = "foregroundDeletion"
 """Finalizer of an object that waits until its dependents are gone."""

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.registration import Registration
+from trainer.kube.client import RawClient
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.controller import Controller
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from trainer.kube.selection import Selection
 from trainer_devcluster.controllers.garbage_collector.collector import GarbageCollector
+from trainer_devcluster.controllers.options import ControllerOptions
 from trainer_devcluster.controllers.served_resources import served_resources
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.registration import Registration
-    from trainer.kube.client import RawClient
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.controllers.options import ControllerOptions
 
 log = structlog.get_logger(__name__)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object
 
 _DOWN_WINDOW = 300.0
 """Seconds in which no recommendation may have been higher before an autoscaler scales down."""

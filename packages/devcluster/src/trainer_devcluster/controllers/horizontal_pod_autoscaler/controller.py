@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import Client, RawClient
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import KubeError, NotFoundError
-from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import annotations_of, is_being_deleted, namespace_of, uid_of
+from trainer.kube.events.recorder import EventKind, EventRecorder
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, annotations_of, is_being_deleted, namespace_of, uid_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import Recommendations, settle
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.client import Client, RawClient
-    from trainer.kube.events.recorder import EventKind
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
 
 _SCALE = "scale"
 _PERIOD = 15.0

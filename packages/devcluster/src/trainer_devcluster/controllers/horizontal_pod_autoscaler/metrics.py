@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-from trainer.kube.objects import annotations_of, is_being_deleted, is_condition_true, name_of
+from trainer.kube.objects import Object, annotations_of, is_being_deleted, is_condition_true, name_of
 from trainer.kube.quantity import Quantity, parse_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Any
-
-    from trainer.kube.objects import Object
 
 _PERCENT = Decimal(100)
 PREFIX = "devcluster.trainer/metric-"

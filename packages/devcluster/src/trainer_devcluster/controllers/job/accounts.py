@@ -7,18 +7,14 @@ counters `succeeded` and `failed`. Each step is derived from what is stored, so 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from trainer.kube.objects import uid_of
+from trainer.kube.objects import Object, uid_of
 from trainer_devcluster.controllers.job.pod_failure_policy import counts_as_failed, is_counted
 from trainer_devcluster.controllers.job.pods import completion_index, has_succeeded, parse_indexes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.spec import JobObservation
+from trainer_devcluster.controllers.job.spec import JobObservation
 
 
 @dataclass(frozen=True, slots=True)

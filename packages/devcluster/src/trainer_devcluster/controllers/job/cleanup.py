@@ -6,27 +6,21 @@ Nobody will count such pods, so the tracking finalizer must not hold them. Kuber
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import structlog
 
-from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.store import Lister
+from trainer.kube.client import Client, DeleteOptions, Propagation
+from trainer.kube.clock import Clock
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import ObjectKey, controller_of, is_being_deleted, uid_of
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, controller_of, is_being_deleted, uid_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.controller import release
 from trainer_devcluster.controllers.job.pods import is_tracked
 from trainer_devcluster.controllers.options import time_to_live
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
 

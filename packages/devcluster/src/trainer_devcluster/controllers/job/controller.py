@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import structlog
 
-from trainer.kube.cache.store import CONTROLLER_UID
-from trainer.kube.client import DeleteOptions, PatchType
+from trainer.kube.cache.store import CONTROLLER_UID, Lister
+from trainer.kube.client import Client, DeleteOptions, PatchType
+from trainer.kube.clock import Clock
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import ApiError, NamespaceTerminatingError, NotFoundError
-from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
+from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PODS
-from trainer_devcluster.controllers.job.plan import plan_job
+from trainer_devcluster.controllers.job.plan import JobPlan, plan_job
 from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, build_pod, without_containers
 from trainer_devcluster.controllers.job.spec import JobObservation, is_managed_here
 from trainer_devcluster.controllers.job.status import status_events
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.events.recorder import EventRecorder
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer_devcluster.controllers.job.plan import JobPlan
-    from trainer_devcluster.controllers.options import ControllerOptions
+from trainer_devcluster.controllers.options import ControllerOptions
 
 log = structlog.get_logger(__name__)
 

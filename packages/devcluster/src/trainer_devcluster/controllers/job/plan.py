@@ -11,36 +11,28 @@ Each step only relies on what is stored, so a crash between any two of them lose
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import is_being_deleted, is_condition_true, metadata_of
+from trainer.kube.objects import Object, has_finished, is_being_deleted, is_condition_true, metadata_of
 from trainer_devcluster.controllers.job.accounts import Accounts, settle
 from trainer_devcluster.controllers.job.pod_failure_policy import counts_as_failed, is_counted, is_out_of_range
 from trainer_devcluster.controllers.job.pods import (
     completion_index,
     finished_at,
     has_succeeded,
-    is_finished,
     is_ready,
     is_terminating,
     is_tracked,
     phase_of,
 )
-from trainer_devcluster.controllers.job.spec import is_complete_or_failed
+from trainer_devcluster.controllers.job.spec import JobObservation, JobSpec, is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
 from trainer_devcluster.controllers.job.verdict import FAILURE_TARGET, JobEnd, reach_verdict, time_to_deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.spec import JobObservation, JobSpec
-    from trainer_devcluster.controllers.options import ControllerOptions
-
+from trainer_devcluster.controllers.options import ControllerOptions
 
 MAX_PODS_PER_ROUND = 500
 """Most pods made or removed before the status is looked at again, as in Kubernetes."""
@@ -191,7 +183,7 @@ def replacement_delay(state: JobObservation, accounts: Accounts, options: Contro
             continue
         if is_counted(state, pod):
             counted.append(moment)
-        elif is_finished(pod) and not is_out_of_range(state, pod) and not _was_withdrawn(pod):
+        elif has_finished(pod) and not is_out_of_range(state, pod) and not _was_withdrawn(pod):
             ignored.append(moment)
     if not accounts.total_failed:
         counted = []

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import is_being_deleted, is_condition_true, key_of
+from trainer.kube.objects import Object, is_being_deleted, is_condition_true, key_of
 from trainer_devcluster.controllers.job.pods import completion_index, failed_containers, phase_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.spec import JobObservation
+from trainer_devcluster.controllers.job.spec import JobObservation
 
 
 class Action(StrEnum):

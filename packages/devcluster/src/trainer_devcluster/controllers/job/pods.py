@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 import msgspec
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
+    Object,
     annotations_of,
     controller_reference,
     find_condition,
+    has_finished,
     is_being_deleted,
     is_condition_true,
     metadata_of,
@@ -20,14 +24,6 @@ from trainer.kube.objects import (
     namespace_of,
 )
 from trainer.workloads.containers import container_statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
-
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.objects import Object
-
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 """Holds a pod until its Job has counted how it ended."""
@@ -64,19 +60,14 @@ def has_succeeded(pod: Object) -> bool:
     return phase_of(pod) == "Succeeded"
 
 
-def is_finished(pod: Object) -> bool:
-    """Whether no container of the pod will run again."""
-    return phase_of(pod) in ("Succeeded", "Failed")
-
-
 def is_active(pod: Object) -> bool:
     """Whether the pod still works, or will work, for its Job."""
-    return not is_finished(pod) and not is_being_deleted(pod)
+    return not has_finished(pod) and not is_being_deleted(pod)
 
 
 def is_terminating(pod: Object) -> bool:
     """Whether the pod is being deleted and still runs."""
-    return not is_finished(pod) and is_being_deleted(pod)
+    return not has_finished(pod) and is_being_deleted(pod)
 
 
 def is_ready(pod: Object) -> bool:

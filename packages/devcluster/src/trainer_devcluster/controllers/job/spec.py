@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import is_condition_true
+from trainer.kube.objects import Object, is_condition_true
 from trainer_devcluster.controllers.job.pods import is_active, is_tracked
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
 
 CONTROLLER_NAME = "kubernetes.io/job-controller"
 """Value of `spec.managedBy` that names this controller."""

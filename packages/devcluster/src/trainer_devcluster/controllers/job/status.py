@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
-from trainer.kube.objects import find_condition, is_condition_true
+from trainer.kube.objects import Object, find_condition, is_condition_true
+from trainer_devcluster.controllers.job.accounts import Accounts
 from trainer_devcluster.controllers.job.pods import format_indexes, is_ready, is_terminating
+from trainer_devcluster.controllers.job.spec import JobObservation
 from trainer_devcluster.controllers.job.verdict import TERMINAL_CONDITION, JobEnd
 from trainer_devcluster.controllers.options import ReconcileEvent
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.spec import JobObservation
 
 _SUSPENDED: Object = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
 _TOO_MANY = ReconcileEvent(

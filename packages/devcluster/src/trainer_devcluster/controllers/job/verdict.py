@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import Object, find_condition, has_finished
+from trainer_devcluster.controllers.job.accounts import Accounts
 from trainer_devcluster.controllers.job.pod_failure_policy import Action, counts_as_failed, match_failure_policy
-from trainer_devcluster.controllers.job.pods import is_finished, parse_indexes, restart_count
-from trainer_devcluster.controllers.job.spec import start_time_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.job.accounts import Accounts
-    from trainer_devcluster.controllers.job.spec import JobObservation
-
+from trainer_devcluster.controllers.job.pods import parse_indexes, restart_count
+from trainer_devcluster.controllers.job.spec import JobObservation, start_time_of
 
 SUCCESS_CRITERIA_MET = "SuccessCriteriaMet"
 FAILURE_TARGET = "FailureTarget"
@@ -80,7 +74,7 @@ def _backoff_limit(state: JobObservation, accounts: Accounts) -> JobEnd | None:
         return _BACKOFF_LIMIT
     if not state.spec.restarts_in_place:
         return None
-    restarts = sum(restart_count(pod) for pod in state.pods if not is_finished(pod))
+    restarts = sum(restart_count(pod) for pod in state.pods if not has_finished(pod))
     # A limit of 0 still allows the first run, which is not a restart.
     return _BACKOFF_LIMIT if restarts >= max(state.spec.backoff_limit, 1) else None
 

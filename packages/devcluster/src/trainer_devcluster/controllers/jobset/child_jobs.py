@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.objects import Object, is_condition_true, name_of
 from trainer_devcluster.controllers.jobset.construction import resized_job
 from trainer_devcluster.controllers.jobset.names import (
     replicated_job_of,
     restart_attempt_of,
     restarts_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
 
 
 @dataclass(frozen=True, slots=True)

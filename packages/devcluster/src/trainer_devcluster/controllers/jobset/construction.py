@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of
+from trainer.kube.objects import Object, controller_reference, labels_of, name_of, namespace_of
 from trainer_devcluster.controllers.jobset.names import (
     JOBSET_NAME,
     claim_name,
@@ -13,11 +13,6 @@ from trainer_devcluster.controllers.jobset.names import (
     job_name,
     subdomain_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trainer.kube.objects import Object
 
 SIZE_FIELDS = ("parallelism", "completions")
 """The fields of a Job's specification that set its number of pods."""

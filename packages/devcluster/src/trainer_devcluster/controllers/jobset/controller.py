@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import structlog
 
-from trainer.kube.cache.store import CONTROLLER_UID
-from trainer.kube.client import DeleteOptions, PatchType, Propagation
+from trainer.kube.cache.store import CONTROLLER_UID, Lister
+from trainer.kube.client import Client, DeleteOptions, PatchType, Propagation
+from trainer.kube.clock import Clock
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import AlreadyExistsError, ApiError, NamespaceTerminatingError, NotFoundError
-from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
+from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, ObjectKey, is_controlled_by, key_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES, Resource
 from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.jobset.construction import SIZE_FIELDS
 from trainer_devcluster.controllers.jobset.names import CONTROLLER_NAME, replicated_job_of
 from trainer_devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
-from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.cache.store import Lister
-    from trainer.kube.client import Client
-    from trainer.kube.clock import Clock
-    from trainer.kube.events.recorder import EventRecorder
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-    from trainer_devcluster.controllers.options import ControllerOptions
-    from trainer_devcluster.feature_gates import FeatureGates
+from trainer_devcluster.controllers.options import ControllerOptions
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 log = structlog.get_logger(__name__)
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import find_condition, name_of
+from trainer.kube.objects import Object, find_condition, name_of
 from trainer_devcluster.controllers.jobset.names import replicated_job_of
+from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
 from trainer_devcluster.regular_expressions import is_found
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
 
 FAIL = "FailJobSet"
 RESTART = "RestartJobSet"

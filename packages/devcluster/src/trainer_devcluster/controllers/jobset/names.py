@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
+from trainer.kube.objects import Object, labels_of, name_of, namespace_of, uid_of
 
 _PREFIX = "jobset.sigs.k8s.io"
 CONTROLLER_NAME = f"{_PREFIX}/jobset-controller"

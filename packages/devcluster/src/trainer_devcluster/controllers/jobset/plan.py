@@ -7,11 +7,12 @@ suspension.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
-from trainer.kube.objects import is_being_deleted, is_condition_true, name_of
-from trainer_devcluster.controllers.jobset.child_jobs import ChildJobs
+from trainer.kube.objects import Object, is_being_deleted, is_condition_true, name_of
+from trainer_devcluster.controllers.jobset.child_jobs import ChildJobs, ReplicatedJobCount
 from trainer_devcluster.controllers.jobset.construction import (
     build_claims,
     build_job,
@@ -24,17 +25,8 @@ from trainer_devcluster.controllers.jobset.construction import (
 from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
 from trainer_devcluster.controllers.jobset.names import job_name, replicas_of, replicated_job_of
 from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
-from trainer_devcluster.controllers.options import time_to_live
-from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
-    from trainer_devcluster.controllers.jobset.child_jobs import ReplicatedJobCount
-    from trainer_devcluster.controllers.options import ReconcileEvent
-    from trainer_devcluster.feature_gates import FeatureGates
+from trainer_devcluster.controllers.options import ReconcileEvent, time_to_live
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 TERMINAL_CONDITIONS = ("Completed", "Failed")
 

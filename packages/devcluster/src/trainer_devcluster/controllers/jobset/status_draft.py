@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from trainer.kube.clock import timestamp
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import Object, find_condition
 from trainer_devcluster.controllers.options import EventType, ReconcileEvent
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from trainer.kube.objects import Object
 
 _EXCLUSIVE = {"StartupPolicyInProgress": "StartupPolicyCompleted", "StartupPolicyCompleted": "StartupPolicyInProgress"}
 """Conditions of which at most one is true."""

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import structlog
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.objects import is_being_deleted
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import ObjectKey, is_being_deleted
 from trainer.kube.resource import PODS
 from trainer_devcluster.kubelet.claims import Claims
 from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.fake.life import next_status
 from trainer_devcluster.kubelet.network.pod_network import AddressPool
 from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
+from trainer_devcluster.kubelet.options import KubeletOptions
 from trainer_devcluster.kubelet.pod_api import PodApi
-
-if TYPE_CHECKING:
-    from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import ObjectKey
-    from trainer_devcluster.kubelet.options import KubeletOptions
 
 log = structlog.get_logger(__name__)
 

@@ -6,24 +6,17 @@ Everything is derived from the object, so that a pod goes on where it was when t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import Any
 
 from trainer.kube.clock import parse_timestamp, timestamp
-from trainer.kube.objects import annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, annotations_of, has_finished, is_being_deleted, name_of, namespace_of, uid_of
 from trainer_devcluster.kubelet.container_supervisor import format_duration
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 from trainer_devcluster.kubelet.options import DEFAULT_RESTART_BACKOFF
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-    from typing import Any
-
-    from trainer.kube.objects import Object
-
-_FINISHED = frozenset({"Succeeded", "Failed"})
 _SIGTERM_CODE = 143
 RUNS_FOR = "devcluster.trainer/runs-for"
 """How long each run of the containers lasts, as Go writes durations: `300ms`, `2s`, `1h30m`. Without it they end at
@@ -48,7 +41,7 @@ def next_status(pod: Object, now: datetime, address: str) -> tuple[Object | None
         something else than time.
     """
     status = pod.get("status") or {}
-    if status.get("phase") in _FINISHED:
+    if has_finished(pod):
         return None, None
     try:
         script = Script.of(pod)

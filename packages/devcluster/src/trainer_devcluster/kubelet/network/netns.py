@@ -13,9 +13,9 @@ from __future__ import annotations
 import itertools
 import shutil
 import socket
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -26,9 +26,6 @@ from trainer_devcluster.kubelet.options import PodNetworkMode
 from trainer_devcluster.kubelet.sandbox import run_shim
 from trainer_devcluster.kubelet.shim import reports
 from trainer_devcluster.kubelet.shim.spec import IpBatch, SandboxSpec
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 _SUBNET = IPv4Network("10.88.0.0/16")
 _GATEWAY = "10.88.0.1"

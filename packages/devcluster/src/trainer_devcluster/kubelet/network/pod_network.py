@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import anyio
 import structlog
-from anyio.abc import SocketListener
+from anyio.abc import SocketListener, SocketStream
 
 from trainer_devcluster.kubelet.errors import PodNetworkError
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Sequence
-
-    from anyio.abc import SocketStream
-
-    from trainer_devcluster.kubelet.options import PodNetworkMode
-    from trainer_devcluster.kubelet.shim.spec import SandboxSpec
-
+from trainer_devcluster.kubelet.options import PodNetworkMode
+from trainer_devcluster.kubelet.shim.spec import SandboxSpec
 
 log = structlog.get_logger(__name__)
 

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 import structlog
 
 from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
+from trainer_devcluster.kubelet.host_paths import SandboxMount
 from trainer_devcluster.kubelet.network.machine import HostsNetwork, PlainNetwork
 from trainer_devcluster.kubelet.network.netns import open_netns
+from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 from trainer_devcluster.kubelet.options import SYSTEM_PATH, PodNetworkMode
-from trainer_devcluster.kubelet.root_filesystem import SandboxMount
 from trainer_devcluster.kubelet.sandbox import Program, open_sandbox
 from trainer_devcluster.kubelet.shim.reports import Exited
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 
 log = structlog.get_logger(__name__)
 

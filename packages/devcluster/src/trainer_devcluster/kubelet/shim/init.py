@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from . import linux, processes, reports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .spec import ContainerSpec, FilesystemStep
+from .spec import ContainerSpec, FilesystemStep
 
 _OWN = {
     *(signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGPIPE),

@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .spec import DEFAULT_LOG_LIMITS
-
-if TYPE_CHECKING:
-    from .spec import LogLimits
+from .spec import DEFAULT_LOG_LIMITS, LogLimits
 
 MAX_LINE = 16 * 1024
 """Longer lines are written in parts (tag P, the last part F), as containerd does. Bytes."""

@@ -6,14 +6,10 @@ import os
 import selectors
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from . import init, linux, probes, processes, reports
 from .log_file import ContainerLogWriter
-from .spec import decode_probe
-
-if TYPE_CHECKING:
-    from .spec import ContainerSpec
+from .spec import ContainerSpec, decode_probe
 
 _CHUNK = 64 * 1024
 

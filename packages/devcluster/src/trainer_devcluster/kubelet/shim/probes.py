@@ -7,14 +7,11 @@ import os
 import signal
 import socket
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from types import FrameType
+from typing import NoReturn
 
 from . import linux, processes, reports
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from .spec import ContainerSpec, ProbeSpec
+from .spec import ContainerSpec, ProbeSpec
 
 _LONGEST_MESSAGE = 1024
 """Characters; a report has to fit into a pipe at once, so that it does not mix with others."""

@@ -6,13 +6,11 @@ import errno
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from . import linux
 from .reports import NOT_FOUND
-
-if TYPE_CHECKING:
-    from .spec import ContainerSpec
+from .spec import ContainerSpec
 
 
 class ProcessStartError(Exception):

@@ -10,12 +10,9 @@ import os
 import selectors
 import socket
 import subprocess
-from typing import TYPE_CHECKING
 
 from . import linux, reports
-
-if TYPE_CHECKING:
-    from .spec import IpBatch, SandboxSpec
+from .spec import IpBatch, SandboxSpec
 
 
 def run(spec: SandboxSpec, control: int, answers: int) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created, fields, make_context, updated
 from packages.devcluster.tests.apiserver.kinds.jobs.builders import change, make_indexed_job, make_job
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.jobs.job import JobStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 STRATEGY = JobStrategy()
 AFFINITY = "spec.template.spec.affinity"

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.jobs.validation import validate_success_policy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 RULES = "spec.successPolicy.rules"
 INDEXES = f"{RULES}[0].succeededIndexes: Invalid value:"

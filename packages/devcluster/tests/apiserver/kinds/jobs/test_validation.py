@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import created
 from packages.devcluster.tests.apiserver.kinds.jobs.builders import make_indexed_job, make_job
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.jobs.job import JobStrategy
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
 
 RULES = "spec.podFailurePolicy.rules"
 CODES = {"operator": "In", "values": [1, 42]}

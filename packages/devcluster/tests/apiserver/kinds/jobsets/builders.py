@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packages.devcluster.tests.apiserver.kinds.context import created, make_context
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
-from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.feature_gates import FeatureGates
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 
 def make_replicated_job(name: str = "node", **fields: Any) -> Object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,11 +14,9 @@ from packages.devcluster.tests.apiserver.kinds.jobsets.builders import (
     stored,
 )
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def fields(complaints: list[str]) -> list[str]:

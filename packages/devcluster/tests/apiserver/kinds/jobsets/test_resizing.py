@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.jobsets.builders import complaints_about_change, stored
+from trainer.kube.objects import Object
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 ELASTIC = FeatureGates(elastic_job_set=True)
 SPEC = "spec.replicatedJobs[0].template.spec"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.jobsets.builders import complaints, make_jobset, make_replicated_job
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-
+from trainer.kube.objects import Object
 
 PLAIN = "<nil>: Internal error: "
 GATED = (

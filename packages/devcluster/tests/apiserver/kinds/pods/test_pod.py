@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.apiserver.http_client import MERGE
+from packages.devcluster.tests.apiserver.http_client import MERGE, Api
 from packages.devcluster.tests.apiserver.kinds.context import created, updated
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.pods.pod import PodStrategy, quality_of_service
-
-if TYPE_CHECKING:
-    from packages.devcluster.tests.apiserver.http_client import Api
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 
 def make_pod(**spec: Any) -> Object:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.apiserver.kinds.context import make_context
 from trainer.kube.errors import ApiError
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.pods.service_account import MOUNT_PATH, admit_service_account
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 
 def account(name: str = "default", **fields: Any) -> Object:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
-from trainer.kube.field_errors import invalid
-from trainer.kube.objects import labels_of, name_of, uid_of
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import Object, labels_of, name_of, uid_of
 from trainer.kube.resource import JOBS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts, fill, section, take_over, unchanged
 from trainer_devcluster.apiserver.kinds.jobs.validation import validate_job, validate_job_spec
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-
 
 _IMMUTABLE = ("completionMode", "podFailurePolicy", "managedBy", "successPolicy")
 _SCHEDULING_METADATA = ("annotations", "labels")

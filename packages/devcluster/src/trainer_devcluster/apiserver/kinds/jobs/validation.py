@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from trainer.kube.field_errors import OMITTED, forbidden, invalid, not_supported, required, too_long
+from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid, not_supported, required, too_long
 from trainer.kube.names import subdomain_problems
-from trainer.kube.objects import labels_of, name_of, uid_of
+from trainer.kube.objects import Object, labels_of, name_of, uid_of
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.kinds.fields import all_containers, not_negative, validate_label_selector
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from trainer.kube.field_errors import OMITTED, invalid
-from trainer.kube.objects import ObjectKey, name_of, namespace_of
-from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
+from trainer.kube.field_errors import OMITTED, FieldError, invalid
+from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of
+from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, Resource
 from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, section
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 _LIMIT = 63
 _NOT_UNIQUE = "names must be unique for VolumeClaimPolicies template"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trainer.kube.field_errors import forbidden, invalid
-from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.objects import Object, is_condition_true, name_of
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.review import denial
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import (
     IMMUTABLE,
     all_containers,
@@ -21,16 +22,8 @@ from trainer_devcluster.apiserver.kinds.fields import (
 )
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
+from trainer_devcluster.feature_gates import FeatureGates
 from trainer_kube_testing.api_semantics import statuses
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-    from trainer_devcluster.feature_gates import FeatureGates
-
 
 _SCHEDULING_METADATA = ("labels", "annotations")
 _SCHEDULING_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.names import label_value_problems, subdomain_problems
-from trainer.kube.objects import name_of
+from trainer.kube.objects import Object, ObjectKey, name_of
+from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.kinds.jobs.validation import validate_manager
 from trainer_devcluster.apiserver.kinds.jobsets.claims import validate_claims
 from trainer_devcluster.apiserver.objects.names import service_label_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
-
 
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _MAX_RULE_NAME = 128

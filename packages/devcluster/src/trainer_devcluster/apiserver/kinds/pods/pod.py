@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from trainer.kube.field_errors import forbidden, invalid, required
-from trainer.kube.objects import annotations_of
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
+from trainer.kube.objects import Object, annotations_of
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-from trainer_devcluster.apiserver.definitions.strategy import Strategy
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, section
 from trainer_devcluster.apiserver.kinds.limit_range import admit_limits
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
@@ -17,12 +17,6 @@ from trainer_devcluster.apiserver.kinds.pods.service_account import admit_servic
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
 from trainer_devcluster.apiserver.kinds.resource_quota import check_quota
-
-if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-
 
 _CONTAINER_LISTS: Final = ("containers", "initContainers")
 _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
 
 DEFAULT_GRACE_SECONDS = 30
 _FILE_MODE = 0o644

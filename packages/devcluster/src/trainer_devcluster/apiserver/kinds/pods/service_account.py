@@ -8,16 +8,12 @@ namespace in a projected volume.
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
-from trainer.kube.objects import ObjectKey, namespace_of
+from trainer.kube.objects import Object, ObjectKey, namespace_of
 from trainer.kube.resource import SERVICE_ACCOUNTS
+from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, refused
 from trainer_devcluster.apiserver.objects.names import generate_name
-
-if TYPE_CHECKING:
-    from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME_PREFIX = "kube-api-access-"

@@ -5,21 +5,17 @@ It finds what the kubelet could not run, and what people get wrong; a real clust
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterator
+from typing import Any, Final
 
-from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported, required
+from trainer.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from trainer.kube.names import qualified_name_problems
+from trainer.kube.objects import Object
 from trainer.kube.quantity import Quantity
 from trainer_devcluster.apiserver.kinds.fields import dicts, not_negative, validate_quantity
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import PROBES
 from trainer_devcluster.apiserver.kinds.pods.volume_validation import validate_mounts, validate_volumes
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _TOLERATION_OPERATORS: Final = ("Equal", "Exists")

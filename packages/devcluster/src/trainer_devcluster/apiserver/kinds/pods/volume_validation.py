@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterator
+from typing import Any, Final
 
-from trainer.kube.field_errors import duplicate, forbidden, invalid, not_found, required
+from trainer.kube.field_errors import FieldError, duplicate, forbidden, invalid, not_found, required
+from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.fields import dicts, validate_quantity
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
 
 _MIN_TOKEN_SECONDS: Final = 600
 _MAX_MODE: Final = 0o777
