@@ -100,6 +100,7 @@ NIGHTLY = (
     "e2e/test_transformers_image.py",
     "e2e/test_v1_sdk.py",
     "e2e/test_v1alpha1_examples.py",
+    "e2e/test_wheels.py",
     "e2e/test_xgboost.py",
 )
 """End-to-end tests of no lane that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
