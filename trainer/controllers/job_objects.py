@@ -21,6 +21,7 @@ from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Ensured, is_finished
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client, DeleteOptions
 from trainer.kube.errors import (
     NAMESPACE_ERRORS,
@@ -34,7 +35,6 @@ from trainer.kube.errors import (
 )
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, ObjectKey, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
-from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS, Resource
 
 _UNREPORTED = (
@@ -112,7 +112,7 @@ class JobObjects:
         self._is_busy = is_busy
         self._keeps_digest = keeps_digest
         self._take_over = take_over
-        self._made: Recent[ObjectKey, _Made] = Recent(_MOST_MADE)
+        self._made: BoundedDict[ObjectKey, _Made] = BoundedDict(_MOST_MADE)
         self._changed: dict[ObjectKey, set[ObjectId]] = {}
         """What has changed while the objects of a TrainJob are built and applied."""
 
@@ -127,7 +127,7 @@ class JobObjects:
                 retries.
         """
         key = key_of(job.stored)
-        made = self._made.pop(key)
+        made = self._made.pop(key, None)
         if made is not None and self._is_current(made, job):
             return made.ensured
         changed = self._changed[key] = set()
@@ -139,7 +139,7 @@ class JobObjects:
         if not created or job.model.spec.active_deadline_seconds is not None or not self._is_busy():
             return ensured
         if changed <= created:
-            self._made.put(key, _Made(_version(job), self._deployer.versions(created), ensured))
+            self._made[key] = _Made(_version(job), self._deployer.versions(created), ensured)
         return replace(ensured, may_wait=True)
 
     async def _build_and_apply(self, job: Job) -> tuple[Ensured, set[ObjectId]]:
@@ -177,7 +177,7 @@ class JobObjects:
             self._changed[train_job].add((resource, changed))
         made = self._made.get(train_job)
         if made is not None and (resource, changed) not in made.versions:
-            self._made.pop(train_job)
+            self._made.pop(train_job, None)
 
     def look_again_at_all(self) -> None:
         """The same for all TrainJobs."""

@@ -13,10 +13,10 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.reports import Outcome, PodProblem
 from trainer.framework.status.conditions import Conditions, reported_lines
 from trainer.framework.status.status import Ensured, Observation
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.objects import namespace_of
-from trainer.kube.recent import Recent
 
 
 class Observer:
@@ -93,12 +93,12 @@ class Debounce:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._since: Recent[str, dict[str, float]] = Recent(_REMEMBERED)
+        self._since: BoundedDict[str, dict[str, float]] = BoundedDict(_REMEMBERED)
 
     def filter(self, train_job: TrainJob, present: Sequence[PodProblem]) -> tuple[Sequence[PodProblem], float | None]:
         """The problems to report now, and after how many seconds to requeue if some are held back."""
         now, uid = self._clock.monotonic(), train_job.metadata.uid or ""
-        before, reported = self._since.pop(uid) or {}, _reported(train_job)
+        before, reported = self._since.pop(uid, None) or {}, _reported(train_job)
         new = {
             each.reason: max(SECONDS, each.debounce)
             for each in present
@@ -107,7 +107,7 @@ class Debounce:
         since = {reason: before.get(reason, now) for reason in new}
         held = {reason: left for reason in new if (left := since[reason] + new[reason] - now) > 0}
         if held:
-            self._since.put(uid, since)
+            self._since[uid] = since
         passed = tuple(each for each in present if each.type is not ConditionType.PENDING or each.reason not in held)
         return passed, min(held.values(), default=None)
 

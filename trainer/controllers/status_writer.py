@@ -12,12 +12,12 @@ from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.framework.status.status import Observation, owned_fields
 from trainer.framework.status.status_events import StatusEvent, changed_conditions, status_events
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, name_of, namespace_of
-from trainer.kube.recent import Recent
 
 log = get_logger(__name__)
 
@@ -48,13 +48,13 @@ class StatusWriter:
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
-        self._unconfirmed: Recent[str, _Change] = Recent(_MOST_UNCONFIRMED)
+        self._unconfirmed: BoundedDict[str, _Change] = BoundedDict(_MOST_UNCONFIRMED)
 
     async def write(self, job: Job, status: TrainJobStatus, seen: Observation) -> None:
         """Apply the status if it differs from that of the TrainJob, and record the events of the change."""
         obj, before, fields = job.stored, job.model.status, owned_fields(status, seen.plugin_types)
         present = None if before is None else owned_fields(before, seen.plugin_types)
-        unconfirmed = self._unconfirmed.pop(job.uid)
+        unconfirmed = self._unconfirmed.pop(job.uid, None)
         if unconfirmed is not None and unconfirmed.fields == present:
             self._record(obj, unconfirmed)
         if present == fields:
@@ -79,7 +79,7 @@ class StatusWriter:
             log.info("dropped status, the TrainJob is gone")
             return
         except KubeError:
-            self._unconfirmed.put(job.uid, change)
+            self._unconfirmed[job.uid] = change
             raise
         self._record(obj, change)
 

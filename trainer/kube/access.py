@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from typing import Final, Generic, TypeVar
 import anyio
 import msgspec
 
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import ApiError, KubeError, TransportError
@@ -197,9 +197,10 @@ class _Answers(Generic[_T]):
     def __init__(self, clock: Clock, lifetime: Callable[[_T], float], capacity: int) -> None:
         self._clock = clock
         self._lifetime = lifetime
-        self._capacity = capacity
         self._concurrency = anyio.CapacityLimiter(CONCURRENCY)
-        self._known: dict[bool, OrderedDict[bytes, tuple[_T, float]]] = {each: OrderedDict() for each in (True, False)}
+        self._known: dict[bool, BoundedDict[bytes, tuple[_T, float]]] = {
+            allows: BoundedDict(capacity) for allows in (True, False)
+        }
         self._asking: dict[bytes, anyio.Lock] = {}
 
     async def of(self, question: bytes, ask: Callable[[], Awaitable[_T]]) -> _T:
@@ -223,7 +224,4 @@ class _Answers(Generic[_T]):
     def _remember(self, question: bytes, answer: _T) -> None:
         for answers in self._known.values():
             answers.pop(question, None)
-        answers = self._known[bool(answer)]
-        answers[question] = answer, self._clock.monotonic() + self._lifetime(answer)
-        while len(answers) > self._capacity:
-            answers.popitem(last=False)
+        self._known[bool(answer)][question] = answer, self._clock.monotonic() + self._lifetime(answer)

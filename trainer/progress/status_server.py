@@ -34,6 +34,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.progress import status_audience
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.access import BearerGate, bearer_token
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import (
     BadRequestError,
@@ -50,7 +51,6 @@ from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.servers import ExpirySeries
 from trainer.kube.objects import Object, ObjectKey, is_controlled_by, uid_of
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.recent import Recent
 from trainer.kube.resource import PODS
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.selection import Selection
@@ -118,8 +118,8 @@ class StatusServer:
         self._gate = BearerGate(self._client, clock=self._clock)
         limit = self._options.limit
         self._limiter = RateLimiter(*limit, clock=self._clock) if limit is not None else None
-        self._own_limiters: Recent[tuple[ObjectKey, str], RateLimiter] = Recent(_REMEMBERED)
-        self._warned: Recent[str, bool] = Recent(_REMEMBERED)
+        self._own_limiters: BoundedDict[tuple[ObjectKey, str], RateLimiter] = BoundedDict(_REMEMBERED)
+        self._warned: BoundedDict[str, bool] = BoundedDict(_REMEMBERED)
         self._series = manager.metrics.series(ProgressSeries)
         self._lines: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._tls = ServingTls(options=self._options.tls, expires=manager.metrics.series(ExpirySeries).of("status"))
@@ -229,7 +229,7 @@ class StatusServer:
     def _count(self, key: ObjectKey, what: str) -> None:
         """Count what a request about a TrainJob costs; none may take the turns of the others."""
         own = self._own_limiters.get((key, what)) or RateLimiter(_OWN_QPS, _OWN_BURST, clock=self._clock)
-        self._own_limiters.put((key, what), own)
+        self._own_limiters[key, what] = own
         if not own.take():
             text = f"TrainJob {key} reports more than {_OWN_QPS:g} times a second: once in five seconds is enough"
             raise HttpError(429, "TooManyRequests", text, retry_after=1)
@@ -239,7 +239,7 @@ class StatusServer:
         self._series.dropped_values.inc(len(dropped))
         if self._warned.get(uid) is None:
             log.warning("dropped values of progress that was posted", train_job=str(key), first=str(dropped[0]))
-        self._warned.put(uid, True)
+        self._warned[uid] = True
 
     async def _wait_for_limiter(self, namespace: str) -> None:
         """Wait in the line of a namespace, of which the first one waits with those of the others."""

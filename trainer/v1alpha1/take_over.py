@@ -18,12 +18,12 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.runtimes.runtimes import Runtimes
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot, open_snapshot, snapshot_key
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import ConflictError, NotFoundError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, ObjectKey, is_controlled_by, name_of, uid_of
-from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.kubernetes_yaml import parse
 from trainer.v1alpha1.client import decoded
@@ -41,7 +41,7 @@ class TakeOver:
     def __init__(self, client: Client, reader: Reader) -> None:
         self._client = client
         self._reader = reader
-        self._opened: Recent[str, tuple[Resource, Object]] = Recent(_REMEMBERED)
+        self._opened: BoundedDict[str, tuple[Resource, Object]] = BoundedDict(_REMEMBERED)
 
     async def __call__(self, train_job: TrainJob, owner: Object, runtimes: Runtimes) -> None:
         """Store the snapshot as one of ours, and record it on the JobSet.
@@ -80,7 +80,7 @@ class TakeOver:
         opened = self._opened.get(name)
         if opened is None:
             opened = await run_sync(_open, found)
-            self._opened.put(name, opened)
+            self._opened[name] = opened
         return opened
 
 

@@ -15,6 +15,7 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError, InvalidError, NotFoundError
@@ -34,7 +35,6 @@ from trainer.kube.objects import (
     resource_version_of,
     uid_of,
 )
-from trainer.kube.recent import Recent
 from trainer.kube.resource import Resource
 
 ObjectId: TypeAlias = "tuple[Resource, ObjectKey]"
@@ -112,7 +112,7 @@ class Deployer:
         self._client = client
         self._reader = reader
         self._clock = clock
-        self._rejected: Recent[tuple[str, str], tuple[str, float]] = Recent(_REMEMBERED)
+        self._rejected: BoundedDict[tuple[str, str], tuple[str, float]] = BoundedDict(_REMEMBERED)
         self._series = (metrics or Metrics()).series(PluginSeries)
         self._generated = GeneratedObjects(client, self._series)
 
@@ -290,7 +290,7 @@ class Deployer:
         except (InvalidError, ForbiddenError) as error:
             if revision.fallback is None:
                 raise
-            self._rejected.put(change, (str(error), now + RETRY_AFTER))
+            self._rejected[change] = str(error), now + RETRY_AFTER
             kind, name = component.resource.kind, str(key_of(existing))
             log.info("fell back to a smaller change", kind=kind, object=name, error=str(error))
             return str(error)

@@ -9,11 +9,11 @@ from anyio.to_thread import run_sync
 from trainer.framework.deploying.child import owned, stored
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_calls import PluginSeries
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import AlreadyExistsError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, key_of, name_of, namespace_of
-from trainer.kube.recent import Recent
 
 _REMEMBERED = 1024
 """Limit of the lost objects that are remembered."""
@@ -27,7 +27,7 @@ class GeneratedObjects:
     def __init__(self, client: Client, series: PluginSeries) -> None:
         self._client = client
         self._series = series
-        self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
+        self._losses: BoundedDict[tuple[str, str], str] = BoundedDict(_REMEMBERED)
 
     async def create_if_lost(self, owner: Object, component: Component) -> None:
         """Create a generated object again that pods miss, once for each sign of its loss."""
@@ -41,7 +41,7 @@ class GeneratedObjects:
         if may_replace:
             await self.create(owner, component)
         if is_new:
-            self._losses.put(name, seen)
+            self._losses[name] = seen
 
     async def create(self, owner: Object, component: Component) -> None:
         """Create an object that is never read; an existing object of its name is from an earlier attempt."""

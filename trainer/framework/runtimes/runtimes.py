@@ -21,12 +21,12 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
 from trainer.framework.runtimes.snapshot import KeptSnapshots, digest_of
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.field_errors import FieldError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey, name_of
-from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS, Resource
 from trainer.kube.selection import Selection
 
@@ -121,8 +121,8 @@ class Runtimes:
             TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, Selection(namespace)).lister,
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
-        self._digests: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
-        self._read: Recent[tuple[str, str], tuple[Object, Runtime]] = Recent(_READ)
+        self._digests: BoundedDict[tuple[str, str], str] = BoundedDict(_REMEMBERED)
+        self._read: BoundedDict[tuple[str, str], tuple[Object, Runtime]] = BoundedDict(_READ)
 
     async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
         """The runtime that the TrainJob was built on, or the live one if it was not built or has no snapshot.
@@ -160,7 +160,7 @@ class Runtimes:
         digest = self._digests.get(version)
         if digest is None:
             digest = digest_of(runtime.decode())
-            self._digests.put(version, digest)
+            self._digests[version] = digest
         return digest
 
     def _model(self, resource: Resource, live: CachedObject) -> tuple[Object, Runtime]:
@@ -175,7 +175,7 @@ class Runtimes:
             obj = live.decode()
             read = obj, read_runtime(resource, obj)
             if len(msgspec.json.encode(obj)) <= _LARGEST_READ:
-                self._read.put(version, read)
+                self._read[version] = read
         return read
 
     def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:

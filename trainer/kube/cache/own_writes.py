@@ -11,10 +11,10 @@ version, as an aggregated API server may give, is not laid over.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.clock import Clock
 from trainer.kube.objects import ObjectKey
@@ -46,7 +46,7 @@ class OwnWrites:
         self._clock = clock
         self.pending: dict[ObjectKey, _Write] = {}
         """Writes that the store does not show yet."""
-        self._deleted: OrderedDict[ObjectKey, int] = OrderedDict()
+        self._deleted: BoundedDict[ObjectKey, int] = BoundedDict(REMEMBERED_DELETIONS)
         self._caught_up = 0
 
     def wrote(self, obj: CachedObject, cached: CachedObject | None, *, selected: bool) -> bool:
@@ -129,7 +129,7 @@ class OwnWrites:
             return
         version = version_of(obj)
         if gone:
-            self._remember_deletion(obj.key, version or 0)
+            self._deleted[obj.key] = version or 0
         write = self.pending.get(obj.key)
         if write is None:
             return
@@ -179,12 +179,6 @@ class OwnWrites:
             return True
         shown = None if cached is None else version_of(cached)
         return shown is not None and shown >= version
-
-    def _remember_deletion(self, key: ObjectKey, version: int) -> None:
-        self._deleted[key] = version
-        self._deleted.move_to_end(key)
-        if len(self._deleted) > REMEMBERED_DELETIONS:
-            self._deleted.popitem(last=False)
 
     def _now(self) -> float:
         return self._clock.monotonic()

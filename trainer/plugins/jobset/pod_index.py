@@ -15,9 +15,9 @@ import msgspec
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.jobset_pods import age_of, is_made_by
 from trainer.framework import Reader, first_failure
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of, uid_of
-from trainer.kube.recent import Recent
 from trainer.kube.resource import JOBS, PODS
 from trainer.workloads import JOBSETS
 
@@ -240,7 +240,7 @@ class DeletedPods:
     """Remembers the pod that failed first in the latest attempt of each JobSet, in memory only."""
 
     def __init__(self) -> None:
-        self._found: Recent[_Owner, _Deleted] = Recent(REMEMBERED)
+        self._found: BoundedDict[_Owner, _Deleted] = BoundedDict(REMEMBERED)
 
     def problem_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: a pod got or lost a problem; it remembers a failed pod that is deleted."""
@@ -260,7 +260,7 @@ class DeletedPods:
         if present is not None and present.restart_attempt >= gone.restart_attempt:
             is_earlier = present.restart_attempt == gone.restart_attempt and _is_first(pod, present.pod)
             gone = gone if is_earlier else present
-        self._found.put(owner, gone)
+        self._found[owner] = gone
 
 
 def _is_first(pod: Object, other: Object) -> bool:
@@ -286,14 +286,14 @@ class WaitingJobSets:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._waiting: Recent[ObjectKey, None] = Recent(REMEMBERED_JOBSETS)
+        self._waiting: BoundedDict[ObjectKey, None] = BoundedDict(REMEMBERED_JOBSETS)
 
     def note(self, jobset: ObjectKey, *, waits: bool) -> None:
         """Remember whether pods of a JobSet wait."""
         if waits:
-            self._waiting.put(jobset, None)
+            self._waiting[jobset] = None
         else:
-            self._waiting.pop(jobset)
+            self._waiting.pop(jobset, None)
 
     def is_due(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: a pod of a waiting JobSet has changed, or a late pod has no scheduler yet.

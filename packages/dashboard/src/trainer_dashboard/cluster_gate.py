@@ -25,12 +25,12 @@ import msgspec
 from aiohttp import web
 
 from trainer.kube.access import BearerGate, bearer_token
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, ObjectKey
-from trainer.kube.recent import Recent
 from trainer.kube.resource import Resource
 from trainer.kube.serving.tls import common_names
 from trainer.v1alpha1.discovery import Served
@@ -114,7 +114,7 @@ class ClusterGate:
         self._served = served
         self._clock = clock
         self._proxy = proxy
-        self._members: Recent[bytes, Client] = Recent(_MEMBERS)
+        self._members: BoundedDict[bytes, Client] = BoundedDict(_MEMBERS)
         self._reviews = BearerGate(reviewer, clock=clock, permitted=PERMITTED, capacity=CAPACITY)
 
     def refusal_of_host(self, request: web.BaseRequest, port: int) -> None:  # noqa: ARG002
@@ -150,7 +150,7 @@ class ClusterGate:
         """The same for all requests of an identity, so that what was found out for one of them can serve the next."""
         digest = hashlib.sha256(identity).digest()
         client = self._members.get(digest) or self._served.client(make())
-        self._members.put(digest, client)
+        self._members[digest] = client
         return client
 
     def _behind(self, proxy: Proxy, request: web.BaseRequest) -> Viewer | web.Response:

@@ -17,6 +17,7 @@ from trainer.api.jobset_pods import PODS_BY_JOBSET, age_of, jobset_keys
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import parse_timestamp, timestamp
@@ -40,7 +41,6 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
-from trainer.kube.recent import Recent
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kube.selection import Selection
 from trainer.v1alpha1.discovery import Version
@@ -99,7 +99,7 @@ class JobController:
         self._operator = operator
         self._reports = JobReports(manager.client, EventRecorder(manager.events, FIELD_MANAGER), resource)
         self._labels = PodLabels(manager.client, kind)
-        self._converted: Recent[tuple[str, int], Children | InvalidObjectError] = Recent(_REMEMBERED)
+        self._converted: BoundedDict[tuple[str, int], Children | InvalidObjectError] = BoundedDict(_REMEMBERED)
         jobs = manager.informer(resource, everything, optional=True)
         self._jobs = jobs.lister
         pods = manager.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
@@ -251,7 +251,7 @@ class JobController:
                 known = children_of(obj, self._kind, self._version)
             except InvalidObjectError as error:
                 known = error
-            self._converted.put(key, known)
+            self._converted[key] = known
         return known
 
     def _enqueue_job_of(self, pod: CachedObject) -> Iterable[ObjectKey]:

@@ -7,13 +7,13 @@ from typing import Final
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
 from trainer.kube.events.recorder import EventKind, EventRecorder
 from trainer.kube.field_errors import FieldError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, find_condition, name_of, namespace_of, uid_of
-from trainer.kube.recent import Recent
 from trainer.kube.resource import Resource
 from trainer_v1_jobs.api.status import JobCondition, JobStatus
 from trainer_v1_jobs.controllers.status import status_of
@@ -32,7 +32,7 @@ class JobReports:
         self._client = client
         self._recorder = recorder
         self._resource = resource
-        self._troubles: Recent[str, str] = Recent(_REMEMBERED)
+        self._troubles: BoundedDict[str, str] = BoundedDict(_REMEMBERED)
 
     async def write(self, job: Object, status: JobStatus) -> None:
         """Apply the status if it differs from that of the job, and record an event for each condition that changed."""
@@ -64,7 +64,7 @@ class JobReports:
         """Record what keeps the TrainJob from having pods, or its pods from starting, once for each new trouble."""
         found = _trouble(train_job)
         if found is None:
-            self._troubles.pop(uid_of(job))
+            self._troubles.pop(uid_of(job), None)
             return
         reason, message = found
         self.warn(job, reason, message)
@@ -78,7 +78,7 @@ class JobReports:
         """Record a warning, unless it was the last one about this job."""
         if self._troubles.get(uid_of(job)) == message:
             return
-        self._troubles.put(uid_of(job), message)
+        self._troubles[uid_of(job)] = message
         self._recorder.record(job, type="Warning", reason=reason, message=message)
 
 

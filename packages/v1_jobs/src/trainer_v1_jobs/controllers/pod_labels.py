@@ -12,6 +12,7 @@ from typing import Final
 
 from trainer.api.jobset_pods import place_of
 from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import ApiError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.logger import get_logger
@@ -24,7 +25,6 @@ from trainer.kube.objects import (
     resource_version_of,
     uid_of,
 )
-from trainer.kube.recent import Recent
 from trainer.kube.resource import PODS
 from trainer_v1_jobs.api.kinds import JobKind
 from trainer_v1_jobs.controllers.labels import JOB_ROLE, labels_of_seat
@@ -44,7 +44,7 @@ class PodLabels:
     def __init__(self, client: Client, kind: JobKind) -> None:
         self._client = client
         self._kind = kind
-        self._sent: Recent[str, str] = Recent(_REMEMBERED)
+        self._sent: BoundedDict[str, str] = BoundedDict(_REMEMBERED)
         """The resource version that a labelled pod had in the cache, by the uid of the pod."""
 
     async def complete(self, pods: Iterable[Object], seating: Seating, job_name: str) -> bool:
@@ -68,7 +68,7 @@ class PodLabels:
             except (ForbiddenError, InvalidError) as error:
                 refusal = error
                 continue
-            self._sent.put(uid_of(pod), resource_version_of(pod))
+            self._sent[uid_of(pod)] = resource_version_of(pod)
         if lacking:
             log.debug("labelled pods", pods=min(len(lacking), MOST_AT_ONCE), left=max(len(lacking) - MOST_AT_ONCE, 0))
         if refusal is not None:
