@@ -11,10 +11,9 @@ from hack.reference.markdown import code, page, prose, table
 from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State
 from trainer.kube.election import leader_election
-from trainer.kube.events.correlator import CorrelationLimits
+from trainer.kube.events.correlator import BURST, REFILL
 
 _CONDITION = re.compile(r"Condition (\w+) is (True|False)[:.] ?", re.ASCII)
-_LIMITS = CorrelationLimits()
 
 
 def conditions() -> str:
@@ -40,7 +39,7 @@ def events() -> str:
         "Events",
         "`kubectl describe trainjob NAME` and `kubectl events --for trainjob/NAME` show them; Kubernetes keeps them "
         "for an hour, and conditions keep what matters longer. Equal events become one with a count. About one object "
-        f"{_LIMITS.burst} are written at once, and then one in {_LIMITS.refill / 60:g} minutes.",
+        f"{BURST} are written at once, and then one in {REFILL / 60:g} minutes.",
         "## When a condition changes",
         "Each change of a [condition](conditions.md#conditions) is an event with the reason and the first line of the "
         "message of the condition. It is a Warning for Created when that is False, Failed, Pending and Restarting, "

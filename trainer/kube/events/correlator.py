@@ -1,4 +1,4 @@
-"""Event correlator: makes few stored events out of many occurrences, by the rules of client-go.
+"""Event correlator: makes few stored events out of many occurrences, by the rules and numbers of client-go.
 
 1. **Aggregation**: when a source reports the same about an object in ever new words, the tenth message and those after
    it become one event with "(combined from similar events): " before its message, until 10 minutes pass without any.
@@ -28,6 +28,15 @@ from trainer.kube.rest.rate_limiter import RateLimiter
 
 EventKind: TypeAlias = Literal["Normal", "Warning"]
 
+SIMILAR = 10
+"""So many different messages, all else being equal, and those after are combined."""
+SIMILAR_WINDOW = 600.0
+"""Seconds without an occurrence after which counting messages begins anew."""
+BURST, REFILL = 25, 300.0
+"""Writes for one source and object before the limit holds, and seconds until one more is allowed."""
+REMEMBERED = 4096
+"""Entries in each memory of the correlator; the least recently used of the namespace with most goes first."""
+
 COMBINED = "(combined from similar events): "
 MESSAGE_LIMIT = 1024
 """Bytes of UTF-8 (events.k8s.io refuses longer notes)."""
@@ -37,23 +46,6 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelationLimits:
-    """When occurrences become one event, and how many writes they may cause."""
-
-    similar: int = 10
-    """So many different messages, all else being equal, and those after are combined. Default: 10, as in client-go."""
-    similar_window: float = 600.0
-    """Seconds without an occurrence after which counting messages begins anew. Default: 600, as in client-go."""
-    burst: int = 25
-    """Writes for one source and object before the limit holds. Default: 25, as in client-go."""
-    refill: float = 300.0
-    """Seconds until one more write is allowed. Default: 300, as in client-go."""
-    remembered: int = 4096
-    """Entries in each memory of the correlator; the least recently used of the namespace with most goes first. Default:
-    4096, as in client-go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +155,7 @@ class _Messages:
 class _Memory(Generic[_K, _V]):
     """Values by key; when there are too many, the namespace with most forgets its least recently used one."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self) -> None:
         self._length = 0
         self._by_namespace: dict[str, OrderedDict[_K, _V]] = {}
 
@@ -179,7 +170,7 @@ class _Memory(Generic[_K, _V]):
             return value
         value = values[key] = make()
         self._length += 1
-        if self._length > self._size:
+        if self._length > REMEMBERED:
             self._forget()
         return value
 
@@ -194,13 +185,11 @@ class _Memory(Generic[_K, _V]):
 class EventCorrelator:
     """Decides which event an occurrence belongs to, and whether it may be written now; does no I/O."""
 
-    def __init__(self, clock: Clock, limits: CorrelationLimits | None = None) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._limits = limits or CorrelationLimits()
-        remembered = self._limits.remembered
-        self._messages: _Memory[tuple[object, ...], _Messages] = _Memory(remembered)
-        self._events: _Memory[tuple[object, ...], CountedEvent] = _Memory(remembered)
-        self._allowances: _Memory[tuple[EventSource, ObjectReference], RateLimiter] = _Memory(remembered)
+        self._messages: _Memory[tuple[object, ...], _Messages] = _Memory()
+        self._events: _Memory[tuple[object, ...], CountedEvent] = _Memory()
+        self._allowances: _Memory[tuple[EventSource, ObjectReference], RateLimiter] = _Memory()
 
     def observe(self, occurrence: Occurrence) -> CountedEvent:
         """Count an occurrence; returns its event, the same one for repeats."""
@@ -219,22 +208,20 @@ class EventCorrelator:
 
     def may_write(self, event: CountedEvent) -> bool:
         """Whether its source may write about its object now; each yes uses up one write."""
-        limits, about = self._limits, event.latest.regarding
+        about = event.latest.regarding
         allowance = self._allowances.get(
-            about.namespace,
-            (event.latest.source, about),
-            lambda: RateLimiter(1 / limits.refill, limits.burst, clock=self._clock),
+            about.namespace, (event.latest.source, about), lambda: RateLimiter(1 / REFILL, BURST, clock=self._clock)
         )
         return allowance.take()
 
     def _is_one_of_many(self, similar: tuple[object, ...], occurrence: Occurrence) -> bool:
         now, message = self._clock.monotonic(), occurrence.message
         known = self._messages.get(occurrence.regarding.namespace, similar, lambda: _Messages(now))
-        if now - known.last_used > self._limits.similar_window:
+        if now - known.last_used > SIMILAR_WINDOW:
             known.texts.clear()
         known.last_used = now
         known.texts[message] = None
-        if len(known.texts) < self._limits.similar:
+        if len(known.texts) < SIMILAR:
             return False
         # Messages already seen go on counting by themselves, new ones are combined.
         del known.texts[next(iter(known.texts))]

@@ -9,8 +9,6 @@ Events are a service to people and never worth a failed reconcile: nothing here 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import anyio
 
 from trainer.kube.backoff import Backoff
@@ -26,7 +24,7 @@ from trainer.kube.errors import (
     TooManyRequestsError,
     TransportError,
 )
-from trainer.kube.events.correlator import CorrelationLimits, CountedEvent, EventCorrelator, Occurrence
+from trainer.kube.events.correlator import CountedEvent, EventCorrelator, Occurrence
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.processes import EventSeries
@@ -38,22 +36,12 @@ log = get_logger(__name__)
 _OUTAGE = (TransportError, TooManyRequestsError, ServiceUnavailableError, ServerTimeoutError)
 """Errors that say nothing about the event."""
 
-
 _ATTEMPTS = 12
 """How often a write is tried while the API server does not answer, as in client-go."""
 _PAUSE = Backoff(initial=10, maximum=10, jitter=0.25)
 """10 to 12.5 s between attempts, so that clients do not return together, as in client-go."""
-_LIMITS = CorrelationLimits()
-
-
-@dataclass(frozen=True, slots=True)
-class SenderOptions:
-    """How much an event sender keeps."""
-
-    queue_size: int = 1000
-    """Events that may wait; beyond that the namespace with most loses its latest. Default: 1000, as in client-go."""
-    correlation: CorrelationLimits = _LIMITS
-    """Aggregation and limits. Default: those of client-go."""
+QUEUE_SIZE = 1000
+"""Events that may wait, as in client-go; beyond that the namespace with most loses its latest."""
 
 
 class EventSender:
@@ -65,23 +53,14 @@ class EventSender:
         client: needs create and patch on events in all namespaces whose objects are reported about.
         clock: default: that of the machine.
         metrics: default: none that anybody sees.
-        options: default: as client-go.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        clock: Clock | None = None,
-        metrics: Metrics | None = None,
-        options: SenderOptions | None = None,
-    ) -> None:
+    def __init__(self, client: Client, *, clock: Clock | None = None, metrics: Metrics | None = None) -> None:
         self._client = client
         self._clock = clock or SystemClock()
-        self._options = options or SenderOptions()
         self._metrics = (metrics or Metrics()).series(EventSeries)
-        self._correlator = EventCorrelator(self._clock, self._options.correlation)
-        self._pending = FairQueue(_namespace_of, self._options.queue_size)
+        self._correlator = EventCorrelator(self._clock)
+        self._pending = FairQueue(_namespace_of, QUEUE_SIZE)
         self._overflow = 0
         self._arrived = anyio.Event()
         self._stopping = anyio.Event()
