@@ -29,10 +29,13 @@ from trainer.kube.errors import (
     TooManyRequestsError,
     TransportError,
 )
+from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.caches import CacheMetrics
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle, statuses
 
+METRICS = CacheMetrics(Metrics(), "pods", "")
 TOO_OLD = GoneError(410, "too old resource version", reason="Expired")
 TOO_LARGE = ServerTimeoutError(
     504,
@@ -79,7 +82,7 @@ def sink() -> RecordingSink:
 
 @pytest.fixture
 def reflector(client: FakeClient, sink: RecordingSink, clock: ManualClock) -> Reflector:
-    return Reflector(client, PODS, EVERYTHING, sink, clock=clock, convert=convert)
+    return Reflector(client, PODS, EVERYTHING, sink, clock=clock, convert=convert, metrics=METRICS)
 
 
 class Stepping:
@@ -569,7 +572,7 @@ async def test_step(
 ) -> None:
     """Each script of a server leads to these calls of the sink and to this state."""
     scripted = ScriptedClient(script)
-    reflector = Reflector(scripted, PODS, EVERYTHING, sink, clock=clock, convert=convert)  # type: ignore[arg-type]
+    reflector = Reflector(scripted, PODS, EVERYTHING, sink, clock=clock, convert=convert, metrics=METRICS)  # type: ignore[arg-type]
     stepping = Stepping(background, reflector, clock)
     await stepping.start(state)
     await clock.advance(2)
@@ -622,7 +625,7 @@ async def test_relist_is_paged_where_the_server_has_no_watch_cache(
 ) -> None:
     """A server that pages a list of any version is asked to page one of a certain version as well."""
     lists = Lists(has_watch_cache=has_watch_cache)
-    reflector = Reflector(lists, PODS, EVERYTHING, sink, clock=clock, convert=convert)  # type: ignore[arg-type]
+    reflector = Reflector(lists, PODS, EVERYTHING, sink, clock=clock, convert=convert, metrics=METRICS)  # type: ignore[arg-type]
     assert await reflector.step(Listing("0")) == Watching("7")
     assert await reflector.step(Listing("7")) == Watching("7")
     assert lists.limits == limits

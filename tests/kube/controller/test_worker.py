@@ -30,7 +30,7 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.controllers import ControllerSeries
+from trainer.kube.metrics.controllers import ControllerMetrics
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY, WorkQueue
 from trainer_kube_testing import ManualClock, settle
@@ -64,7 +64,7 @@ class Bench:
 
     def __init__(self, clock: ManualClock, background: Background) -> None:
         self.clock = clock
-        self.queue: WorkQueue[ObjectKey] = WorkQueue("test", clock=clock)
+        self.queue: WorkQueue[ObjectKey] = WorkQueue("test", clock=clock, metrics=Metrics())
         self.metrics = Metrics()
         self._background = background
 
@@ -75,7 +75,7 @@ class Bench:
             reconciler,
             self.queue,
             clock=self.clock,
-            metrics=self.metrics.series(ControllerSeries).for_controller("test"),
+            metrics=ControllerMetrics(self.metrics, "test"),
             identity={"controller": "test", "controller_group": "batch", "controller_kind": "Job"},
             timeout=timeout,
         )
@@ -154,7 +154,7 @@ async def test_requeue_after_zero_repeats_at_once(bench: Bench) -> None:
 
 async def test_all_series_exist_before_the_first_reconcile(bench: Bench) -> None:
     """Or else `rate()` would not see the first error."""
-    bench.metrics.series(ControllerSeries).for_controller("test")
+    ControllerMetrics(bench.metrics, "test")
     assert [bench.sample("reconcile_total", result=result) for result in RESULTS] == [0, 0, 0, 0]
     names = ("reconcile_errors", "terminal_reconcile_errors", "reconcile_panics", "reconcile_timeouts")
     assert [bench.sample(f"{name}_total") for name in names] == [0, 0, 0, 0]
@@ -205,7 +205,7 @@ async def test_priority_of_the_next_round(bench: Bench, result: object, expected
         reconciler,
         bench.queue,
         clock=bench.clock,
-        metrics=bench.metrics.series(ControllerSeries).for_controller("test"),
+        metrics=ControllerMetrics(bench.metrics, "test"),
         identity={},
     )
     await run_until_idle(worker)

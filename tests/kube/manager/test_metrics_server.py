@@ -25,7 +25,7 @@ from trainer.kube import Clock, LeaderElectionOptions, Manager, ManagerOptions, 
 from trainer.kube.errors import ConfigurationError, TransportError
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.routes import HttpRequest, HttpResponse
-from trainer.kube.metrics.controllers import ControllerSeries
+from trainer.kube.metrics.controllers import ControllerMetrics
 from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import CertificateSource, FileCertificates
 from trainer_kube_testing import FakeClient, ManualClock
@@ -99,7 +99,7 @@ async def serving(
 async def test_metrics(accept: str, content_type: str) -> None:
     """Prometheus gets the format that it asks for, the series of the process, and no `_created` ones."""
     async with serving(options=OPEN) as served:
-        served.manager.metrics.series(ControllerSeries).for_controller("c")
+        ControllerMetrics(served.manager.metrics, "c")
         response = await served.session.get("/metrics", headers={"Accept": accept})
         assert response.headers["Content-Type"] == content_type
         lines = (await response.text()).splitlines()

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.controllers import QueueSeries
 from trainer.kube.queue.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
 from trainer_kube_testing import ManualClock, settle
 
@@ -23,7 +22,7 @@ def metrics() -> Metrics:
 
 @pytest.fixture
 def queue(clock: ManualClock, metrics: Metrics) -> WorkQueue[str]:
-    return WorkQueue("test", clock=clock, metrics=metrics.series(QueueSeries).for_queue("test"))
+    return WorkQueue("test", clock=clock, metrics=metrics)
 
 
 def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -561,7 +560,7 @@ async def test_no_key_runs_twice_at_once_and_no_change_is_lost(
     Also if workers are cancelled, as they wait or in the middle of a round, and others take their place.
     """
     clock = ManualClock()
-    queue: WorkQueue[str] = WorkQueue(clock=clock)
+    queue: WorkQueue[str] = WorkQueue("test", clock=clock, metrics=Metrics())
     running: Counter[str] = Counter()
     unseen: set[str] = set()
 

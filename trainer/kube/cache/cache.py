@@ -16,7 +16,7 @@ from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import TransportError, UnauthorizedError
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.caches import CacheMetrics, CacheSeries
+from trainer.kube.metrics.caches import CacheSeries
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
@@ -37,7 +37,7 @@ class Cache:
     Args:
         client: reads from the API server.
         clock: for pauses and ages; default: that of the machine.
-        metrics: where the series of `CacheSeries` go; default: nowhere.
+        metrics: default: none that anybody sees.
         transforms: changes to the objects of a resource before they are stored, to drop what nobody reads.
         namespace_limits: how many objects of one namespace are kept, see `Informer`; default: all.
         resync_period: seconds, see `informer.RESYNC`.
@@ -55,7 +55,7 @@ class Cache:
     ) -> None:
         self._client = client
         self._clock = clock or SystemClock()
-        self._series = None if metrics is None else metrics.series(CacheSeries)
+        self._metrics = metrics or Metrics()
         self._transforms = dict(transforms or {})
         self._namespace_limits = dict(namespace_limits or {})
         self._resync_period = resync_period
@@ -87,7 +87,7 @@ class Cache:
                 clock=self._clock,
                 transform=self._transforms.get(resource),
                 resync_period=self._resync_period,
-                metrics=self._metrics(resource, selection),
+                metrics=self._metrics,
                 optional=optional,
                 namespace_limit=self._namespace_limits.get(resource),
             )
@@ -106,8 +106,7 @@ class Cache:
         if informer is None:
             return
         self._by_resource[resource].remove(informer)
-        if self._series is not None:
-            self._series.remove(resource.qualified_name, str(selection))
+        self._metrics.series(CacheSeries).remove(resource.qualified_name, str(selection))
         informer.removed()
         scope = self._scopes.pop(informer, None)
         if scope is not None:
@@ -164,11 +163,6 @@ class Cache:
         """Let readers see that an object was deleted; the server's answer is what remains of it."""
         for informer in self._by_resource[resource]:
             informer.deleted(key, uid, answer)
-
-    def _metrics(self, resource: Resource, selection: Selection) -> CacheMetrics | None:
-        if self._series is None:
-            return None
-        return self._series.for_informer(resource.qualified_name, str(selection))
 
     def _start_all(self) -> None:
         # Not within `run`, whose frame would keep the last informer after its removal.

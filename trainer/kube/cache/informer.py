@@ -20,6 +20,7 @@ from trainer.kube.client import Client, RawJson
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.caches import CacheMetrics
 from trainer.kube.objects import Object, ObjectKey, is_at_its_end, is_being_deleted, key_of, uid_of
 from trainer.kube.pager import in_slices
@@ -72,7 +73,7 @@ class Informer:
         clock: Clock | None = None,
         transform: Transform | None = None,
         resync_period: float = RESYNC,
-        metrics: CacheMetrics | None = None,
+        metrics: Metrics | None = None,
         optional: bool = False,
         namespace_limit: int | None = None,
     ) -> None:
@@ -100,6 +101,7 @@ class Informer:
         self._has_synced = False
         self._is_served = True
         self._started = False
+        series = CacheMetrics(metrics or Metrics(), resource.qualified_name, str(selection))
         self._reflector = Reflector(
             client,
             resource,
@@ -107,14 +109,13 @@ class Informer:
             self,
             clock=self._clock,
             convert=self._convert,
-            metrics=metrics,
+            metrics=series,
             optional=optional,
             new_filter=None if namespace_limit is None else self._new_filter,
         )
-        if metrics is not None:
-            metrics.observe(
-                event_age=lambda: self.event_age, objects=lambda: len(self._store), size=lambda: self._store.size
-            )
+        series.observe(
+            event_age=lambda: self.event_age, objects=lambda: len(self._store), size=lambda: self._store.size
+        )
 
     @property
     def lister(self) -> Lister:

@@ -118,7 +118,7 @@ class Reflector:
         *,
         clock: Clock,
         convert: Callable[[RawJson], CachedObject],
-        metrics: CacheMetrics | None = None,
+        metrics: CacheMetrics,
         optional: bool = False,
         new_filter: FilterFactory[CachedObject] | None = None,
     ) -> None:
@@ -227,16 +227,16 @@ class Reflector:
     async def _after_failed_watch(self, resource_version: str, error: KubeError) -> State:
         if isinstance(error, SilentWatchError):
             self._log.info("watch went silent, watching anew", seconds=IDLE)
-            self._count_restart("silent")
+            self._metrics.restarts["silent"].inc()
             return Watching(resource_version)
         if isinstance(error, GoneError):
-            self._count_restart("gone")
+            self._metrics.restarts["gone"].inc()
             # Relisting is the remedy, so it waits only if it has just failed to be one.
             now = self._clock.monotonic()
             is_first, self._gone_at = now - self._gone_at > RETRY_RESET, now
             await self._pause("resource version is too old, listing again", error, at_once=is_first)
             return Streaming(resource_version)
-        self._count_restart("error")
+        self._metrics.restarts["error"].inc()
         if self._may_be_missing(error):
             # Its definition is gone, or about to be replaced: what comes next tells.
             await self._clock.sleep(RETRY.pause(0))
@@ -297,7 +297,7 @@ class Reflector:
             raise failure
         if not handler.events and self._clock.monotonic() - started < SHORT_WATCH:
             raise TransportError(f"the watch ended within {SHORT_WATCH:.0f} s without an event")
-        self._count_restart("closed")
+        self._metrics.restarts["closed"].inc()
 
     async def _read(self, events: AsyncIterator[WatchEvent], handler: WatchHandler) -> None:
         async for event in events:
@@ -324,8 +324,7 @@ class Reflector:
         )
 
     async def _replaced(self, objects: list[CachedObject], resource_version: str) -> None:
-        if self._metrics is not None:
-            self._metrics.lists.inc()
+        self._metrics.lists.inc()
         await self._sink.replace(objects, resource_version)
         self.last_heard = self._clock.monotonic()
         if self._is_served is False:
@@ -337,10 +336,6 @@ class Reflector:
         if self.last_error is not None:
             self._log.info("listing and watching again")
         self.last_error = None
-
-    def _count_restart(self, reason: str) -> None:
-        if self._metrics is not None:
-            self._metrics.restarts[reason].inc()
 
     async def _pause(self, what: str, error: KubeError, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()

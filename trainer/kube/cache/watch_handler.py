@@ -58,7 +58,7 @@ class WatchHandler:
         convert: makes of JSON what the sink keeps; raises ValueError for what is no such object.
         replaced: gets the objects of the initial events when all have come.
         logger: names the resource.
-        metrics: counts events; default: nothing does.
+        metrics: counts events.
         version: where the watch starts.
         initial: {} when the watch begins with initial events, which are in no order; default: it does not.
         keeps: the filter of the objects of the initial events; default: all are kept.
@@ -71,7 +71,7 @@ class WatchHandler:
         *,
         replaced: Callable[[list[CachedObject], str], Awaitable[None]],
         logger: FilteringBoundLogger,
-        metrics: CacheMetrics | None = None,
+        metrics: CacheMetrics,
         version: str = "",
         initial: dict[ObjectKey, CachedObject] | None = None,
         keeps: Callable[[CachedObject], bool] | None = None,
@@ -98,8 +98,7 @@ class WatchHandler:
             UnmarkedInitialEventsError: initial events were expected, and their end will never be marked.
         """
         self.events += 1
-        if self._metrics is not None:
-            self._metrics.events.inc()
+        self._metrics.events.inc()
         if event.type is EventType.BOOKMARK:
             await self._bookmark(event.raw)
             return

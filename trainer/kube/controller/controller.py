@@ -23,7 +23,7 @@ from trainer.kube.errors import CacheSyncError
 from trainer.kube.logger import get_logger
 from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.runnable_group import sole_failure
-from trainer.kube.metrics.controllers import ControllerSeries, QueueSeries
+from trainer.kube.metrics.controllers import ControllerMetrics
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY, RETRY, WorkQueue
 from trainer.kube.resource import Resource
@@ -84,10 +84,8 @@ class Controller:
         self._is_stopped = False
         self._syncing: anyio.CancelScope | None = None
         manager.register(self)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(
-            name, clock=manager.clock, retry=retry, metrics=manager.metrics.series(QueueSeries).for_queue(name)
-        )
-        self._metrics = manager.metrics.series(ControllerSeries).for_controller(name)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(name, clock=manager.clock, metrics=manager.metrics, retry=retry)
+        self._metrics = ControllerMetrics(manager.metrics, name)
         self._metrics.max_concurrent_reconciles.set(max_concurrent_reconciles)
 
     def reconciles(

@@ -54,7 +54,7 @@ from trainer.kube.errors import (
 from trainer.kube.events.recorder import EventRecorder, EventSink
 from trainer.kube.logger import get_logger
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.processes import ElectionSeries
+from trainer.kube.metrics.processes import ElectionMetrics
 from trainer.kube.objects import Object
 from trainer.kube.resource import LEASES
 
@@ -150,7 +150,7 @@ class LeaderElector:
         self._client = client
         self._options = options
         self._clock = clock or SystemClock()
-        self._metrics = (metrics or Metrics()).series(ElectionSeries).for_lease(options.name)
+        self._metrics = ElectionMetrics(metrics or Metrics(), options.name)
         self._recorder = None if events is None else EventRecorder(events, options.name)
         self._lease_name = f"{options.namespace}/{options.name}"
         self._fence = WriteFence(self._clock, f"this process does not hold the lease {self._lease_name}")

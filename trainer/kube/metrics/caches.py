@@ -7,6 +7,8 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from trainer.kube.metrics import Metrics
+
 _LABELS = ("resource", "selection")
 _RESTART_REASONS = ("closed", "silent", "error", "gone")
 
@@ -32,10 +34,6 @@ class CacheSeries:
         self.objects = gauge("trainer_kube_cache_objects", "Objects in the cache.")
         self.bytes = gauge("trainer_kube_cache_bytes", "JSON bytes of the objects in the cache.")
 
-    def for_informer(self, resource: str, selection: str) -> CacheMetrics:
-        """The series of one informer, present from now on."""
-        return CacheMetrics(self, resource, selection)
-
     def remove(self, resource: str, selection: str) -> None:
         """The informer has ended: its series go."""
         for series in (self.events, self.lists, self.event_age, self.objects, self.bytes):
@@ -45,10 +43,10 @@ class CacheSeries:
 
 
 class CacheMetrics:
-    """Series of one informer with their labels bound."""
+    """Series of one informer with their labels bound, present from now on."""
 
-    def __init__(self, series: CacheSeries, resource: str, selection: str) -> None:
-        labels = (resource, selection)
+    def __init__(self, metrics: Metrics, resource: str, selection: str) -> None:
+        series, labels = metrics.series(CacheSeries), (resource, selection)
         self.events = series.events.labels(*labels)
         self.restarts = {reason: series.restarts.labels(*labels, reason) for reason in _RESTART_REASONS}
         self.lists = series.lists.labels(*labels)

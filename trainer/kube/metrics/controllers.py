@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.histograms import RECONCILE, WORK, QuickHistogram
 
 MAX_PRIORITIES = 25
@@ -57,15 +58,15 @@ class ControllerSeries:
         )
         self.active_workers = gauge(f"{prefix}_active_workers", "Number of workers that reconcile now.")
 
-    def for_controller(self, name: str) -> ControllerMetrics:
-        """The series of one controller, present with value 0 from now on so that `rate()` sees the first increase."""
-        return ControllerMetrics(self, name)
-
 
 class ControllerMetrics:
-    """Series of one controller with their labels bound, which halves the cost of an update."""
+    """Series of one controller with their labels bound, which halves the cost of an update.
 
-    def __init__(self, series: ControllerSeries, name: str) -> None:
+    They are present with value 0 from now on, so that `rate()` sees the first increase.
+    """
+
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        series = metrics.series(ControllerSeries)
         self.successes = series.reconciles.labels(name, "success")
         self.requeues_after = series.reconciles.labels(name, "requeue_after")
         self.requeues = series.reconciles.labels(name, "requeue")
@@ -117,16 +118,12 @@ class QueueSeries:
         )
         self.depths = _Depths(registry)
 
-    def for_queue(self, name: str) -> QueueMetrics:
-        """The series of one queue, present from now on."""
-        return QueueMetrics(self, name)
-
 
 class QueueMetrics:
-    """Series of one queue with their labels bound."""
+    """Series of one queue with their labels bound, present from now on."""
 
-    def __init__(self, series: QueueSeries, name: str) -> None:
-        labels = (name, name)
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        series, labels = metrics.series(QueueSeries), (name, name)
         self.adds = series.adds.labels(*labels)
         self.retries = series.retries.labels(*labels)
         self.queue_seconds = series.queue_seconds.labels(*labels)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from trainer.kube.metrics import Metrics
+
 _LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 EVENT_DROP_REASONS = ("limited", "queue_full", "refused", "unreachable", "stopped")
@@ -63,14 +65,11 @@ class ElectionSeries:
             registry=registry,
         )
 
-    def for_lease(self, name: str) -> ElectionMetrics:
-        """The series of one lease, present with value 0 from now on."""
-        return ElectionMetrics(self, name)
-
 
 class ElectionMetrics:
-    """Series of one lease."""
+    """Series of one lease, present with value 0 from now on."""
 
-    def __init__(self, series: ElectionSeries, name: str) -> None:
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        series = metrics.series(ElectionSeries)
         self.master_status = series.master_status.labels(name)
         self.slow_path = series.slow_path.labels(name)

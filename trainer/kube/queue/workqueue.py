@@ -23,8 +23,9 @@ import anyio
 import anyio.lowlevel
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError
+from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.controllers import QueueMetrics
 from trainer.kube.queue.delayed_keys import DelayedKeys
 from trainer.kube.queue.ready_keys import ReadyKeys
@@ -63,24 +64,17 @@ class WorkQueue(Generic[K]):
     """Keys by priority (higher first), then in order of arrival; for one event loop.
 
     Args:
-        name: for messages.
-        clock: for delays, backoff and durations; default: that of the machine.
+        name: label of the series, and for messages.
+        clock: for delays, backoff and durations.
+        metrics: where adds, retries and durations are counted.
         retry: pauses between failures of one key.
-        metrics: where adds, retries and durations are counted; default: nowhere.
     """
 
-    def __init__(
-        self,
-        name: str = "",
-        *,
-        clock: Clock | None = None,
-        retry: Backoff = RETRY,
-        metrics: QueueMetrics | None = None,
-    ) -> None:
+    def __init__(self, name: str, *, clock: Clock, metrics: Metrics, retry: Backoff = RETRY) -> None:
         self.name = name
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._retry = retry
-        self._metrics = metrics
+        self._metrics = QueueMetrics(metrics, name)
         self._ready: ReadyKeys[K] = ReadyKeys()
         self._delayed: DelayedKeys[K] = DelayedKeys()
         self._processing: dict[K, _Round] = {}
@@ -91,8 +85,7 @@ class WorkQueue(Generic[K]):
         self._turn_ends = 0.0
         self._is_shut_down = False
         self._drained = anyio.Event()
-        if metrics is not None:
-            metrics.observe(self)
+        self._metrics.observe(self)
 
     def __len__(self) -> int:
         """Number of keys that are ready or must be processed again; delayed ones do not count."""
@@ -115,13 +108,13 @@ class WorkQueue(Generic[K]):
         now = self._clock.monotonic()
         if running is None:
             if self._ready.put(key, priority, now):
-                self._count_add()
+                self._metrics.adds.inc()
                 self._wake()
             return
         dirty = self._dirty.get(key)
         if dirty is None:
             self._dirty[key] = _Round(priority, now)
-            self._count_add()
+            self._metrics.adds.inc()
         elif dirty.priority < priority:
             self._dirty[key] = dirty._replace(priority=priority)
 
@@ -129,7 +122,7 @@ class WorkQueue(Generic[K]):
         """Have the key processed after a delay; if it is due earlier anyway, that stays."""
         if self._is_shut_down:
             return
-        if seconds > 0 and self._metrics is not None:
+        if seconds > 0:
             self._metrics.retries.inc()
         if seconds <= 0 or key in self._ready or key in self._dirty:
             self.add(key, priority)
@@ -173,7 +166,8 @@ class WorkQueue(Generic[K]):
         while True:
             now = self._clock.monotonic()
             if self._delayed:
-                self._promote(now)
+                for key, priority in self._delayed.take_due(now):
+                    self.add(key, priority)
             if self._ready:
                 return self._hand_out(now)
             if self._is_shut_down:
@@ -185,8 +179,7 @@ class WorkQueue(Generic[K]):
         finished = self._processing.pop(key, None)
         if finished is None:
             return
-        if self._metrics is not None:
-            self._metrics.work_seconds.observe(self._clock.monotonic() - finished.since)
+        self._metrics.work_seconds.observe(self._clock.monotonic() - finished.since)
         again = self._dirty.pop(key, None)
         if again is not None:
             self._ready.put(key, again.priority, again.since)
@@ -228,19 +221,10 @@ class WorkQueue(Generic[K]):
         now = self._clock.monotonic()
         return [now - running.since for running in tuple(self._processing.values())]
 
-    def _count_add(self) -> None:
-        if self._metrics is not None:
-            self._metrics.adds.inc()
-
-    def _promote(self, now: float) -> None:
-        for key, priority in self._delayed.take_due(now):
-            self.add(key, priority)
-
     def _hand_out(self, now: float) -> K:
         key, priority, since = self._ready.pop()
         self._processing[key] = _Round(priority, now)
-        if self._metrics is not None:
-            self._metrics.queue_seconds.observe(now - since)
+        self._metrics.queue_seconds.observe(now - since)
         return key
 
     async def _wait(self) -> None:
