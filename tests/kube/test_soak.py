@@ -41,7 +41,7 @@ class Mirror:
         self.most_at_once: int = 0
         self.reconciles = 0
         self.is_calm = False
-        controller = Controller("mirror", manager, self._reconcile, max_concurrent_reconciles=10, reconcile_timeout=5)
+        controller = Controller("mirror", manager, self._reconcile, max_concurrent_reconciles=10)
         controller.reconciles(CONFIG_MAPS).owns(SECRETS)
 
     async def _reconcile(self, key: ObjectKey) -> None:

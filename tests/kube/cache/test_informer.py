@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import anyio
@@ -303,24 +302,6 @@ async def test_resync_tells_of_every_object_again(
     await clock.advance(11 * 3600)
     assert sorted(handler.take())[:3] == ["resync ns/a", "resync ns/b", "resync other/c"]
     assert {request.verb for request in client.requests[before:]} <= {"watch"}
-
-
-@pytest.mark.parametrize("period", [0, -1, 0.5])
-def test_resync_of_less_than_a_second_is_refused(client: FakeClient, period: float) -> None:
-    """It would do nothing else; who wants none says so."""
-    with pytest.raises(ValueError, match=r"resync_period of pods is .*: use at least 1 s, or math.inf for no resync"):
-        Informer(client, PODS, resync_period=period)
-
-
-async def test_resync_may_be_off(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """An infinite period is never over."""
-    informer, handler = Informer(client, PODS, clock=clock, resync_period=math.inf), RecordingHandler()
-    informer.add_handler(handler)
-    background(informer.run())
-    await informer.wait_for_sync()
-    handler.take()
-    await clock.advance(24 * 3600)
-    assert handler.take() == []
 
 
 async def test_repeated_and_overtaken_states_are_ignored(informer: Informer, handler: RecordingHandler) -> None:

@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
 from tests.kube.objects import job, owned_by, pod
-from trainer.kube.backoff import Backoff
 from trainer.kube.cache.informer import RESYNC
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import Enqueue
@@ -369,22 +368,6 @@ async def test_stop_ends_a_controller_that_waits(manager: Manager, synced: bool)
     assert steps == ["source runs", "source ends"]
 
 
-async def test_slow_reconcile_is_cancelled_and_retried(
-    manager: Manager, background: Background, clock: ManualClock
-) -> None:
-    """The reconcile timeout of a controller frees its worker."""
-    reconciler = Reconciler(anyio.sleep_forever)
-    controller = Controller("test", manager, reconciler, reconcile_timeout=30, retry=Backoff(initial=7, maximum=7))
-    controller.reconciles(JOBS)
-    await start(manager, background)
-    await clock.advance(30)
-    assert sample(manager, "reconcile_timeouts_total") == 1
-    await clock.advance(6)
-    assert reconciler.keys == [A]
-    await clock.advance(1)
-    assert reconciler.keys == [A, A]
-
-
 async def test_log_events_say_what_is_reconciled(manager: Manager, background: Background) -> None:
     """Group and kind are those of the reconciled resource."""
 
@@ -453,7 +436,7 @@ def test_wiring_needs_no_event_loop() -> None:
         controller.stop()
 
     manager = Manager(FakeClient())
-    controller = Controller("test", manager, reconcile, reconcile_timeout=5).watches_nothing()
+    controller = Controller("test", manager, reconcile).watches_nothing()
     controller.enqueue(A)
     anyio.run(controller.run)
     assert keys == [A]

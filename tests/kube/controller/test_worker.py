@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -68,7 +67,7 @@ class Bench:
         self.metrics = Metrics()
         self._background = background
 
-    async def start(self, *script: object, timeout: float | None = None) -> Reconciler:
+    async def start(self, *script: object) -> Reconciler:
         """Have a worker play the script with key A."""
         reconciler = Reconciler(*script)
         worker = Worker(
@@ -77,7 +76,6 @@ class Bench:
             clock=self.clock,
             metrics=ControllerMetrics(self.metrics, "test"),
             identity={"controller": "test", "controller_group": "batch", "controller_kind": "Job"},
-            timeout=timeout,
         )
         self.scope = anyio.CancelScope()
         self.task = self._background(self._run(worker))
@@ -156,8 +154,8 @@ async def test_all_series_exist_before_the_first_reconcile(bench: Bench) -> None
     """Or else `rate()` would not see the first error."""
     ControllerMetrics(bench.metrics, "test")
     assert [bench.sample("reconcile_total", result=result) for result in RESULTS] == [0, 0, 0, 0]
-    names = ("reconcile_errors", "terminal_reconcile_errors", "reconcile_panics", "reconcile_timeouts")
-    assert [bench.sample(f"{name}_total") for name in names] == [0, 0, 0, 0]
+    names = ("reconcile_errors", "terminal_reconcile_errors", "reconcile_panics")
+    assert [bench.sample(f"{name}_total") for name in names] == [0, 0, 0]
     assert bench.sample("reconcile_time_seconds_count") == 0
 
 
@@ -333,40 +331,10 @@ async def test_lost_leadership_is_neither_retried_nor_a_failure(bench: Bench, er
     assert reconciler.keys == [A]
 
 
-async def test_slow_reconcile_is_cancelled_and_retried(bench: Bench) -> None:
-    """The reconcile timeout counts as a failure of its own kind and is no crash."""
-    with capture_logs() as logs:
-        reconciler = await bench.start(anyio.sleep_forever, timeout=30)
-        await bench.clock.advance(29)
-        assert bench.sample("reconcile_timeouts_total") == 0
-        assert bench.sample("active_workers") == 1
-        await bench.clock.advance(1)
-    assert [entry["error"] for entry in logs] == ["the reconcile took longer than 30 s"]
-    assert bench.sample("reconcile_timeouts_total") == 1
-    assert bench.sample("reconcile_errors_total") == 1
-    assert bench.sample("reconcile_panics_total") == 0
-    assert bench.sample("active_workers") == 0
-    await bench.clock.advance(1)
-    assert reconciler.keys == [A, A]
-
-
-@pytest.mark.parametrize(
-    "error", [pytest.param(TimeoutError(), id="timeout"), pytest.param(asyncio.CancelledError(), id="cancelled")]
-)
-async def test_only_our_own_deadline_counts_as_timeout(bench: Bench, error: BaseException) -> None:
-    """A timeout or a cancellation that comes from within the reconcile is a failure like any other."""
-    reconciler = await bench.start(error, timeout=30)
-    assert bench.sample("reconcile_timeouts_total") == 0
-    assert bench.results() == {"error": 1}
-    await bench.clock.advance(1)
-    assert reconciler.keys == [A, A]
-
-
-@pytest.mark.parametrize("timeout", [pytest.param(None, id="no-timeout"), pytest.param(30.0, id="timeout")])
-async def test_shutdown_is_no_failure(bench: Bench, timeout: float | None) -> None:
+async def test_shutdown_is_no_failure(bench: Bench) -> None:
     """A reconcile that is cancelled because everything stops is not logged, counted or retried."""
     with capture_logs() as logs:
-        await bench.start(anyio.sleep_forever, timeout=timeout)
+        await bench.start(anyio.sleep_forever)
         bench.scope.cancel()
         await asyncio.wait([bench.task])
     assert logs == []
@@ -400,22 +368,19 @@ async def cancel_itself_and_return() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reconcile", "timeout", "rounds"),
+    ("reconcile", "rounds"),
     [
-        pytest.param(raise_cancelled, None, 2, id="awaited-something-cancelled"),
-        pytest.param(raise_cancelled, 30.0, 2, id="awaited-something-cancelled-with-timeout"),
-        pytest.param(cancel_itself, None, 2, id="itself"),
-        pytest.param(cancel_itself, 30.0, 2, id="itself-with-timeout"),
-        pytest.param(cancel_itself_and_fail, None, 2, id="itself-and-failed"),
-        pytest.param(cancel_itself_and_fail, 30.0, 2, id="itself-and-failed-with-timeout"),
-        pytest.param(cancel_itself_and_return, None, 1, id="itself-and-returned"),
+        pytest.param(raise_cancelled, 2, id="awaited-something-cancelled"),
+        pytest.param(cancel_itself, 2, id="itself"),
+        pytest.param(cancel_itself_and_fail, 2, id="itself-and-failed"),
+        pytest.param(cancel_itself_and_return, 1, id="itself-and-returned"),
     ],
 )
 async def test_stray_cancellation_does_not_end_the_worker(
-    bench: Bench, reconcile: Callable[[], Awaitable[None]], timeout: float | None, rounds: int
+    bench: Bench, reconcile: Callable[[], Awaitable[None]], rounds: int
 ) -> None:
     """A reconcile that cancels itself, or awaits something cancelled, is retried if that was its end; others go on."""
-    reconciler = await bench.start(reconcile, timeout=timeout)
+    reconciler = await bench.start(reconcile)
     await bench.clock.advance(1)
     assert reconciler.keys == [A] * rounds
     bench.queue.add(B)
@@ -423,35 +388,6 @@ async def test_stray_cancellation_does_not_end_the_worker(
     assert reconciler.keys[rounds:] == [B]
     bench.scope.cancel()
     await asyncio.wait([bench.task])
-
-
-async def swallow_cancellation() -> None:
-    with suppress(asyncio.CancelledError):
-        await anyio.sleep_forever()
-
-
-async def fail_when_cancelled() -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        raise TransportError("no answer")
-
-
-@pytest.mark.parametrize(
-    ("reconcile", "result"),
-    [
-        pytest.param(swallow_cancellation, "success", id="result"),
-        pytest.param(fail_when_cancelled, "error", id="error"),
-    ],
-)
-async def test_timeout_counts_whatever_the_reconcile_makes_of_it(
-    bench: Bench, reconcile: Callable[[], Awaitable[None]], result: str
-) -> None:
-    """The deadline has fired: that is seen in the metrics even if the reconcile answers for itself."""
-    await bench.start(reconcile, timeout=30)
-    await bench.clock.advance(30)
-    assert bench.sample("reconcile_timeouts_total") == 1
-    assert bench.results() == {result: 1}
 
 
 @pytest.mark.parametrize(

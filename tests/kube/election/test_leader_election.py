@@ -289,16 +289,6 @@ async def test_release_survives_a_conflict(
     assert stored(server)["metadata"]["labels"] == {"a": "b"}
 
 
-async def test_release_can_be_switched_off(server: FakeClient, clock: ManualClock, background: Background) -> None:
-    """Without it, the lease is left to expire."""
-    a = Candidate("a", server, clock, release_on_stop=False)
-    running = background(a.run())
-    await a.elector.wait_for_leadership()
-    running.cancel()
-    await settle()
-    assert LeaseRecord.of(stored(server)).holder == "a"
-
-
 async def test_lease_is_kept_after_a_write_without_answer(
     server: FakeClient, a: Candidate, clock: ManualClock, background: Background
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import NamedTuple
 
 import anyio
@@ -11,14 +12,9 @@ import pytest
 
 from tests.kube.conftest import Background
 from tests.kube.objects import pod
-from trainer.kube.backoff import Backoff
 from trainer.kube.client import LogOptions
-from trainer.kube.errors import (
-    ApiError,
-    KubeError,
-    NotFoundError,
-    TransportError,
-)
+from trainer.kube.errors import ApiError, KubeError, NotFoundError, TransportError
+from trainer.kube.podlogs import container_log
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, LogObserver
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
@@ -106,6 +102,11 @@ def client(clock: ManualClock) -> FakeClient:
 @pytest.fixture
 def log(client: FakeClient) -> FakeLog:
     return client.log("p", "ns", "c")
+
+
+@pytest.fixture
+def without_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container_log, "RETRY", replace(container_log.RETRY, jitter=0))
 
 
 @pytest.fixture
@@ -395,32 +396,34 @@ async def test_pace(log: FakeLog, client: FakeClient, clock: ManualClock, backgr
     assert len(reader.blocks) == 2
 
 
+@pytest.mark.usefixtures("without_jitter")
 async def test_pauses_grow_until_there_is_something_new(log: FakeLog, client: FakeClient, clock: ManualClock) -> None:
     """The pause doubles up to its maximum while nothing new comes, and begins anew with a line."""
-    reader = Reader(client, clock, retry=Backoff(initial=1, maximum=8))
+    reader = Reader(client, clock)
     fault = client.faults.fail(TransportError("connection refused"), times=None, verb="log")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reader.follow)
-        pauses = [await clock.advance_to_next() for _ in range(6)]
-        assert pauses == [1, 2, 4, 8, 8, 8]
+        pauses = [await clock.advance_to_next() for _ in range(7)]
+        assert pauses == [0.5, 1, 2, 4, 8, 15, 15]
         fault.end()
         log.write(b"one\n")
         client.faults.cut_logs(1000)
         await clock.advance_to_next()
         await settle()
         client.faults.drop_logs(BROKEN)
-        assert await clock.advance_to_next() == 1
+        assert await clock.advance_to_next() == 0.5
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.usefixtures("without_jitter")
 async def test_a_stream_that_lasted_is_no_failure(client: FakeClient, clock: ManualClock, log: FakeLog) -> None:
     """A proxy that closes connections which were silent for a minute does not make the pauses grow."""
-    reader = Reader(client, clock, retry=Backoff(initial=1, maximum=16), idle_timeout=60)
+    reader = Reader(client, clock, idle_timeout=60)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reader.follow)
         steps = [await clock.advance_to_next() for _ in range(6)]
         tasks.cancel_scope.cancel()
-    assert steps == [60, 1] * 3
+    assert steps == [60, 0.5] * 3
     assert reader.reasons == ["silent"] * 3
 
 

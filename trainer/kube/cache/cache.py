@@ -9,7 +9,7 @@ from contextlib import suppress
 import anyio
 from anyio.abc import TaskGroup
 
-from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError
+from trainer.kube.cache.informer import Informer, InformerRemovedError
 from trainer.kube.cache.transform import Transform
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
@@ -40,7 +40,6 @@ class Cache:
         metrics: default: none that anybody sees.
         transforms: changes to the objects of a resource before they are stored, to drop what nobody reads.
         namespace_limits: how many objects of one namespace are kept, see `Informer`; default: all.
-        resync_period: seconds, see `informer.RESYNC`.
     """
 
     def __init__(
@@ -51,14 +50,12 @@ class Cache:
         metrics: Metrics | None = None,
         transforms: Mapping[Resource, Transform] | None = None,
         namespace_limits: Mapping[Resource, int] | None = None,
-        resync_period: float = RESYNC,
     ) -> None:
         self._client = client
         self._clock = clock or SystemClock()
         self._metrics = metrics or Metrics()
         self._transforms = dict(transforms or {})
         self._namespace_limits = dict(namespace_limits or {})
-        self._resync_period = resync_period
         self._informers: dict[tuple[Resource, Selection], Informer] = {}
         self._by_resource: defaultdict[Resource, list[Informer]] = defaultdict(list)
         self._scopes: dict[Informer, anyio.CancelScope] = {}
@@ -86,7 +83,6 @@ class Cache:
                 selection,
                 clock=self._clock,
                 transform=self._transforms.get(resource),
-                resync_period=self._resync_period,
                 metrics=self._metrics,
                 optional=optional,
                 namespace_limit=self._namespace_limits.get(resource),

@@ -32,9 +32,6 @@ log = get_logger(__name__)
 RESYNC = 10 * 3600.0
 """Seconds, give or take a tenth, after which handlers get every object again; as in controller-runtime."""
 
-SHORTEST_RESYNC = 1.0
-"""Seconds; as in client-go."""
-
 SILENCE = 2 * IDLE
 """Seconds without a word from the server after which a cache counts as out of date."""
 
@@ -61,7 +58,7 @@ class Informer:
     a resync would have to wait for; it reaches every handler.
 
     Raises:
-        ValueError: a selector is malformed, or the resync period shorter than a second.
+        ValueError: a selector is malformed.
     """
 
     def __init__(
@@ -72,22 +69,15 @@ class Informer:
         *,
         clock: Clock | None = None,
         transform: Transform | None = None,
-        resync_period: float = RESYNC,
         metrics: Metrics | None = None,
         optional: bool = False,
         namespace_limit: int | None = None,
     ) -> None:
-        if resync_period < SHORTEST_RESYNC:
-            raise ValueError(
-                f"resync_period of {resource.qualified_name} is {resync_period} s: "
-                f"use at least {SHORTEST_RESYNC:.0f} s, or math.inf for no resync"
-            )
         self.resource = resource
         self.selection = selection
         self.transform = transform
         self._matcher = Matcher(selection)
         self._clock = clock or SystemClock()
-        self._resync_period = resync_period
         self._namespace_limit = namespace_limit
         self._store = Store()
         self._writes = OwnWrites(self._clock)
@@ -375,7 +365,7 @@ class Informer:
 
     async def _resync(self) -> None:
         while True:
-            await self._clock.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
+            await self._clock.sleep(RESYNC * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
             async with self._telling:
                 async for obj in in_slices(tuple(self._store)):
                     if self._store.get(obj.key) is obj:

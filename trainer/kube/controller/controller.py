@@ -47,7 +47,6 @@ class Controller:
         manager: provides informers, clock and metrics, and runs the controller.
         reconcile: see `Reconcile`; it may rely on the informers of this manager having synced.
         max_concurrent_reconciles: number of workers. Default: 1, since a reconcile that waits keeps only its own key.
-        reconcile_timeout: seconds after which a reconcile is cancelled and counted as failed. Default: None, never.
         cache_sync_timeout: seconds until all sources must have synced. Default: 120.
         retry: pauses after failures of one key. Default: 5 ms, doubled each time up to 1000 s.
         needs_leader_election: run only in the process that leads. Default: True; False where it writes nothing.
@@ -63,7 +62,6 @@ class Controller:
         reconcile: Reconcile,
         *,
         max_concurrent_reconciles: int = 1,
-        reconcile_timeout: float | None = None,
         cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
         retry: Backoff = RETRY,
         needs_leader_election: bool = True,
@@ -75,7 +73,6 @@ class Controller:
         self._manager = manager
         self._reconcile = reconcile
         self._workers = max_concurrent_reconciles
-        self._reconcile_timeout = reconcile_timeout
         self._cache_sync_timeout = cache_sync_timeout
         self._for: Resource | None = None
         self._sources: list[Source] = []
@@ -229,7 +226,6 @@ class Controller:
             clock=self._manager.clock,
             metrics=self._metrics,
             identity=identity,
-            timeout=self._reconcile_timeout,
         )
 
     def _enqueue(self, key: ObjectKey, *, priority: int = 0) -> None:

@@ -31,7 +31,7 @@ from collections.abc import Mapping
 import anyio
 import structlog
 
-from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.clock import Clock
 from trainer.kube.controller.reconcile import Reconcile, Result
 from trainer.kube.errors import (
     NAMESPACE_ERRORS,
@@ -51,10 +51,6 @@ log = get_logger(__name__)
 _DONE = Result()
 
 
-class _DeadlineError(KubeError):
-    """The reconcile timeout is over."""
-
-
 class Worker:
     """Reconciles one key after the other; `run` may be called several times, for as many keys at once.
 
@@ -64,7 +60,6 @@ class Worker:
         clock: for durations.
         metrics: series of the controller.
         identity: keys of log events that say which controller this is.
-        timeout: seconds after which a reconcile is cancelled. Default: None, never.
     """
 
     def __init__(
@@ -75,14 +70,12 @@ class Worker:
         clock: Clock,
         metrics: ControllerMetrics,
         identity: Mapping[str, str],
-        timeout: float | None = None,
     ) -> None:
         self._reconcile = reconcile
         self._queue = queue
         self._clock = clock
         self._metrics = metrics
         self._identity = identity
-        self._timeout = timeout
         self._active = 0
         metrics.active_workers.set_function(lambda: self._active)
 
@@ -127,10 +120,7 @@ class Worker:
 
     async def _call(self, key: ObjectKey) -> Result:
         try:
-            if self._timeout is None:
-                answer: object = await self._reconcile(key)
-            else:
-                answer = await self._call_in_time(key, self._timeout)
+            answer: object = await self._reconcile(key)
         except asyncio.CancelledError as error:
             if _is_stopping():
                 raise
@@ -140,19 +130,6 @@ class Worker:
             return _DONE
         if not isinstance(answer, Result):
             raise TypeError(f"the reconcile returned {type(answer).__name__} instead of Result or None")
-        return answer
-
-    async def _call_in_time(self, key: ObjectKey, timeout: float) -> object:
-        answer: object = None
-        async with move_on_after(self._clock, timeout) as scope:
-            try:
-                answer = await self._reconcile(key)
-            finally:
-                # Also if the reconcile answers its cancellation with a result or an exception of its own.
-                if scope.cancel_called:
-                    self._metrics.timeouts.inc()
-        if scope.cancelled_caught:
-            raise _DeadlineError(f"the reconcile took longer than {timeout:g} s")
         return answer
 
     def _finish(self, key: ObjectKey, result: Result) -> None:

@@ -97,8 +97,6 @@ class LeaderElectionOptions:
     """Seconds without successful renewal after which the leader steps down. Default: 10, which leaves 5 s to end."""
     retry_period: float = 2.0
     """Seconds between renewals, and the longest pause between attempts of others. Default: 2, as in client-go."""
-    release_on_stop: bool = True
-    """Whether a leader that is stopped gives the lease back. Default: yes; the fence makes sure that it is safe."""
 
     def __post_init__(self) -> None:
         """Refuse times with which a leader could not renew in time.
@@ -213,7 +211,7 @@ class LeaderElector:
             lost = await self._hold()
         finally:
             self._stop_leading()
-            if lost is None and self._options.release_on_stop:
+            if lost is None:
                 with anyio.CancelScope(shield=True):
                     await self._release()
         raise LeadershipLostError(f"leader election lost: {lost}")

@@ -4,8 +4,9 @@ A group of series is a class that takes the registry; `Metrics.series` makes one
 Prometheus refuses a name that is registered twice.
 
 Of controller-runtime's series these are missing: `controller_runtime_conversion_*`, as there are no conversion webhooks
-here, and `go_*`. `certwatcher_*` is about the files of a webhook server; the certificates with which this process shows
-itself to the API server are in `trainer_kube_tls_reloads_total`. Names of our own begin with `trainer_kube_`.
+here, `controller_runtime_reconcile_timeouts_total`, as no reconcile has a timeout, and `go_*`. `certwatcher_*` is about
+the files of a webhook server; the certificates with which this process shows itself to the API server are in
+`trainer_kube_tls_reloads_total`. Names of our own begin with `trainer_kube_`.
 """
 
 from __future__ import annotations

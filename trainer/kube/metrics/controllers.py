@@ -43,9 +43,6 @@ class ControllerSeries:
             f"{prefix}_reconcile_panics_total",
             "Reconciles that raised what no request and no TerminalError raises: mistakes in their code.",
         )
-        self.reconcile_timeouts = counter(
-            f"{prefix}_reconcile_timeouts_total", "Reconciles that took longer than the reconcile timeout."
-        )
         self.reconcile_seconds = QuickHistogram(
             f"{prefix}_reconcile_time_seconds",
             "Duration of reconciles.",
@@ -74,7 +71,6 @@ class ControllerMetrics:
         self._errors = series.reconcile_errors.labels(name)
         self.terminal_errors = series.terminal_errors.labels(name)
         self.panics = series.panics.labels(name)
-        self.timeouts = series.reconcile_timeouts.labels(name)
         self.seconds = series.reconcile_seconds.labels(name)
         self.max_concurrent_reconciles = series.max_concurrent_reconciles.labels(name)
         self.active_workers = series.active_workers.labels(name)

@@ -32,6 +32,8 @@ from trainer.kube.podlogs.position import Position
 log = get_logger(__name__)
 
 RETRY = Backoff(initial=0.5, maximum=15.0, jitter=1.0)
+"""Pauses after interruptions, on top of what the server asks for: short for a reader at a terminal, and far enough
+apart for an API server that comes back to a thousand readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,6 @@ class ContainerLogOptions:
 
     Default: 300, since a silent container is nothing unusual, but a proxy may have dropped the connection without
     closing it.
-    """
-    retry: Backoff = RETRY
-    """Pauses after interruptions; they grow until a new line comes, and come on top of what the server asks for.
-
-    Default: 0.5 s to 1 s at first, up to 15 s to 30 s: short for a reader at a terminal, and far enough apart for an
-    API server that comes back to a thousand readers.
     """
     refusal_pause: float = 5.0
     """Least seconds until a log is asked for again that the credentials do not allow to read. Default: 5, since rights
@@ -127,28 +123,23 @@ def interruption_of(error: KubeError, *, was_connected: bool) -> Interruption:
             return Interruption.FAILED
 
 
-class Pauses:
-    """How long to wait before a log is asked for again: longer each time, until reading works again.
+class _Pauses:
+    """How long to wait before a log is asked for again: longer each time, until reading works again."""
 
-    Those of `retry` are added to what the server asks for, so that its clients do not return together.
-    """
+    __slots__ = ("_failures", "_last")
 
-    __slots__ = ("_failures", "_last", "_retry")
-
-    def __init__(self, retry: Backoff) -> None:
-        self._retry = retry
+    def __init__(self) -> None:
         self._failures = 0
         self._last = 0.0
 
-    def after(self, error: KubeError | None, proof: float) -> float:
-        """Seconds to wait after an interruption.
+    def after(self, error: KubeError | None, healthy_for: float) -> float:
+        """Seconds to wait after an interruption; `error` is None when the stream merely ended.
 
-        `error` is None when the stream merely ended. If reading worked for longer than the last pause (`proof`, in
-        seconds), it was no failure in a row.
+        If reading worked for longer than the last pause, it was no failure in a row.
         """
-        if proof > self._last:
+        if healthy_for > self._last:
             self._failures = 0
-        pause = self._retry.pause(self._failures)
+        pause = RETRY.pause(self._failures)
         if isinstance(error, ApiError) and (requested := error.retry_after_seconds) is not None:
             pause += min(requested, LONGEST_REQUESTED_PAUSE)
         self._failures += 1
@@ -233,7 +224,7 @@ class ContainerLog:
     async def follow(self, is_finished: Callable[[], bool]) -> AsyncGenerator[bytes | Interrupted, None]:
         """The log in blocks until its container has ended for good and all is read, or its pod is gone.
 
-        Failures are waited out, see `ContainerLogOptions.retry`, and are events between the blocks. It may be left or
+        Failures are waited out, longer each time, and are events between the blocks. It may be left or
         cancelled at any time, and a later call goes on where this one ended; who may leave it early closes it, as
         `aclosing` does.
 
@@ -241,7 +232,7 @@ class ContainerLog:
             is_finished: whether the container has ended and will not be restarted, or is gone, if known. Asked before
                 each attempt and at the end of each stream, so it may be a look into a cache.
         """
-        pauses = Pauses(self._options.retry)
+        pauses = _Pauses()
         while True:
             # The stream may have been cut just before the end: only a read that began after the end is the last one.
             finished = is_finished()
@@ -256,7 +247,7 @@ class ContainerLog:
                 if finished and isinstance(error, (NotFoundError, BadRequestError)):
                     return
                 reason = interruption_of(error, was_connected=reading.was_connected)
-                pause = pauses.after(error, reading.proof)
+                pause = pauses.after(error, reading.healthy_for)
                 if reason is Interruption.REFUSED:
                     pause = max(pause, self._options.refusal_pause)
                 interrupted = Interrupted(reason, pause, str(error))
@@ -265,7 +256,7 @@ class ContainerLog:
                     return
                 if is_finished():
                     continue
-                interrupted = Interrupted(Interruption.ENDED, pauses.after(None, reading.proof))
+                interrupted = Interrupted(Interruption.ENDED, pauses.after(None, reading.healthy_for))
             reason, pause, problem = interrupted
             log.debug(
                 "reading of log interrupted", **self._place, reason=str(reason), error=problem or None, pause=pause
@@ -331,7 +322,7 @@ class _Reading:
         return self._connected_at is not None
 
     @property
-    def proof(self) -> float:
+    def healthy_for(self) -> float:
         """Seconds for which the log was readable; infinite once a new line was read."""
         if self._has_news:
             return math.inf
