@@ -29,11 +29,13 @@ def commands() -> Mapping[str, TyperCommand]:
     context = typer.Context(group)
     found: dict[str, TyperCommand] = {}
     for name in group.list_commands(context):
-        found[name] = command = group.get_command(context, name)
+        panel = group.get_command(context, name).rich_help_panel
+        found[name] = command = group.resolve_command(context, [name])[1]
+        command.rich_help_panel = panel
         if isinstance(command, TyperGroup):
             subcommands: Mapping[str, Any] = command.commands
             for own in subcommands.values():
-                own.rich_help_panel = command.rich_help_panel
+                own.rich_help_panel = panel
                 found[f"{name} {own.name}"] = own
     return found
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import trainer
 from trainer.cli.app import app
+from trainer.cli.commands import COMMANDS
 from trainer.cli.operate.install import crds as print_crds
 from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
@@ -109,24 +110,8 @@ def test_help_lists_the_commands(arguments: str) -> None:
     result = CliRunner().invoke(app, arguments)
 
     assert result.exit_code == 0
-    for command in (
-        "demo",
-        "run",
-        "lint",
-        "render",
-        "get",
-        "logs",
-        "metrics",
-        "up",
-        "down",
-        "status",
-        "cluster",
-        "manager",
-        "plugins",
-        "crds",
-        "install-runtimes",
-    ):
-        assert command in result.stdout
+    for command in COMMANDS:
+        assert f"│ {command} " in result.stdout
 
 
 def test_version() -> None:

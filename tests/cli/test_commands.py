@@ -1,7 +1,8 @@
-"""Subcommands that other distributions add to `trainer`."""
+"""The list of subcommands, and those that other distributions add to `trainer`."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hack.reference.command_line import commands
 from trainer.cli import app as application
 from trainer.cli.app import app
-from trainer.cli.options import Panel
+from trainer.cli.commands import COMMANDS, OF_EXTRAS, Panel
 
 PROGRAM = """
 import typer
@@ -44,6 +46,22 @@ sweep = added_commands:app
 sweeps = added_commands:group
 broken = added_commands:nothing
 """
+
+
+def test_summaries() -> None:
+    """The help lists what the commands themselves say first."""
+    told = {name: (command.help or "").partition("\n\n")[0] for name, command in commands().items() if " " not in name}
+    assert {name: listed.summary for name, listed in (COMMANDS | OF_EXTRAS).items()} == told
+
+
+def test_the_list_loads_no_command() -> None:
+    """The help of `trainer` imports neither the commands nor the models and the client that they need."""
+    program = "import sys; from trainer.cli.app import app\ntry: app(['-h'])\nfinally: print('modules:', *sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    loaded = set(shown.partition("modules:")[2].split())
+    ours = {name for name in loaded if name.startswith("trainer")}
+    assert ours == {"trainer", "trainer.cli", "trainer.cli.app", "trainer.cli.commands", "trainer.cli.errors"}
+    assert not {"pydantic", "aiohttp", "yaml"} & loaded
 
 
 @pytest.fixture

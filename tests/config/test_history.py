@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
-import typer
 from anyio.to_thread import run_sync
 
 import trainer
+from hack.reference.command_line import commands
 from packages.dashboard.tests.history.conftest import (
     Cluster,
     FailingDatabase,
@@ -24,7 +23,6 @@ from tests.config.pod_security import violations
 from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
-from trainer.cli.app import app
 from trainer.kube.objects import Object, labels_of, name_of
 from trainer.plugins import coscheduling, volcano
 from trainer_dashboard.commands.history_database import VARIABLE, database_of
@@ -89,10 +87,7 @@ def test_command(overlay: str) -> None:
     container = container_of(overlay)
     arguments: list[str] = container["command"]
     assert arguments.pop(0) == "trainer"
-    command: Any = typer.main.get_command(app)
-    for name in arguments[:2]:
-        command = command.get_command(typer.Context(command), name)
-    context = command.make_context("record", arguments[2:])
+    context = commands()[" ".join(arguments[:2])].make_context("record", arguments[2:])
     assert context.params["health_port"] == container["ports"][0]["containerPort"]
     assert not [argument for argument in arguments if "://" in argument]
 

@@ -1,8 +1,7 @@
-"""The `trainer` command: its subcommands, and how their failures reach the user."""
+"""The `trainer` command, which loads the subcommand that is called and no other."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from functools import cache, partial
@@ -15,46 +14,11 @@ from typer._click import Command, Context
 from typer.core import TyperCommand, TyperGroup
 
 import trainer
-from trainer.api.invalid_object import InvalidObjectError
-from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.options import Panel
-from trainer.kube.errors import ConfigurationError, KubeError, TransportError
-
-_COMMANDS = {
-    "demo": ("trainer.cli.local.demo", Panel.TRY),
-    "run": ("trainer.cli.run.run", Panel.TRY),
-    "lint": ("trainer.cli.offline.lint", Panel.TRY),
-    "render": ("trainer.cli.offline.render", Panel.TRY),
-    "get": ("trainer.cli.jobs.get", Panel.LOOK),
-    "top": ("trainer.cli.jobs.top", Panel.LOOK),
-    "explain": ("trainer.cli.explain.explain", Panel.LOOK),
-    "logs": ("trainer.cli.logs.logs", Panel.LOOK),
-    "metrics": ("trainer.cli.metrics.metrics", Panel.LOOK),
-    "runtimes": ("trainer.cli.jobs.runtimes", Panel.LOOK),
-    "suspend": ("trainer.cli.jobs.changes", Panel.CHANGE),
-    "resume": ("trainer.cli.jobs.changes", Panel.CHANGE),
-    "delete": ("trainer.cli.jobs.changes", Panel.CHANGE),
-    "up": ("trainer.cli.local.up", Panel.LAPTOP),
-    "down": ("trainer.cli.local.up", Panel.LAPTOP),
-    "status": ("trainer.cli.local.up", Panel.LAPTOP),
-    "cluster": ("trainer.cli.local.cluster", Panel.SERVERS),
-    "manager": ("trainer.cli.operate.manager", Panel.SERVERS),
-    "plugins": ("trainer.cli.operate.plugins", Panel.SERVERS),
-    "crds": ("trainer.cli.operate.install", Panel.SERVERS),
-    "install-runtimes": ("trainer.cli.operate.install", Panel.SERVERS),
-}
-"""Subcommands in the order of the help: the module that has the function of the same name, and the panel."""
+from trainer.cli.commands import COMMANDS, OF_EXTRAS, Panel
+from trainer.cli.errors import CommandError
 
 _GROUP: Final = "trainer.commands"
 """The entry point group of further subcommands: the value is a `typer.Typer`, whose panel is that of the help."""
-_OF_EXTRAS: Final = {
-    "dashboard": "dashboard",
-    "dashboard-server": "dashboard",
-    "history": "dashboard",
-    "compare": "dashboard",
-    "convert": "v1",
-}
-"""Subcommands of our own distributions, and the extra that brings them."""
 
 
 class _Commands(TyperGroup):
@@ -65,17 +29,26 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - inherited
         """The names of all subcommands, those of other distributions last."""
-        return [*_COMMANDS, *(name for name in _installed() if name not in _COMMANDS)]
+        return list(COMMANDS | _installed())
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The subcommand of this name; for an unknown one, all are loaded, which suggestions are made of."""
-        known = cmd_name in _COMMANDS or cmd_name in _installed()
-        if not known and (extra := _OF_EXTRAS.get(cmd_name)):
-            raise CommandError(f"{cmd_name} is not installed: pip install 'trainer-operator[{extra}]'")
-        for name in [cmd_name] if known else self.list_commands(ctx):
-            if name not in self.commands:
-                self.add_command(_load(name), name)
-        return super().get_command(ctx, cmd_name)
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 - inherited
+        """The subcommand of this name, as the help lists it."""
+        if cmd_name not in self.commands and (cmd_name in COMMANDS or cmd_name in _installed()):
+            self.add_command(_listed(cmd_name), cmd_name)
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """The subcommand that the arguments begin with, and its own arguments; an error suggests names alike."""
+        name = args[0]
+        if name in COMMANDS or name in _installed():
+            self.add_command(_load(name), name)
+        elif name in OF_EXTRAS:
+            extra = OF_EXTRAS[name].source
+            raise CommandError(f"{name} is not installed: pip install 'trainer-operator[{extra}]'")
+        else:
+            for each in self.list_commands(ctx):
+                self.get_command(ctx, each)
+        return super().resolve_command(ctx, args)
 
     def main(
         self,
@@ -94,7 +67,9 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             code = 130
         except Exception as error:
-            code = _fail(error)
+            from trainer.cli.failures import exit_code_of  # noqa: PLC0415 - with the client and rich
+
+            code = exit_code_of(error)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -125,16 +100,17 @@ def _installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=_GROUP)}
 
 
+def _listed(name: str) -> Command:
+    """The subcommand with no more than the help lists of it; that of a stranger is loaded to know it."""
+    entry = COMMANDS.get(name) or OF_EXTRAS.get(name)
+    return _load(name) if entry is None else TyperCommand(name, help=entry.summary, rich_help_panel=entry.panel)
+
+
 def _load(name: str) -> Command:
-    if name not in _COMMANDS:
+    if name not in COMMANDS:
         return _load_installed(_installed()[name])
-    module, panel = _COMMANDS[name]
-    found = getattr(import_module(module), name.replace("-", "_"))
-    if isinstance(found, typer.Typer):
-        found.info.name, found.info.rich_help_panel = name, panel
-        return typer.main.get_command(found)
     single = typer.Typer(add_completion=False)
-    single.command(name, rich_help_panel=panel)(found)
+    single.command(name)(getattr(import_module(COMMANDS[name].source), name.replace("-", "_")))
     return typer.main.get_command(single)
 
 
@@ -147,60 +123,12 @@ def _load_installed(point: EntryPoint) -> Command:
         distribution = point.dist.name if point.dist is not None else point.value
         problem = f"the command {point.name} of {distribution} cannot be loaded: {error}"
         return TyperCommand(point.name, callback=partial(_refuse, problem), help=problem, rich_help_panel=Panel.OTHER)
-    panel = found.rich_help_panel
     assert isinstance(command, TyperCommand | TyperGroup)
     command.name = point.name
+    panel = found.rich_help_panel
     command.rich_help_panel = panel if isinstance(panel, str) else Panel.OTHER
     return command
 
 
 def _refuse(problem: str) -> None:
     raise CommandError(problem)
-
-
-def _fail(error: Exception) -> ExitCode:
-    """Print why the command ends and return its exit code; raise a bug of ours again."""
-    from trainer.cli.console import complain  # noqa: PLC0415 - with rich, which a manager that runs does without
-
-    cause = error
-    while isinstance(cause, ExceptionGroup):
-        cause = cause.exceptions[0]
-    if isinstance(cause, BrokenPipeError):  # the reader of our output has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.FAILED
-    failure = _describe(error)
-    if failure is None:
-        raise error
-    complain(str(failure))
-    return failure.exit_code
-
-
-def _describe(error: Exception) -> CommandError | None:
-    """The failure as the user reads it, the first one of a group; None for a bug of ours, which needs a traceback."""
-    match error:
-        case CommandError():
-            return error
-        case ExceptionGroup():
-            described = [_describe(inner) for inner in error.exceptions]
-            return described[0] if all(described) else None
-        case typer.TyperException():
-            # The parser names the exception of a wrong choice.
-            return BadInputError(error.format_message().replace(": Value error, ", ": ", 1) + _of_the_script(error))
-        case ConfigurationError() | InvalidObjectError():
-            return BadInputError(str(error))
-        case TransportError():
-            return CommandError(f"cannot reach the cluster: {error}")
-        case KubeError():
-            return CommandError(str(error))
-        case OSError(strerror=str() as problem):
-            return CommandError(f"{error.filename}: {problem}" if error.filename else problem)
-        case _:
-            return None
-
-
-def _of_the_script(error: typer.TyperException) -> str:
-    """Where an option belongs that `trainer run` does not have: most likely it is the script's."""
-    option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
-    if not isinstance(option, str) or context is None or context.info_name != "run":
-        return ""
-    return f"; options of the script follow after --: trainer run SCRIPT -- {option}"

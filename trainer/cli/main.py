@@ -16,7 +16,7 @@ _FILES, _NO_FILES = ":0", ":4"
 def main() -> None:
     """Load the command and run it, as `trainer` or as plugin of kubectl; Ctrl-C while it loads ends it quietly."""
     try:
-        from trainer.cli.app import app  # noqa: PLC0415 - takes half a second
+        from trainer.cli.app import app  # noqa: PLC0415 - takes longer than this module
     except KeyboardInterrupt:
         sys.exit(130)
     _never_fail_to_encode()
@@ -29,7 +29,7 @@ def complete_for_kubectl() -> None:
     kubectl finds `kubectl_complete-trainer` by its name and expects the answers of Cobra: a line for each value, and a
     directive.
     """
-    from trainer.cli.app import app  # noqa: PLC0415 - takes half a second
+    from trainer.cli.app import app  # noqa: PLC0415 - takes longer than this module
 
     words = ["trainer", *sys.argv[1:]]
     typed = shlex.join(words) if words[-1] else shlex.join(words[:-1]) + " "

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from trainer.cli.completion import namespace_names
-
-
-class Panel(StrEnum):
-    """Groups of subcommands in the help."""
-
-    TRY = "Run TrainJobs"
-    LOOK = "See how TrainJobs are doing"
-    CHANGE = "Change TrainJobs"
-    LAPTOP = "A cluster on this machine"
-    SERVERS = "Processes and manifests"
-    OTHER = "Of other distributions"
-
 
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]

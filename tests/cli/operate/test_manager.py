@@ -140,5 +140,5 @@ finally:
     assert "trainer.manager" in loaded
     assert not loaded & {"cryptography", "kubernetes_asyncio", "rich"}
     rooms = {name.split(".")[2] for name in loaded if name.startswith("trainer.cli.")}
-    assert rooms == {"app", "completion", "errors", "main", "operate", "options"}
+    assert rooms == {"app", "commands", "completion", "errors", "main", "operate", "options"}
     assert "trainer.cli.operate.install" not in loaded

@@ -10,7 +10,6 @@ import typer
 from rich.text import Text
 
 from trainer.cli.console import Format, OutputFormat, columns, output, printable, say_json
-from trainer.cli.options import Panel
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import moment, past_object
 from trainer_dashboard.history.comparison import Comparison, Difference
@@ -68,5 +67,5 @@ def _cell(value: str | None) -> str:
     return "-" if value is None else printable(value)
 
 
-app = typer.Typer(add_completion=False, rich_help_panel=Panel.LOOK)
+app = typer.Typer(add_completion=False)
 app.command("compare")(compare)

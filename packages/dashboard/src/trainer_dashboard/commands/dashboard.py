@@ -9,7 +9,7 @@ import typer
 
 from trainer.cli.console import say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.options import Context, Kubeconfig, Panel, cluster_options
+from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.explain.target import CommandOptions
 from trainer_dashboard.commands.built_objects import build_objects
 from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
@@ -69,5 +69,5 @@ def dashboard(
         raise typer.Exit(run_on(connection, run, log_level="warning" if record else "error"))
 
 
-app = typer.Typer(add_completion=False, rich_help_panel=Panel.LOOK)
+app = typer.Typer(add_completion=False)
 app.command("dashboard")(dashboard)

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import typer
 
 from trainer.cli.errors import BadInputError, ExitCode
-from trainer.cli.options import Context, Kubeconfig, Panel
+from trainer.cli.options import Context, Kubeconfig
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
@@ -133,5 +133,5 @@ def _secret(file: Path | None) -> str:
     return secret
 
 
-app = typer.Typer(add_completion=False, rich_help_panel=Panel.SERVERS)
+app = typer.Typer(add_completion=False)
 app.command("dashboard-server")(dashboard_server)

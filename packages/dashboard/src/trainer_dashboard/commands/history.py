@@ -11,7 +11,6 @@ import typer
 from trainer.cli.console import note, output
 from trainer.cli.errors import CommandError
 from trainer.cli.logs.logs import parse_duration
-from trainer.cli.options import Panel
 from trainer.kube.clock import SystemClock
 from trainer.kubernetes_yaml import dump, join
 from trainer_dashboard.commands.export import export
@@ -22,7 +21,6 @@ from trainer_dashboard.history.queries import Filter
 
 history = typer.Typer(
     add_completion=False,
-    rich_help_panel=Panel.LOOK,
     invoke_without_command=True,
     help="List what was trained, also what the cluster has forgotten and `trainer history record` has seen.",
 )

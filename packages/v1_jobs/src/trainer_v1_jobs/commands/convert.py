@@ -18,7 +18,7 @@ from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.offline.conversion import converted
 from trainer.cli.offline.converted import Converted
 from trainer.cli.offline.workspace import DEFAULT_NAMESPACE, Workspace
-from trainer.cli.options import Context, Kubeconfig, Panel
+from trainer.cli.options import Context, Kubeconfig
 from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import join
 from trainer.v1alpha1.discovery import Version
@@ -227,5 +227,5 @@ def _write(texts: dict[Input, str], path: Path | None) -> None:
         target.write_text(texts[source], encoding="utf-8")
 
 
-app = typer.Typer(add_completion=False, rich_help_panel=Panel.TRY)
+app = typer.Typer(add_completion=False)
 app.command("convert")(convert)

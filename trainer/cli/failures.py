@@ -1,0 +1,59 @@
+"""How the failure of a command reaches the user: one line on standard error, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.cli.console import complain
+from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.kube.errors import ConfigurationError, KubeError, TransportError
+
+
+def exit_code_of(error: Exception) -> ExitCode:
+    """Print why the command ends and return its exit code; raise a bug of ours again."""
+    cause = error
+    while isinstance(cause, ExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, BrokenPipeError):  # the reader of our output has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    failure = _describe(error)
+    if failure is None:
+        raise error
+    complain(str(failure))
+    return failure.exit_code
+
+
+def _describe(error: Exception) -> CommandError | None:
+    """The failure as the user reads it, the first one of a group; None for a bug of ours, which needs a traceback."""
+    match error:
+        case CommandError():
+            return error
+        case ExceptionGroup():
+            described = [_describe(inner) for inner in error.exceptions]
+            return described[0] if all(described) else None
+        case typer.TyperException():
+            # The parser names the exception of a wrong choice.
+            return BadInputError(error.format_message().replace(": Value error, ", ": ", 1) + _of_the_script(error))
+        case ConfigurationError() | InvalidObjectError():
+            return BadInputError(str(error))
+        case TransportError():
+            return CommandError(f"cannot reach the cluster: {error}")
+        case KubeError():
+            return CommandError(str(error))
+        case OSError(strerror=str() as problem):
+            return CommandError(f"{error.filename}: {problem}" if error.filename else problem)
+        case _:
+            return None
+
+
+def _of_the_script(error: typer.TyperException) -> str:
+    """Where an option belongs that `trainer run` does not have: most likely it is the script's."""
+    option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if not isinstance(option, str) or context is None or context.info_name != "run":
+        return ""
+    return f"; options of the script follow after --: trainer run SCRIPT -- {option}"
