@@ -66,7 +66,19 @@ def test_last_words(line: str, remedy: str) -> None:
         ),
         pytest.param("container trainer exited with code 139", "crashed in native code", id="code"),
         pytest.param(
-            "container trainer exited with code 128 (StartError)", "correct spec.trainer.command", id="no start"
+            "container trainer exited with code 137 (OOMKilled)",
+            "raise spec.trainer.resourcesPerNode.limits[memory]",
+            id="memory",
+        ),
+        pytest.param(
+            "container trainer exited with code 127",
+            "correct spec.trainer.command, or take an image that has it",
+            id="no command",
+        ),
+        pytest.param(
+            "container model-initializer exited with code 128 (StartError: exec)",
+            "correct the command of container model-initializer in the runtime, or take an image that has it",
+            id="no start",
         ),
     ],
 )
