@@ -25,12 +25,12 @@ from trainer.kube.manager.health import Check, HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.manager.managed_client import ManagedClient
-from trainer.kube.manager.routes import HttpHandler, Routes
 from trainer.kube.manager.runnable_group import Run, Runnable
 from trainer.kube.manager.supervisor import Group, Supervisor
 from trainer.kube.metrics import Metrics
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
+from trainer.kube.serving.http_server import Answer
 
 __all__ = ["Group", "Manager", "ManagerOptions"]
 
@@ -83,7 +83,7 @@ class Manager:
         cache: all informers.
         events: takes the events of `EventRecorder`s, and writes them also when this process does not lead.
         metrics: what a `MetricsServer` shows as /metrics.
-        routes: what it shows besides; see `serve`.
+        handlers: what it shows besides, by path; see `serve`.
         clock: the time of everything that the manager runs.
     """
 
@@ -114,7 +114,7 @@ class Manager:
         self._supervisor = Supervisor(self.clock, self._options.graceful_shutdown_timeout)
         self._live = HealthChecks("healthz", clock=self.clock)
         self._ready = HealthChecks("readyz", clock=self.clock)
-        self.routes = Routes(reserved=("metrics", self._live.name, self._ready.name))
+        self.handlers: dict[str, Answer] = {}
         self._add_own_parts()
 
     def informer(self, resource: Resource, selection: Selection = EVERYTHING, *, optional: bool = False) -> Informer:
@@ -177,20 +177,18 @@ class Manager:
         """
         self._ready.add(name, check)
 
-    def serve(self, path: str, handler: HttpHandler) -> None:
-        """Have a `MetricsServer` answer GET requests for a path; without one, it is not served.
+    def serve(self, path: str, handler: Answer) -> None:
+        """Have a `MetricsServer` answer GET and HEAD requests for exactly this path; without one, it is not served.
 
         Whoever the API server lets get the path may ask, and every replica answers, whether it leads or not. A handler
         that raises is answered with 500 and logged, and ends nothing.
 
-        Args:
-            path: may have placeholders for single parts: `/jobs/{namespace}/{name}`.
-            handler: called for each request.
-
         Raises:
-            ValueError: the path is malformed, taken, or one of /metrics, /healthz, /readyz and what is below them.
+            ValueError: the path does not begin with /, or is taken.
         """
-        self.routes.add(path, handler)
+        if not path.startswith("/") or path in {"/metrics", *self.handlers}:
+            raise ValueError(f"a path begins with / and is not taken, got {path!r}")
+        self.handlers[path] = handler
 
     @property
     def is_ready(self) -> bool:

@@ -72,14 +72,14 @@ class MetricsServerOptions:
 
 
 class MetricsServer:
-    """Serves the metrics of a manager, and the routes that were added to it; adds itself to the manager.
+    """Serves the metrics of a manager, and what `Manager.serve` adds; adds itself to the manager.
 
     Nothing waits for it: a manager works before anybody can see how.
 
         MetricsServer(manager, MetricsServerOptions(port=8443))
 
     Args:
-        manager: runs it; its clock, metrics, routes and `api_reader` are used.
+        manager: runs it; its clock, metrics, handlers and `api_reader` are used.
         options: see its class.
         certificates: where the certificate comes from; may be that of a webhook server, too. Default: self-signed
             ones, made in memory.
@@ -94,7 +94,7 @@ class MetricsServer:
     ) -> None:
         self._options = options or MetricsServerOptions()
         self._clock = manager.clock
-        self._routes = manager.routes
+        self._handlers = manager.handlers
         self._exposition = Exposition(manager.metrics)
         gate = BearerGate(manager.api_reader, clock=manager.clock)
         self._gate = gate if self._options.authorize else None
@@ -128,7 +128,7 @@ class MetricsServer:
                 await self._tls.require_certificate(self._certificates, self._clock, what="certificate for metrics")
             await self._server.run(anyio.sleep_forever, grace=_FINISH)
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._gate is not None:
             authorization = request.headers.get("Authorization", "")
             refusal = await self._gate.refusal(authorization, request.method, request.path)
@@ -139,18 +139,11 @@ class MetricsServer:
             return _text(405, f"there is only something to get here, not to {request.method}", Allow="GET, HEAD")
         async with self._turns:
             if request.path == "/metrics":
-                return await self._metrics(request.headers.get("Accept", ""))
-            return await self._route(request)
-
-    async def _metrics(self, accept: str) -> web.Response:
-        body, content_type = await anyio.to_thread.run_sync(self._exposition.render, accept)
-        return web.Response(body=body, headers={"Content-Type": content_type})
-
-    async def _route(self, request: web.BaseRequest) -> web.Response:
-        query = {name: tuple(request.query.getall(name)) for name in request.query}
-        response = await self._routes.answer(request.rel_url.raw_path, query)
-        headers = {"Content-Type": response.content_type, "X-Content-Type-Options": "nosniff"}
-        return web.Response(status=response.status, body=response.body, headers=headers)
+                accept = request.headers.get("Accept", "")
+                body, content_type = await anyio.to_thread.run_sync(self._exposition.render, accept)
+                return web.Response(body=body, headers={"Content-Type": content_type})
+            handler = self._handlers.get(request.path)
+            return await handler(request) if handler is not None else _text(404, "there is nothing at this path")
 
 
 def _text(status: int, text: str, **headers: str) -> web.Response:
