@@ -57,8 +57,8 @@ class _Plan:
     """The runtime to store as a snapshot; None if there is a snapshot already."""
     runtime_digest: str = ""
     """Digest of the runtime that the objects were built on. Defaults to an unknown one."""
-    is_whole: bool = True
-    """Whether the plan has all objects of the TrainJob, so that other children are left over from an earlier build."""
+    prunes: bool = False
+    """Whether children that are not in the plan are left over from an earlier build, which began with a snapshot."""
     is_missing: bool = False
     """Whether the cache lacks one of them."""
     has_workload: bool = True
@@ -143,7 +143,7 @@ class JobObjects:
         return replace(ensured, may_wait=True)
 
     async def _build_and_apply(self, job: Job) -> tuple[Ensured, set[ObjectId]]:
-        """Also returns the objects if some of them were created just now, and nothing is left to do."""
+        """Also returns the objects if what runs pods was created just now, and nothing is left to do."""
         was_created = job.is_created
         try:
             built_on = self._built_on(job)
@@ -159,9 +159,10 @@ class JobObjects:
         if was_created and plan.is_missing:
             await self._check_going(job)
         ensured = await self._apply(job, plan, exists=was_created and plan.has_workload)
-        is_new = plan.is_missing and ensured.exist and ensured.is_whole
-        read = (each for each in plan.components if is_new and each.generated is None)
-        return ensured, {(each.resource, key_of(each.object)) for each in read}
+        if plan.has_workload or not (ensured.exist and ensured.is_whole):
+            return ensured, set()
+        read = (each for each in plan.components if each.generated is None)
+        return replace(ensured, is_new=True), {(each.resource, each.key) for each in read}
 
     def found(self, job: Job) -> Ensured | None:
         """What exists of a TrainJob whose status does not show it; None if that is not known without a build.
@@ -205,6 +206,7 @@ class JobObjects:
                 components,
                 None if found.is_snapshot else found,
                 runtime_digest=found.digest,
+                prunes=found.is_snapshot or found.outdated_snapshot is not None,
                 is_missing=bool(missing),
                 has_workload=not any(each is component for each in missing for component in workload),
                 note=_former(found) if found.is_former else "",
@@ -215,7 +217,7 @@ class JobObjects:
                 raise
             # The training goes on: only suspend is applied to its objects.
             note = f"; later changes, except of suspend, are not applied: {error}"
-            return _Plan(existing, is_whole=False, note=note)
+            return _Plan(existing, note=note)
 
     def _check_bounds(self, obj: Object) -> None:
         """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one."""
@@ -237,7 +239,7 @@ class JobObjects:
             if plan.runtime is not None:
                 await self._keep_snapshot(job.stored, plan.runtime)
             result = await self._deployer.deploy(job.stored, plan.components)
-            if plan.is_whole:
+            if plan.prunes:
                 await self._deployer.prune(job.stored, plan.components)
         except _UNREPORTED:
             raise

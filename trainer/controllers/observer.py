@@ -40,7 +40,9 @@ class Observer:
     ) -> Observation:
         """Observe what the status is derived from."""
         train_job, types = job.model, self._pipeline.condition_types
-        report, report_errors = self._pipeline.status(train_job)
+        is_new = ensured is not None and ensured.is_new
+        goes_on = outcome is None and not job.is_finished and not train_job.spec.suspend
+        report, report_errors = self._pipeline.status(train_job, finds_problems=goes_on and not is_new)
         errors = (*errors, *report_errors)
         if job.is_finished:
             return Observation(ensured, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=errors)
@@ -49,8 +51,7 @@ class Observer:
             since = train_job.metadata.creation_timestamp or ""
             outcome = await self._failures.explain(outcome, since=since, earlier=_last_restart(train_job))
             log = await self._failures.tail(outcome.culprit, namespace_of(job.stored)) if outcome.culprit else ()
-        goes_on = outcome is None and not train_job.spec.suspend
-        problems, requeue_after = self._debounce.filter(train_job, tuple(report.problems) if goes_on else ())
+        problems, requeue_after = self._debounce.filter(train_job, tuple(report.problems))
         return Observation(
             ensured=ensured,
             outcome=outcome,

@@ -36,7 +36,7 @@ from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.metrics import Metrics
-from trainer.kube.objects import ObjectKey, key_of, name_of, namespace_of
+from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import Resource
 
 Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
@@ -243,8 +243,8 @@ class Pipeline:
                 errors.append(error)
         return ended, errors
 
-    def status(self, train_job: TrainJob) -> tuple[StatusReport, list[BuildError]]:
-        """PostExecution: what all plugins together report, and the errors of plugins."""
+    def status(self, train_job: TrainJob, *, finds_problems: bool = True) -> tuple[StatusReport, list[BuildError]]:
+        """PostExecution: what all plugins together report, with or without pod problems, and the errors of plugins."""
         merged = StatusReport()
         conditions: list[StatusCondition] = []
         problems: list[PodProblem] = []
@@ -256,7 +256,7 @@ class Pipeline:
                     # One after the other: the last two may be generators, which raise after the counts are known.
                     merged = _with_counts(merged, report)
                     conditions += list(_own_conditions(report, plugin))
-                    problems += list(report.problems)
+                    problems += [*report.problems] if finds_problems else []
             except BuildError as error:
                 errors.append(error)
         return StatusReport(merged.jobs, merged.scale, tuple(problems), tuple(conditions)), errors
@@ -276,7 +276,7 @@ class Pipeline:
             with guard(call) if guard else call:
                 for component in builder.build(info, train_job):
                     _check_child(component, train_job, builders)
-                    builders[component.resource, key_of(component.object)] = builder.name
+                    builders[component.resource, component.key] = builder.name
                     components.append(replace(component, plugin=builder.name))
         return components
 
@@ -330,17 +330,16 @@ def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> Iterator[St
 
 def _check_child(component: Component, train_job: TrainJob, others: Mapping[tuple[Resource, ObjectKey], str]) -> None:
     """Refuse an object that cannot be a child of the TrainJob, which has no name in a trial."""
-    kind, name = component.resource.kind, name_of(component.object)
-    namespace = train_job.metadata.namespace or ""
+    kind, name, namespace = component.resource.kind, component.key.name, train_job.metadata.namespace or ""
     if not name and train_job.metadata.name:
         raise ValueError(f"a {kind} has no metadata.name")
-    if namespace_of(component.object) != namespace:
-        found = namespace_of(component.object) or "none"
+    if component.key.namespace != namespace:
+        found = component.key.namespace or "none"
         raise ValueError(f"{kind} {name} must be in namespace {namespace}, not {found}")
     is_anybodys = component.generated is not None and not component.asks_owner
     if is_anybodys and name and not is_unique_name(name, train_job):
         # Nobody can say whose it is once it exists.
         raise ValueError(f"{kind} {name} is generated; its name must be one that unique_name gives")
-    other = others.get((component.resource, key_of(component.object)))
+    other = others.get((component.resource, component.key))
     if other is not None:
-        raise ValueError(f"{kind} {key_of(component.object)} is built by plugin {other} already")
+        raise ValueError(f"{kind} {component.key} is built by plugin {other} already")

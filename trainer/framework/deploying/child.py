@@ -15,8 +15,6 @@ from trainer.kube.objects import (
     controller_reference,
     is_controlled_by,
     key_of,
-    name_of,
-    namespace_of,
     uid_of,
 )
 from trainer.kube.resource import Resource
@@ -59,9 +57,8 @@ async def stored(client: Client, owner: Object, component: Component) -> Object 
     Raises:
         ForeignObjectError: it belongs to somebody else.
     """
-    name, namespace = name_of(component.object), namespace_of(component.object)
     try:
-        existing = await client.get(component.resource, name, namespace)
+        existing = await client.get(component.resource, component.key.name, component.key.namespace)
     except NotFoundError:
         return None
     if not is_controlled_by(existing, owner):

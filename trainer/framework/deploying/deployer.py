@@ -129,7 +129,7 @@ class Deployer:
                     raise BuildError(_unserved(resource))
                 if existing is None and not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):
                     # Each reconcile would create it again, and none would delete it.
-                    what = f"{resource.kind} {key_of(obj)}"
+                    what = f"{resource.kind} {component.key}"
                     raise LookupError(f"{what} lacks the labels or fields that the watches of its kind select")
             if existing is None:
                 missing.append(component)
@@ -186,7 +186,7 @@ class Deployer:
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
         """Delete what an earlier build has deployed and this one no longer contains."""
-        kept = {(component.resource, key_of(component.object)) for component in components}
+        kept = {(component.resource, component.key) for component in components}
         for resource, child in self._deployed(owner):
             if (resource, key_of(child)) not in kept:
                 await self._delete(resource, child)
@@ -297,7 +297,7 @@ class Deployer:
         return None
 
     def _existing(self, component: Component) -> Object | None:
-        return self._reader.get(component.resource, key_of(component.object))
+        return self._reader.get(component.resource, component.key)
 
     async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
         try:
@@ -307,7 +307,7 @@ class Deployer:
                 raise
             # The cache learns that a kind is served no more when its watch ends.
             raise NotFoundError(error.code, str(_unserved(component.resource))) from error
-        log.debug("applied object", kind=component.resource.kind, object=str(key_of(obj)))
+        log.debug("applied object", kind=component.resource.kind, object=str(component.key))
 
 
 def workload_of(components: Iterable[Component]) -> list[Component]:

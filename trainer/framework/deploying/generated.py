@@ -13,7 +13,7 @@ from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import AlreadyExistsError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import Object, key_of, name_of, namespace_of
+from trainer.kube.objects import Object, ObjectKey
 
 _REMEMBERED = 1024
 """Limit of the lost objects that are remembered."""
@@ -27,21 +27,20 @@ class GeneratedObjects:
     def __init__(self, client: Client, series: PluginSeries) -> None:
         self._client = client
         self._series = series
-        self._losses: BoundedDict[tuple[str, str], str] = BoundedDict(_REMEMBERED)
+        self._losses: BoundedDict[ObjectKey, str] = BoundedDict(_REMEMBERED)
 
     async def create_if_lost(self, owner: Object, component: Component) -> None:
         """Create a generated object again that pods miss, once for each sign of its loss."""
         if component.loss is None:
             return
-        name = name_of(component.object), namespace_of(component.object)
         with self._series.call(component.plugin, "build"):
             seen = component.loss.seen()
-            is_new = bool(seen) and self._losses.get(name) != seen
+            is_new = bool(seen) and self._losses.get(component.key) != seen
             may_replace = is_new and component.loss.may_replace()
         if may_replace:
             await self.create(owner, component)
         if is_new:
-            self._losses[name] = seen
+            self._losses[component.key] = seen
 
     async def create(self, owner: Object, component: Component) -> None:
         """Create an object that is never read; an existing object of its name is from an earlier attempt."""
@@ -56,4 +55,4 @@ class GeneratedObjects:
             if component.asks_owner:
                 await stored(self._client, owner, component)
             return
-        log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
+        log.info("created object", kind=component.resource.kind, object=str(component.key))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.plugin_context import Reader
-from trainer.kube.objects import Object, ObjectKey, name_of
+from trainer.kube.objects import Object, ObjectKey, key_of
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 
@@ -83,12 +83,15 @@ class Component:
     """Name of the plugin that builds it, for later error messages; set by the pipeline."""
     runtime_digest: str = ""
     """Digest of the runtime that a component with pods was built on; the controller sets it. Defaults to none."""
+    key: ObjectKey = field(init=False)
+    """Namespace and name of the object."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "key", key_of(self.object))
         resource, obj = self.resource, self.object
         found = (obj.get("apiVersion", resource.api_version), obj.get("kind", resource.kind))
         if found != (resource.api_version, resource.kind):
-            raise ValueError(f"{name_of(obj)} must have apiVersion {resource.api_version} and kind {resource.kind}")
+            raise ValueError(f"{self.key.name} must have apiVersion {resource.api_version} and kind {resource.kind}")
 
 
 def unique_name(train_job: TrainJob, suffix: str) -> str:

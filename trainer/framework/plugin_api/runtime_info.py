@@ -265,7 +265,8 @@ class RuntimeInfo:
 
     def devices_of(self, container: Container) -> Devices:
         """The devices of a container, by its resources and claims."""
-        holder = next((each for each in self.pod_sets if any(one is container for one in each.containers)), None)
+        holders = {id(each): pod_set for pod_set in self.pod_sets for each in pod_set.containers}
+        holder = holders.get(id(container))
         pod = self.job_of(holder).template.spec.template.get("spec") if holder else None
         return self.device_table.devices_of(
             container.resources, pod or {}, self.namespace, by_name=self.counts_gpus_by_name
@@ -273,7 +274,10 @@ class RuntimeInfo:
 
     def job_of(self, pod_set: PodSet) -> ReplicatedJob:
         """The replicated Job of a pod set, for what RuntimeInfo has no field for."""
-        return next(job for job in self.template.replicated_jobs or [] if job.name == pod_set.name)
+        for job in self.template.replicated_jobs or []:
+            if job.name == pod_set.name:
+                return job
+        raise LookupError(f"{self.runtime} has no replicated Job {pod_set.name}")
 
     def report_from(self, pod_set: PodSet) -> None:
         """Make the first pod of a pod set the primary pod (KEP-2779), unless a template of the runtime has one."""
