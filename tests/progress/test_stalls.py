@@ -9,14 +9,12 @@ from prometheus_client import CollectorRegistry
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
 from trainer_kube_testing import ManualClock
 
-JOB, OTHER = ObjectKey("team", "a"), ObjectKey("team", "b")
 TIME = Instant(10 * 3600 + 30 * 60 + 45, 5)
 TIMEOUT = 600.0
 
@@ -29,14 +27,14 @@ class Bench:
         self.registry = CollectorRegistry()
         self.watch = StallWatch(self.clock, ProgressSeries(self.registry))
 
-    async def after(self, seconds: float, key: ObjectKey = JOB) -> str | None:
-        """What is reported of a training when so much time has passed."""
+    async def after(self, seconds: float) -> str | None:
+        """What is reported of the training when so much time has passed."""
         await self.clock.advance(seconds)
-        return self.watch.check(key)
+        return self.watch.check()
 
-    def report(self, message: Message, key: ObjectKey = JOB, time: Instant = TIME) -> bool:
+    def report(self, message: Message) -> bool:
         """Whether a stall ends by this message."""
-        return self.watch.record(key, message, time)
+        return self.watch.record(message, TIME)
 
     def counts(self) -> tuple[float | None, float | None]:
         """Stalls so far, and trainings that are stalled."""
@@ -51,7 +49,7 @@ def bench() -> Bench:
 
 async def test_stall_is_reported_once(bench: Bench) -> None:
     """When the time is over there is one complaint, until the training has got on and stalls again."""
-    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.watch.watch("run", TIMEOUT)
     bench.report(Message(current_step=4500, total_steps=10000))
     assert await bench.after(599) is None
     assert bench.counts() == (0, 0)
@@ -84,15 +82,15 @@ async def test_stall_is_reported_once(bench: Bench) -> None:
 )
 async def test_what_counts_as_progress(bench: Bench, before: Message, repeated: Message, moved: Message) -> None:
     """A percentage, step or epoch that differs; not what is repeated."""
-    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.watch.watch("run", TIMEOUT)
     bench.report(before)
     await bench.clock.advance(400)
     bench.report(repeated)
     bench.report(before)
-    assert bench.watch.next_check(JOB) == 200
+    assert bench.watch.next_check == 200
     await bench.clock.advance(100)
     bench.report(moved)
-    assert bench.watch.next_check(JOB) == 600
+    assert bench.watch.next_check == 600
 
 
 @pytest.mark.parametrize(
@@ -105,7 +103,7 @@ async def test_what_counts_as_progress(bench: Bench, before: Message, repeated: 
 )
 async def test_complaint_tells_how_far_it_was(bench: Bench, message: Message, last: str) -> None:
     """As exactly as the training has reported, with the time by its node's clock."""
-    bench.watch.watch(JOB, "run", 2)
+    bench.watch.watch("run", 2)
     bench.report(message)
     assert await bench.after(2) == f"no progress for 2 seconds (last: {last} at 10:30:45 UTC)"
 
@@ -119,77 +117,64 @@ async def test_complaint_tells_how_far_it_was(bench: Bench, message: Message, la
 )
 async def test_training_that_never_reports(bench: Bench, is_expected: bool, complaint: str | None) -> None:
     """Most trainings report nothing; one whose author has set the time does, unless it hangs from the start."""
-    bench.watch.watch(JOB, "run", TIMEOUT, is_expected_to_report=is_expected)
-    assert bench.watch.next_check(JOB) == (TIMEOUT if is_expected else None)
+    bench.watch.watch("run", TIMEOUT, is_expected_to_report=is_expected)
+    assert bench.watch.next_check == (TIMEOUT if is_expected else None)
     assert await bench.after(TIMEOUT) == complaint
 
 
 @pytest.mark.parametrize(
     "end",
     [
-        pytest.param(lambda watch: watch.forget(JOB), id="forgotten"),
-        pytest.param(lambda watch: watch.watch(JOB, "another run", TIMEOUT), id="restarted"),
-        pytest.param(lambda watch: watch.watch(JOB, "run", 9999), id="longer-limit"),
+        pytest.param(lambda watch: watch.stop(), id="forgotten"),
+        pytest.param(lambda watch: watch.watch("another run", TIMEOUT), id="restarted"),
+        pytest.param(lambda watch: watch.watch("run", 9999), id="longer-limit"),
     ],
 )
 async def test_end_of_a_stall(bench: Bench, end: Callable[[StallWatch], None]) -> None:
     """What is suspended, over, begun anew or given more time is not stalled."""
-    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.watch.watch("run", TIMEOUT)
     bench.report(Message(current_step=1))
     assert await bench.after(TIMEOUT) is not None
     end(bench.watch)
     assert bench.counts() == (1, 0)
-    assert bench.watch.check(JOB) is None
+    assert bench.watch.check() is None
 
 
 async def test_looking_again_changes_nothing(bench: Bench) -> None:
     """Each reconcile watches; the time goes on, and what was reported stays reported."""
-    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.watch.watch("run", TIMEOUT)
     bench.report(Message(current_step=1))
     await bench.clock.advance(400)
-    bench.watch.watch(JOB, "run", TIMEOUT)
-    assert bench.watch.next_check(JOB) == 200
-    assert await bench.after(200) is not None
-    bench.watch.watch(JOB, "run", TIMEOUT)
-    assert bench.watch.check(JOB) is None
-    assert bench.watch.next_check(JOB) is None
+    bench.watch.watch("run", TIMEOUT)
+    assert await bench.after(199) is None
+    assert await bench.after(1) is not None
+    bench.watch.watch("run", TIMEOUT)
+    assert bench.watch.check() is None
+    assert bench.watch.next_check is None
     assert bench.counts() == (1, 1)
 
 
 async def test_shorter_limit(bench: Bench) -> None:
     """A limit that is over already is reported at the next check."""
-    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.watch.watch("run", TIMEOUT)
     bench.report(Message(current_step=1))
     await bench.clock.advance(100)
-    bench.watch.watch(JOB, "run", 50)
-    assert bench.watch.next_check(JOB) == 0
-    assert bench.watch.check(JOB) == "no progress for 50 seconds (last: step 1 at 10:30:45 UTC)"
-
-
-async def test_trainings_are_apart(bench: Bench) -> None:
-    """One that gets on does not excuse another one."""
-    for key in (JOB, OTHER):
-        bench.watch.watch(key, "run", TIMEOUT)
-        bench.report(Message(current_step=1), key)
-    await bench.clock.advance(300)
-    bench.report(Message(current_step=2), OTHER)
-    assert await bench.after(300) is not None
-    assert bench.watch.check(OTHER) is None
-    assert bench.counts() == (1, 1)
+    bench.watch.watch("run", 50)
+    assert bench.watch.next_check == 0
+    assert bench.watch.check() == "no progress for 50 seconds (last: step 1 at 10:30:45 UTC)"
 
 
 async def test_explanation(bench: Bench) -> None:
     """It says since when there is no progress, by the clock of the manager, as long as the stall lasts."""
-    bench.watch.watch(JOB, "run", 60)
+    bench.watch.watch("run", 60)
     await bench.clock.advance(30)
     bench.report(Message(current_step=1))
-    assert bench.watch.stall_of(JOB) is None
     await bench.after(300)
-    assert bench.watch.stall_of(JOB) == (
+    assert bench.watch.stall == (
         "no progress since 2026-01-01T00:00:30Z, longer than the 1 minute allowed (last: step 1 at 10:30:45 UTC)"
     )
     bench.report(Message(current_step=2))
-    assert bench.watch.stall_of(JOB) is None
+    assert bench.watch.stall is None
 
 
 SHOWN = TrainerStatus(current_step=4, progress_percentage=40, last_updated_time="2026-01-01T10:30:45Z")
@@ -197,7 +182,7 @@ SHOWN = TrainerStatus(current_step=4, progress_percentage=40, last_updated_time=
 
 async def test_what_another_manager_has_seen_is_no_progress(bench: Bench) -> None:
     """A training that repeats what is shown already has not got on."""
-    bench.watch.watch(JOB, "run", TIMEOUT, before=Before(SHOWN))
+    bench.watch.watch("run", TIMEOUT, before=Before(SHOWN))
     await bench.clock.advance(300)
     bench.report(Message(current_step=4))
     assert await bench.after(300) == "no progress for 10 minutes (last: step 4 at 10:30:45 UTC)"
@@ -206,9 +191,9 @@ async def test_what_another_manager_has_seen_is_no_progress(bench: Bench) -> Non
 @pytest.mark.parametrize("status", [pytest.param(SHOWN, id="progress"), pytest.param(None, id="nothing-reported")])
 async def test_a_stall_of_another_manager_goes_on(bench: Bench, status: TrainerStatus | None) -> None:
     """It is counted as stalled, neither reported nor counted as a stall again, and over with the first progress."""
-    bench.watch.watch(JOB, "run", TIMEOUT, is_expected_to_report=True, before=Before(status, "reported"))
-    assert bench.watch.stall_of(JOB) == "reported"
-    assert bench.watch.check(JOB) is None
+    bench.watch.watch("run", TIMEOUT, is_expected_to_report=True, before=Before(status, "reported"))
+    assert bench.watch.stall == "reported"
+    assert bench.watch.check() is None
     assert bench.counts() == (0, 1)
     assert bench.report(Message(current_step=5))
     assert bench.counts() == (0, 0)
@@ -216,7 +201,6 @@ async def test_a_stall_of_another_manager_goes_on(bench: Bench, status: TrainerS
 
 async def test_what_was_before_counts_once(bench: Bench) -> None:
     """A run that this manager has seen begin has nothing before it."""
-    bench.watch.watch(JOB, "run", TIMEOUT)
-    bench.watch.watch(JOB, "another run", TIMEOUT, before=Before(SHOWN, "reported"))
-    assert bench.watch.stall_of(JOB) is None
-    assert bench.watch.next_check(JOB) is None
+    bench.watch.watch("run", TIMEOUT)
+    bench.watch.watch("another run", TIMEOUT, before=Before(SHOWN, "reported"))
+    assert (bench.watch.stall, bench.watch.next_check) == (None, None)

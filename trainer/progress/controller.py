@@ -1,4 +1,4 @@
-"""The progress controller (KEP-2779): it runs one log follower for each running training.
+"""The progress controller (KEP-2779): it runs one log follower for each running training, and for each running step.
 
 A reconcile reads a TrainJob, its JobSet and the candidates for its primary pod, and starts or stops the follower of the
 primary pod's log. Followers pass messages to the `ProgressWriter`. Only the leader follows logs.
@@ -46,6 +46,7 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext, Listener
+from trainer.progress.message_reader import TimedMessage
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary import (
     CANDIDATES,
@@ -57,9 +58,8 @@ from trainer.progress.primary import (
     primary_pod,
 )
 from trainer.progress.protocol import Message, RejectedMessageError
-from trainer.progress.reports import Report
-from trainer.progress.stalls import Before, StallWatch
-from trainer.progress.steps import OnEnd, StepWatch
+from trainer.progress.stalls import Before
+from trainer.progress.steps import OnEnd, step_states
 from trainer.progress.train_jobs import is_settled, progress_changed, shown_progress, train_job_changed
 from trainer.progress.training import Training
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shown_steps, shows_remaining
@@ -110,7 +110,6 @@ class ProgressController:
         self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
         self._events = EventRecorder(manager.events, FIELD_MANAGER)
         self._following = Barrier("could not follow log")
-        self._stalls = StallWatch(manager.clock, series)
         self._writer = ProgressWriter(
             manager,
             self._train_jobs,
@@ -120,7 +119,6 @@ class ProgressController:
             steps_of=self._steps_of,
             with_pushes=options.with_pushes,
         )
-        self._steps = StepWatch(self._context, self._writer, self._start)
         self._with_pushes = options.with_pushes
         self._default_stall_timeout = options.stall_timeout
         self._trainings: dict[ObjectKey, Training] = {}
@@ -134,28 +132,21 @@ class ProgressController:
         controller.watches_source(Kind(pods, jobset_keys, _candidate_changed))
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """Start or stop the follower of one TrainJob, and check whether its training has stalled."""
+        """Start or stop the followers of one TrainJob, and check whether its training has stalled."""
         if self._tasks is None:
             await self._started.wait()
         obj = self._train_jobs.get(key)
         if obj is None or is_being_deleted(obj) or not is_managed_here(obj):
             self._forget(key)
             return None
-        known = self._trainings.get(key)
-        if known is not None and known.uid != uid_of(obj):
+        if key in self._trainings and self._training_of(obj) is None:
             self._forget(key)
         jobset = self._jobsets.get(key)
         if jobset is not None and not is_controlled_by(jobset, obj):
             jobset = None
         result: Result | None = None
         if all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
-            pods = self._candidates(jobset) if jobset is not None else []
-            pod = primary_pod(pods, jobset) if jobset is not None else None
-            state = container_state(pod, jobset, obj) if jobset is not None and pod is not None else None
-            self._follow_container(key, obj, state)
-            self._steps.observe(obj, jobset, pods, state)
-            self._record_push(key, obj)
-            result = self._check_stall(key, (obj, jobset or {}), state)
+            result = self._observe(obj, jobset)
         else:
             self._forget(key)
         if has_ended(obj):
@@ -164,10 +155,28 @@ class ProgressController:
             self._writer.refresh(key)
         return result
 
+    def _observe(self, obj: Object, jobset: Object | None) -> Result | None:
+        """Follow what has a log by now, and requeue for the next check for a stall."""
+        pods = self._candidates(jobset) if jobset is not None else []
+        pod = primary_pod(pods, jobset) if jobset is not None else None
+        state = container_state(pod, jobset, obj) if jobset is not None and pod is not None else None
+        training = self._training_of(obj) or Training(obj, self._context, self._writer, self._start)
+        self._follow_container(training, obj, state)
+        training.steps.observe(obj, step_states(jobset, pods, state))
+        if training.place is not None or training.steps:
+            self._trainings[training.key] = training
+        self._record_push(training, obj)
+        return self._check_stall(training, (obj, jobset or {}), state)
+
+    def _training_of(self, obj: Object) -> Training | None:
+        """The training of this TrainJob, compared by uid; None if none of its logs was followed."""
+        training = self._trainings.get(key_of(obj))
+        return training if training is not None and training.uid == uid_of(obj) else None
+
     def _is_followed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: drops TrainJobs and JobSets without a pod, whose first pod triggers their reconcile."""
         obj = new or old
-        if obj is None or obj.key in self._trainings or obj.key in self._steps or self._writer.has_state_of(obj.key):
+        if obj is None or obj.key in self._trainings or self._writer.has_state_of(obj.key):
             return True
         return bool(self._pods.keys_by_index(CANDIDATES, candidates_of(obj.key)))
 
@@ -180,43 +189,42 @@ class ProgressController:
 
     def _is_outdated(self, key: ObjectKey, obj: Object) -> bool:
         """Whether the status has to be written although no message has arrived."""
-        if is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key) is not None):
-            return True
-        return has_stopped(obj) and shows_remaining(obj)
+        training = self._trainings.get(key)
+        is_stalled = training is not None and training.stalls.stall is not None
+        return is_condition_true(obj, ConditionType.STALLED) != is_stalled or (
+            has_stopped(obj) and shows_remaining(obj)
+        )
 
     def _candidates(self, jobset: Object) -> list[Object]:
         """The pods of a JobSet of which one is the primary pod."""
         pods = self._pods.by_index(CANDIDATES, candidates_of(key_of(jobset)))
         return [pod for pod in pods if is_made_of(jobset, pod)]
 
-    def _follow_container(self, key: ObjectKey, obj: Object, state: ContainerState | None) -> None:
+    def _follow_container(self, training: Training, obj: Object, state: ContainerState | None) -> None:
         """Follow the log of this container and stop the follower of any other."""
-        training = self._trainings.get(key)
-        if training is not None and training.follower is not None:
+        if training.follower is not None:
             if state is not None and training.follower.place == state.place:
                 if (since := training.follower.observe(state)) is not None:
                     self._submit(training, training.follower, since)
                 return
             training.follower.mark_pod_gone()
-        if state is None or state.started is None:
+        if state is None or state.started is None or state.place == training.place:
             return
-        if training is None:
-            if state.has_ended and is_settled(obj, self._clock.now()):
-                return
-            training = self._trainings[key] = Training(obj)
+        if training.place is None and state.has_ended and is_settled(obj, self._clock.now()):
+            return
         # After the newest pod is deleted, the pods of failed attempts before it may still exist.
-        is_older = state.has_ended and state.age < training.age
-        if training.place != state.place and not is_older:
-            training.stop()
-            # Another pod starts from nothing; its clock may differ from the first pod's.
-            shown = shown_progress(obj) if training.place is None else None
-            training.place, training.age = state.place, state.age
-            training.follower = Follower(self._context, state, shown, self._listener(training))
-            self._start(training.follower, str(key), partial(self._end_follower, training))
-            if state.missing:
-                detail = f"the pod has no container of this name; the log of {state.container} is read"
-                error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
-                training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
+        if state.has_ended and state.age < training.age:
+            return
+        training.stop_following()
+        # Another pod starts from nothing; its clock may differ from the first pod's.
+        shown = shown_progress(obj) if training.place is None else None
+        training.place, training.age = state.place, state.age
+        training.follower = Follower(self._context, state, shown, self._listener(training))
+        self._start(training.follower, str(training.key), partial(self._end_follower, training))
+        if state.missing:
+            detail = f"the pod has no container of this name; the log of {state.container} is read"
+            error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
+            training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
 
     def _start(self, follower: Follower, name: str, on_end: OnEnd) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
@@ -236,35 +244,33 @@ class ProgressController:
             self._writer.flush(training.key, is_last=True)
             self._controller.enqueue(training.key)
 
-    def _check_stall(self, key: ObjectKey, owners: Sequence[Object], state: ContainerState | None) -> Result | None:
+    def _check_stall(self, training: Training, owners: Sequence[Object], state: ContainerState | None) -> Result | None:
         """Record a warning event when the training has stalled, and requeue for the next check.
 
         `owners` are the TrainJob and its JobSet, whose annotations set the timeout.
         """
-        training = self._trainings.get(key)
-        if training is None or state is None or state.has_ended or has_ended(owners[0]):
-            self._stalls.forget(key)
+        stalls = training.stalls
+        if training.place is None or state is None or state.has_ended or has_ended(owners[0]):
+            stalls.stop()
             return None
         run, before = (state.place, state.started), _before(owners[0], training.follower, state)
         timeout, is_own = self._stall_timeout(training, owners)
-        self._stalls.watch(key, run, timeout, is_expected_to_report=is_own, before=before)
-        complaint = self._stalls.check(key)
-        if complaint is not None:
+        stalls.watch(run, timeout, is_expected_to_report=is_own, before=before)
+        if (complaint := stalls.check()) is not None:
             log.warning("training makes no progress", complaint=complaint)
-            self._events.record(
-                training.reference, type="Warning", reason=EventReason.TRAINING_STALLED, message=complaint
-            )
-        pause = self._stalls.next_check(key)
+            reason = EventReason.TRAINING_STALLED
+            self._events.record(training.reference, type="Warning", reason=reason, message=complaint)
+        pause = stalls.next_check
         training.is_checked = pause is not None
         return None if pause is None else Result(requeue_after=pause)
 
     def _stall_of(self, obj: Object) -> str | None:
-        """The message of this TrainJob's stall, compared by uid; None without a stall."""
-        training = self._trainings.get(key_of(obj))
-        return None if training is None or training.uid != uid_of(obj) else self._stalls.stall_of(training.key)
+        training = self._training_of(obj)
+        return None if training is None else training.stalls.stall
 
     def _steps_of(self, obj: Object) -> Object:
-        return self._steps.statuses(obj)
+        training = self._training_of(obj)
+        return shown_steps(obj) if training is None else training.steps.statuses(obj)
 
     def _stall_timeout(self, training: Training, owners: Sequence[Object]) -> tuple[float | None, bool]:
         """The timeout in seconds, and whether an annotation of this training set it."""
@@ -291,44 +297,42 @@ class ProgressController:
         training = self._trainings.pop(key, None)
         if training is not None:
             training.stop()
-        self._stalls.forget(key)
-        self._steps.forget(key)
         self._writer.forget(key)
 
     def _listener(self, training: Training) -> Listener:
         return Listener(
-            partial(self._record_report, training),
+            partial(self._record_message, training),
             partial(self._record_rejected, training),
             partial(self._writer.flush, training.key),  # the end of a stream may be the end of the training
         )
 
-    def _record_report(self, training: Training, report: Report) -> None:
+    def _record_message(self, training: Training, timed: TimedMessage) -> None:
         """Pass a message of the log to the writer and the stall watch."""
-        follower, (message, time, dropped) = training.follower, report
-        if dropped:
-            self._warn_of_dropped(training, dropped)
+        follower, (message, time) = training.follower, timed
+        self._warn_of_dropped(training, message.dropped)
         if follower is None:
             return
         self._submit(training, follower, time)
-        if self._stalls.record(training.key, message, time):
-            log.info("training makes progress again")
-            self._writer.refresh(training.key)
-        if not training.is_checked and (pause := self._stalls.next_check(training.key)) is not None:
+        self._record_progress(training, message, time)
+        if not training.is_checked and (pause := training.stalls.next_check) is not None:
             training.is_checked = True
             self._controller.enqueue(training.key, after=pause)
 
-    def _record_push(self, key: ObjectKey, obj: Object) -> None:
+    def _record_push(self, training: Training, obj: Object) -> None:
         """Record progress that is newer than that of the log, so that it was pushed."""
-        training, shown = self._trainings.get(key), shown_progress(obj) if self._with_pushes else None
-        if training is None or training.follower is None or shown is None:
+        shown = shown_progress(obj) if self._with_pushes else None
+        if training.follower is None or shown is None:
             return
         shown_before, time = training.follower.status, Instant.parse(shown.last_updated_time)
         if time is None or (shown_before is not None and shown.last_updated_time <= shown_before.last_updated_time):
             return
         message = Message(progress_percentage=shown.progress_percentage, train_metrics=shown.train_metrics)
-        if self._stalls.record(key, message, time):
+        self._record_progress(training, message, time)
+
+    def _record_progress(self, training: Training, message: Message, time: Instant) -> None:
+        if training.stalls.record(message, time):
             log.info("training makes progress again")
-            self._writer.refresh(key)
+            self._writer.refresh(training.key)
 
     def _submit(self, training: Training, follower: Follower, newest: Instant) -> None:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)

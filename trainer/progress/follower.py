@@ -15,10 +15,11 @@ from trainer.kube.clock import Clock
 from trainer.kube.logger import get_logger
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions, Interrupted, Interruption
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.message_reader import TimedMessage
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary import ContainerState
 from trainer.progress.protocol import LINE_LIMIT, RejectedMessageError
-from trainer.progress.reports import Report, Reports
+from trainer.progress.reports import Reports
 
 log = get_logger(__name__)
 
@@ -30,7 +31,7 @@ REFUSAL_PAUSE = 60.0
 class Listener:
     """The callbacks of a follower; they run on the event loop and must not block."""
 
-    on_report: Callable[[Report], None]
+    on_message: Callable[[TimedMessage], None]
     on_rejected: Callable[[RejectedMessageError], None]
     """The log has a tagged line that is not a message, or one behind text that no launcher writes."""
     on_end: Callable[[], None]
@@ -117,10 +118,10 @@ class Follower:
         return self._is_gone or self.reports.state.has_ended
 
     def _read(self, block: bytes) -> None:
-        for report in self.reports.read(block):
+        for timed in self.reports.read(block):
             self._series.messages.inc()
-            self._series.dropped_values.inc(len(report.dropped))
-            self._listener.on_report(report)
+            self._series.dropped_values.inc(len(timed.message.dropped))
+            self._listener.on_message(timed)
 
     def _is_last(self, interrupted: Interrupted) -> bool:
         """Whether to request the log no more, since the container has ended and its log may not be read."""

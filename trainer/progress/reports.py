@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import replace
 
 from trainer.api.trainjob_status import TrainerStatus
-from trainer.kube.field_errors import FieldError
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.message_reader import MessageReader
+from trainer.progress.message_reader import MessageReader, TimedMessage
 from trainer.progress.primary import ContainerState
-from trainer.progress.protocol import Message, RejectedMessageError
+from trainer.progress.protocol import RejectedMessageError
 from trainer.progress.run import TrainingRun
-
-
-class Report(NamedTuple):
-    """A message and when it was printed."""
-
-    message: Message
-    time: Instant
-    dropped: tuple[FieldError, ...]
-    """Its values that break a rule; the rest of it counts."""
 
 
 def _left_to_the_manager(_: RejectedMessageError) -> None:
@@ -83,16 +73,16 @@ class Reports:
         self._began, self._run = started, self._stream_run
         return began if was_mixed else None
 
-    def read(self, block: bytes) -> Iterator[Report]:
-        """The reports in whole lines of the log."""
+    def read(self, block: bytes) -> Iterator[TimedMessage]:
+        """The messages in whole lines of the log, with errors of all their values that break a rule."""
         for message, time in self._reader.read(block):
             if not message.is_all_dropped:
                 self._turn_to_new_run(time)
-            dropped = message.dropped + self._run.take(message, time)
+            dropped = self._run.take(message, time)
             if self._stream_run is not self._run:
                 self._stream_run.take(message, time)
             self._stream_began = self._stream_began or time
-            yield Report(message, time, dropped)
+            yield TimedMessage(replace(message, dropped=message.dropped + dropped) if dropped else message, time)
 
     def end_stream(self) -> None:
         """Note that a stream of the log was read to its end, as happens when the container ends."""

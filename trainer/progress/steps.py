@@ -6,19 +6,19 @@ followers more as it has steps that run, and a TrainJob without steps has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_pods import recency_of
 from trainer.api.trainjob_status import STEP_FIELDS, StepState, StepStatus, TrainerStatus
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import Object, ObjectKey, key_of, uid_of
+from trainer.kube.objects import Object, key_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext, Listener
+from trainer.progress.message_reader import TimedMessage
 from trainer.progress.primary import ContainerState, is_of, state_of
 from trainer.progress.protocol import RejectedMessageError
-from trainer.progress.reports import Report
 from trainer.progress.train_jobs import is_settled
 from trainer.progress.writer import ProgressWriter, shown_steps
 from trainer.workloads.containers import containers_of
@@ -32,60 +32,62 @@ Start = Callable[[Follower, str, OnEnd], None]
 log = get_logger(__name__)
 
 
-class StepWatch:
-    """Follows the logs of the steps of all TrainJobs; the caller calls `observe` at each reconcile."""
+class Steps:
+    """Follows the logs of the steps of one TrainJob; the caller calls `observe` at each reconcile."""
 
-    def __init__(self, context: FollowerContext, writer: ProgressWriter, start: Start) -> None:
+    __slots__ = ("_by_field", "_context", "_gone", "_key", "_start", "_uid", "_writer")
+
+    def __init__(self, obj: Object, context: FollowerContext, writer: ProgressWriter, start: Start) -> None:
+        self._key, self._uid = key_of(obj), uid_of(obj)
         self._context = context
         self._writer = writer
         self._start = start
-        self._known: dict[ObjectKey, _Steps] = {}
+        self._by_field: dict[str, _Step] = {}
+        self._gone: set[str] = set()
+        """Fields that an earlier write has shown, of steps whose pods were deleted before they ended."""
 
-    def observe(
-        self, obj: Object, jobset: Object | None, pods: Sequence[Object], trainer: ContainerState | None
-    ) -> None:
+    def observe(self, obj: Object, states: Mapping[str, ContainerState]) -> None:
         """Start and stop followers, and queue a write when a step has begun or ended.
 
         Args:
             obj: the TrainJob.
-            jobset: its JobSet; None without one.
-            pods: of the JobSet, the candidates for the primary pod, of which each step is in one.
-            trainer: the container of the training, which is no step whatever its name.
+            states: of the steps that have started, by container; see `step_states`.
         """
-        key = key_of(obj)
-        states = _states(jobset, pods, trainer) if jobset is not None else {}
         shown = shown_steps(obj)
-        if not states and not shown and key not in self._known:
-            return
-        steps = self._known.get(key)
-        if steps is None or steps.uid != uid_of(obj):
-            self.forget(key)
-            steps = self._known[key] = _Steps(uid_of(obj))
         for container, name in STEP_FIELDS.items():
             if (state := states.get(container)) is not None:
-                steps.by_field[name] = self._observed(obj, name, steps.by_field.get(name), state)
+                self._by_field[name] = self._observed(obj, name, self._by_field.get(name), state)
             else:
-                steps.miss(name, _state_in(shown.get(name)))
+                self._miss(name, _state_in(shown.get(name)))
         if _words(self.statuses(obj)) != _words(shown):
-            self._writer.refresh(key)
+            self._writer.refresh(self._key)
 
     def statuses(self, obj: Object) -> Object:
-        """The fields of the status that show the steps of a TrainJob, also those of an earlier manager."""
-        shown, steps = shown_steps(obj), self._known.get(key_of(obj))
-        if steps is None or steps.uid != uid_of(obj):
-            return shown
-        kept = {name: value for name, value in shown.items() if name not in steps.gone}
-        return kept | {name: step.status for name, step in steps.by_field.items()}
+        """The fields of the status that show the steps of the TrainJob, also those of an earlier manager."""
+        kept = {name: value for name, value in shown_steps(obj).items() if name not in self._gone}
+        return kept | {name: step.status for name, step in self._by_field.items()}
 
-    def __contains__(self, key: ObjectKey) -> bool:
-        """Whether steps of this TrainJob have been seen."""
-        return key in self._known
+    def __bool__(self) -> bool:
+        """Whether there is, or was, a step."""
+        return bool(self._by_field or self._gone)
 
-    def forget(self, key: ObjectKey) -> None:
-        """Stop following the steps of a TrainJob."""
-        steps = self._known.pop(key, None)
-        for step in steps.by_field.values() if steps is not None else ():
+    def stop(self) -> None:
+        """Read no more logs."""
+        for step in self._by_field.values():
             step.stop()
+
+    def _miss(self, name: str, shown: StepState | None) -> None:
+        """Note that no pod has the container of a step, as while the TrainJob is suspended."""
+        step = self._by_field.get(name)
+        if step is None:
+            self._gone |= {name} if shown is StepState.RUNNING else set()
+        elif step.state.has_ended:
+            if step.follower is not None:
+                step.follower.mark_pod_gone()
+        else:
+            step.stop()
+            del self._by_field[name]
+            self._gone.add(name)
 
     def _observed(self, obj: Object, name: str, step: _Step | None, state: ContainerState) -> _Step:
         """The step in the present state of its container."""
@@ -98,55 +100,33 @@ class StepWatch:
         is_read = shown is not None and shown.state is state.as_step and state.has_ended
         if is_read or (state.has_ended and is_settled(obj, self._context.clock.now())):
             return _Step(state, reported=_as_training(shown))
-        follower = Follower(self._context, state, _as_training(shown), self._listener(obj, name))
-        key, step = key_of(obj), _Step(state, follower)
-        self._start(follower, f"{name} of {key}", lambda _: self._end(key, step))
+        follower = Follower(self._context, state, _as_training(shown), self._listener(name))
+        step = _Step(state, follower)
+        self._start(follower, f"{name} of {self._key}", lambda _: self._end(step))
         return step
 
-    def _end(self, key: ObjectKey, step: _Step) -> None:
+    def _end(self, step: _Step) -> None:
         step.stop()
-        self._writer.flush(key, is_last=True)
+        self._writer.flush(self._key, is_last=True)
 
-    def _listener(self, obj: Object, name: str) -> Listener:
-        key, uid, warned = key_of(obj), uid_of(obj), set[str]()
+    def _listener(self, name: str) -> Listener:
+        warned = set[str]()
 
-        def record_report(report: Report) -> None:
-            self._writer.submit(key, uid, None, report.time)
-            if report.dropped:
-                warn_once("value", str(report.dropped[0]))
+        def record_message(timed: TimedMessage) -> None:
+            self._writer.submit(self._key, self._uid, None, timed.time)
+            if timed.message.dropped:
+                warn_once("value", str(timed.message.dropped[0]))
 
         def warn_once(what: str, detail: str) -> None:
             if what not in warned:
                 warned.add(what)
-                log.warning("dropped what a step reports", train_job=str(key), field=name, what=what, detail=detail)
+                about = {"train_job": str(self._key), "field": name, "what": what}
+                log.warning("dropped what a step reports", **about, detail=detail)
 
         def record_rejected(error: RejectedMessageError) -> None:
             warn_once("message", str(error))
 
-        return Listener(record_report, record_rejected, partial(self._writer.flush, key))
-
-
-@dataclass(slots=True)
-class _Steps:
-    """The steps of one TrainJob."""
-
-    uid: str
-    by_field: dict[str, _Step] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
-    """Fields that an earlier write has shown, of steps whose pods were deleted before they ended."""
-
-    def miss(self, name: str, shown: StepState | None) -> None:
-        """Note that no pod has the container of a step, as while the TrainJob is suspended."""
-        step = self.by_field.get(name)
-        if step is None:
-            self.gone |= {name} if shown is StepState.RUNNING else set()
-        elif step.state.has_ended:
-            if step.follower is not None:
-                step.follower.mark_pod_gone()
-        else:
-            step.stop()
-            del self.by_field[name]
-            self.gone.add(name)
+        return Listener(record_message, record_rejected, partial(self._writer.flush, self._key))
 
 
 @dataclass(slots=True)
@@ -188,8 +168,18 @@ class _Step:
             self.reported, self.follower = self.follower.status, None
 
 
-def _states(jobset: Object, pods: Sequence[Object], trainer: ContainerState | None) -> dict[str, ContainerState]:
-    """The containers that are steps and have started, by name, each in the newest pod that has it."""
+def step_states(
+    jobset: Object | None, pods: Sequence[Object], trainer: ContainerState | None
+) -> dict[str, ContainerState]:
+    """The containers that are steps and have started, by name, each in the newest pod that has it.
+
+    Args:
+        jobset: that of the TrainJob; None without one.
+        pods: of the JobSet, the candidates for the primary pod, among which is the pod of each step.
+        trainer: the container of the training, which is no step whatever its name.
+    """
+    if jobset is None:
+        return {}
     newest: dict[str, Object] = {}
     for pod in sorted((pod for pod in pods if _has_steps(pod, jobset)), key=recency_of):
         newest |= dict.fromkeys(STEP_FIELDS.keys() & containers_of(pod), pod)

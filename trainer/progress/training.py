@@ -6,15 +6,18 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, key_of, uid_of
-from trainer.progress.follower import Follower
+from trainer.progress.follower import Follower, FollowerContext
+from trainer.progress.stalls import StallWatch
+from trainer.progress.steps import Start, Steps
+from trainer.progress.writer import ProgressWriter
 
 log = get_logger(__name__)
 
 
 class Training:
-    """The state of one TrainJob whose log is followed now or was followed."""
+    """The state of one TrainJob whose logs are followed now or were followed."""
 
-    def __init__(self, obj: Object) -> None:
+    def __init__(self, obj: Object, context: FollowerContext, writer: ProgressWriter, start: Start) -> None:
         self.key = key_of(obj)
         self.uid = uid_of(obj)
         self.reference: Object = {
@@ -28,6 +31,8 @@ class Training:
         """See `ContainerState`."""
         self.follower: Follower | None = None
         """None after the log of an ended TrainJob is read to the end."""
+        self.steps = Steps(obj, context, writer, start)
+        self.stalls = StallWatch(context.clock, context.series)
         self.is_checked = False
         """Whether a reconcile is queued for the moment at which a stall would begin."""
         self._warned: set[tuple[str, str]] = set()
@@ -37,11 +42,17 @@ class Training:
         """Uid of the pod of the present or last follower."""
         return self.place[0] if self.place else ""
 
-    def stop(self) -> None:
-        """Cancel the follower."""
+    def stop_following(self) -> None:
+        """Cancel the follower of the primary container."""
         if self.follower is not None:
             self.follower.stop()
         self.follower = None
+
+    def stop(self) -> None:
+        """Follow nothing, and watch for stalls no more."""
+        self.stop_following()
+        self.steps.stop()
+        self.stalls.stop()
 
     def warn_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:
         """Record a warning event, unless one of this reason and subject was recorded before."""
