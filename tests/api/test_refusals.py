@@ -60,19 +60,6 @@ def labelled(**labels: Any) -> Object:
 
 
 TRAIN_JOBS = [
-    pytest.param(train_job(runtimeRef={}), "spec.runtimeRef.name", "Required value", id="no-runtime"),
-    pytest.param(train_job(runtimeRef={"name": ""}), "spec.runtimeRef.name", "must not be empty", id="empty-runtime"),
-    pytest.param(
-        train_job(runtimeRef={"name": "r", "kind": "Runtime"}), "spec.runtimeRef.kind", "Unsupported value", id="kind"
-    ),
-    pytest.param(
-        train_job(runtimeRef={"name": "r", "apiGroup": "kubeflow.org"}),
-        "spec.runtimeRef.apiGroup",
-        "Unsupported value",
-        id="group",
-    ),
-    pytest.param(train_job(runtimeRef={"name": "r" * 254}), "spec.runtimeRef.name", "Too long", id="long-runtime-name"),
-    pytest.param(train_job(trainer={"numNodes": -1}), "spec.trainer.numNodes", "-1: must be at least 1", id="nodes"),
     pytest.param(train_job(trainer={"image": "i "}), "spec.trainer.image", "white space", id="image"),
     pytest.param(
         train_job(trainer={"numProcPerNode": "2\n"}), "spec.trainer.numProcPerNode", "must be auto", id="line-break"
@@ -80,34 +67,7 @@ TRAIN_JOBS = [
     pytest.param(
         override(serviceAccountName="Me"), "spec.podSpecOverrides[0].serviceAccountName", "lower-case", id="account"
     ),
-    pytest.param(train_job(trainer={"numNodes": "2"}), "spec.trainer.numNodes", '"2": must be an integer', id="text"),
-    pytest.param(train_job(trainer={"numNodes": 2**31}), "spec.trainer.numNodes", "must be at most", id="int32"),
-    pytest.param(train_job(trainer={"numNode": 2}), "spec.trainer.numNode", "did you mean numNodes?", id="typo"),
-    pytest.param(
-        train_job(trainer={"numProcPerNode": 0}), "spec.trainer.numProcPerNode", "must be at least 1", id="processes"
-    ),
-    pytest.param(
-        train_job(trainer={"numProcPerNode": "tpu"}), "spec.trainer.numProcPerNode", "must be auto, cpu", id="word"
-    ),
-    pytest.param(train_job(trainer={"image": "i" * 501}), "spec.trainer.image", "Too long", id="long-image"),
-    pytest.param(train_job(trainer={"command": "python"}), "spec.trainer.command", "must be a list", id="command"),
-    pytest.param(train_job(trainer={"args": [1]}), "spec.trainer.args[0]", "put it in quotes", id="argument"),
     pytest.param(train_job(trainer={"args": ["a"] * 4097}), "spec.trainer.args", "Too many: 4097", id="arguments"),
-    pytest.param(
-        train_job(trainer={"env": [{"name": "A"}, {"name": "A"}]}),
-        "spec.trainer.env[1]",
-        'Duplicate value: {"name":"A"}',
-        id="variable-twice",
-    ),
-    pytest.param(
-        train_job(trainer={"env": [{"name": "A=B"}]}), "spec.trainer.env[0].name", "other than =", id="variable-name"
-    ),
-    pytest.param(
-        train_job(trainer={"env": [{"name": "A", "value": 1}]}),
-        "spec.trainer.env[0].value",
-        "put it in quotes",
-        id="variable-number",
-    ),
     pytest.param(
         train_job(trainer={"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s"}}}]}),
         "spec.trainer.env[0].valueFrom.secretKeyRef.key",
@@ -115,73 +75,10 @@ TRAIN_JOBS = [
         id="secret-key",
     ),
     pytest.param(
-        train_job(trainer={"resourcesPerNode": {"limits": {"cpu": "two"}}}),
-        "spec.trainer.resourcesPerNode.limits[cpu]",
-        "must be a quantity",
-        id="quantity",
-    ),
-    pytest.param(
-        train_job(trainer={"resourcesPerNode": {"limit": {"cpu": 1}}}),
-        "spec.trainer.resourcesPerNode.limit",
-        "did you mean limits?",
-        id="resources-typo",
-    ),
-    pytest.param(
-        train_job(datasetConfig={"storageUri": "bucket/path"}),
-        "spec.datasetConfig.storageUri",
-        "must be a URI",
-        id="uri",
-    ),
-    pytest.param(
-        train_job(modelConfig={"input": {"secretRef": {}}}),
-        "spec.modelConfig.input.secretRef.name",
-        "Required value",
-        id="secret-without-name",
-    ),
-    pytest.param(
-        train_job(modelConfig={"output": {"storageUrl": "s3://b"}}),
-        "spec.modelConfig.output.storageUrl",
-        "did you mean storageUri?",
-        id="model-typo",
-    ),
-    pytest.param(train_job(labels={"team": "a b"}), "spec.labels[team]", "must be a label value", id="label-value"),
-    pytest.param(train_job(labels={"team": 7}), "spec.labels[team]", "put it in quotes", id="label-number"),
-    pytest.param(train_job(managedBy="me"), "spec.managedBy", "Unsupported value", id="manager"),
-    pytest.param(train_job(suspend="true"), "spec.suspend", "must be true or false", id="suspend"),
-    pytest.param(
-        train_job(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds", "0: must be at least 1", id="deadline"
-    ),
-    pytest.param(train_job(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished", "must be at least 0", id="ttl"),
-    pytest.param(override(targetJobs=[]), "spec.podSpecOverrides[0].targetJobs", "must not be empty", id="no-target"),
-    pytest.param(
-        train_job(podSpecOverrides=[{}]), "spec.podSpecOverrides[0].targetJobs", "Required value", id="target-absent"
-    ),
-    pytest.param(
         override(volumes=[{"name": "Data", "emptyDir": {}}]),
         "spec.podSpecOverrides[0].volumes[0].name",
         "must consist of lower-case",
         id="volume-name",
-    ),
-    pytest.param(
-        override(volumes=[{"name": "data", "persistentVolumeClaim": {"claim": "c"}}]),
-        "spec.podSpecOverrides[0].volumes[0].persistentVolumeClaim.claimName",
-        "Required value",
-        id="claim-name",
-    ),
-    pytest.param(
-        override(tolerations=[{"operator": "Equals"}]),
-        "spec.podSpecOverrides[0].tolerations[0].operator",
-        "Unsupported value",
-        id="toleration",
-    ),
-    pytest.param(
-        container_override(value="123"), "spec.podSpecOverrides[0].containers[0].value", "Unknown field", id="override"
-    ),
-    pytest.param(
-        container_override(volumeMounts=[{"name": "v"}]),
-        "spec.podSpecOverrides[0].containers[0].volumeMounts[0].mountPath",
-        "Required value",
-        id="mount-path",
     ),
     pytest.param(
         container_override(envFrom=[{"secretRef": "s"}]),
@@ -192,32 +89,6 @@ TRAIN_JOBS = [
 ]
 
 RUNTIMES = [
-    pytest.param(runtime(template=None), "spec.template", "Required value", id="no-template"),
-    pytest.param(runtime_of(), "spec.template.spec.replicatedJobs", "must not be empty", id="no-jobs"),
-    pytest.param(runtime_of(replicated_job(name="my_node")), f"{JOB}.name", "must consist of letters", id="job-name"),
-    pytest.param(
-        runtime_of(replicated_job(), replicated_job()),
-        "spec.template.spec.replicatedJobs[1]",
-        'Duplicate value: {"name":"node"}',
-        id="job-twice",
-    ),
-    pytest.param(policy(torchSpec={}), "spec.mlPolicy.torchSpec", "did you mean torch?", id="torchSpec"),
-    pytest.param(policy(numNodes=0), "spec.mlPolicy.numNodes", "must be at least 1", id="no-nodes"),
-    pytest.param(
-        policy(torch={}, mpi={}),
-        "spec.mlPolicy",
-        "only one of torch, mpi, jax, xgboost, tensorflow, paddle, flux may be set",
-        id="two-policies",
-    ),
-    pytest.param(
-        policy(numNodes=2, torch={"elasticPolicy": {}}), "spec.mlPolicy", "numNodes must be left out", id="elastic"
-    ),
-    pytest.param(
-        policy(torch={"elasticPolicy": {"minNodes": 3, "maxNodes": 2}}),
-        "spec.mlPolicy.torch.elasticPolicy",
-        "minNodes must not be greater than maxNodes",
-        id="elastic-range",
-    ),
     pytest.param(
         policy(torch={"elasticPolicy": {"metrics": [{"type": "Cpu"}]}}),
         "spec.mlPolicy.torch.elasticPolicy.metrics[0].type",
@@ -228,57 +99,16 @@ RUNTIMES = [
         policy(mpi={"numProcPerNode": "auto"}), "spec.mlPolicy.mpi.numProcPerNode", "must be an integer", id="mpi-auto"
     ),
     pytest.param(
-        policy(mpi={"mpiImplementation": "openmpi"}),
-        "spec.mlPolicy.mpi.mpiImplementation",
-        'supported values: "OpenMPI", "Intel", "MPICH"',
-        id="mpi-implementation",
-    ),
-    pytest.param(
         policy(mpi={"SSHAuthMountPath": ".ssh"}),
         "spec.mlPolicy.mpi.SSHAuthMountPath",
         "must be an absolute path",
         id="ssh-path",
-    ),
-    pytest.param(policy(jax={"coordinator": 1}), "spec.mlPolicy.jax.coordinator", "Unknown field", id="jax"),
-    pytest.param(
-        runtime(podGroupPolicy={"coscheduling": {"scheduleTimeoutSeconds": -1}}),
-        "spec.podGroupPolicy.coscheduling.scheduleTimeoutSeconds",
-        "must be at least 0",
-        id="timeout",
-    ),
-    pytest.param(
-        runtime_of(
-            replicated_job(name="initializer"),
-            replicated_job(dependsOn=[{"name": "initializer", "status": "Complete"}]),
-            startupPolicy={"startupPolicyOrder": "InOrder"},
-        ),
-        "spec.template.spec",
-        "startupPolicyOrder InOrder and dependsOn exclude each other",
-        id="order",
-    ),
-    pytest.param(
-        runtime_of(replicated_job(dependsOn=[{"name": "a", "status": "Done"}])),
-        f"{JOB}.dependsOn[0].status",
-        "Unsupported value",
-        id="dependency",
-    ),
-    pytest.param(
-        runtime_of(replicated_job(), failurePolicy={"rules": [{"name": "r", "action": "Restart"}]}),
-        "spec.template.spec.failurePolicy.rules[0].action",
-        "Unsupported value",
-        id="failure-action",
     ),
     pytest.param(
         runtime_of(replicated_job(), successPolicy={"operator": "Most"}),
         "spec.template.spec.successPolicy.operator",
         "Unsupported value",
         id="success-operator",
-    ),
-    pytest.param(
-        runtime_of(replicated_job(), network={"subdomain": "My.Domain"}),
-        "spec.template.spec.network.subdomain",
-        "must consist of lower-case",
-        id="subdomain",
     ),
     pytest.param(job_spec(backoffLimit=-1), f"{JOB}.template.spec.backoffLimit", "at least 0", id="backoff"),
     pytest.param(
@@ -291,7 +121,6 @@ RUNTIMES = [
         id="pod-failure-policy",
     ),
     pytest.param(job_spec(template={}), f"{POD}.spec", "Required value", id="no-pod"),
-    pytest.param(pod_spec(containers=[]), f"{POD}.spec.containers", "must not be empty", id="no-containers"),
     pytest.param(runtime_with(image=" i"), f"{CONTAINER}.image", "white space", id="image-with-a-space"),
     pytest.param(
         runtime_with(ports=[{"containerPort": 1, "name": "prometheus-metrics"}]),
@@ -347,13 +176,6 @@ RUNTIMES = [
     pytest.param(
         pod_spec(nodeSelector={"gpu": "yes\n"}), f"{POD}.spec.nodeSelector[gpu]", "a label value", id="line-break"
     ),
-    pytest.param(pod_spec(restartPolicy="Always"), f"{POD}.spec.restartPolicy", "Unsupported value", id="restart"),
-    pytest.param(
-        pod_spec(terminationGracePeriod=3),
-        f"{POD}.spec.terminationGracePeriod",
-        "did you mean terminationGracePeriodSeconds?",
-        id="pod-typo",
-    ),
     pytest.param(
         pod_spec(ephemeralContainers=[]), f"{POD}.spec.ephemeralContainers", "Unknown field", id="ephemeral-containers"
     ),
@@ -364,24 +186,8 @@ RUNTIMES = [
         id="affinity",
     ),
     pytest.param(pod_spec(nodeSelector={"gpu": True}), f"{POD}.spec.nodeSelector[gpu]", "in quotes", id="selector"),
-    pytest.param(
-        pod_spec(containers=[{"name": "a"}, {"name": "a"}]),
-        f"{POD}.spec.containers[1]",
-        "Duplicate value",
-        id="container-twice",
-    ),
-    pytest.param(labelled(app="-x"), f"{POD}.metadata.labels[app]", "must be a label value", id="pod-label"),
     pytest.param(runtime_with(name="Trainer"), f"{CONTAINER}.name", "must consist of lower-case", id="container-name"),
-    pytest.param(runtime_with(image=3), f"{CONTAINER}.image", "3: must be a string", id="image"),
-    pytest.param(runtime_with(comand=["x"]), f"{CONTAINER}.comand", "did you mean command?", id="container-typo"),
-    pytest.param(runtime_with(imagePullPolicy="always"), f"{CONTAINER}.imagePullPolicy", "Unsupported", id="pull"),
     pytest.param(runtime_with(ports=[{}]), f"{CONTAINER}.ports[0].containerPort", "Required value", id="port"),
-    pytest.param(
-        runtime_with(ports=[{"containerPort": 70000}]),
-        f"{CONTAINER}.ports[0].containerPort",
-        "must be at most 65535",
-        id="port-range",
-    ),
     pytest.param(
         runtime_with(ports=[{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}]),
         f"{CONTAINER}.ports[1]",
@@ -390,12 +196,6 @@ RUNTIMES = [
     ),
     pytest.param(
         runtime_with(env=[{"name": "DEBUG", "value": True}]), f"{CONTAINER}.env[0].value", "put it in quotes", id="env"
-    ),
-    pytest.param(
-        runtime_with(volumeMounts=[{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/a"}]),
-        f"{CONTAINER}.volumeMounts[1]",
-        'Duplicate value: {"mountPath":"/a"}',
-        id="mount-twice",
     ),
     pytest.param(
         runtime_with(resources={"limits": {"cpu": 1.5}}), f"{CONTAINER}.resources.limits[cpu]", "in quotes", id="float"

@@ -50,15 +50,6 @@ def with_job_labels(**labels: str) -> Object:
             "Invalid value: -1: must be greater than or equal to 0",
             id="pod",
         ),
-        pytest.param(
-            runtime_of(
-                replicated_job(name="a"),
-                replicated_job(dependsOn=[{"name": "a", "status": "Ready"}]),
-                startupPolicy={"startupPolicyOrder": "InOrder"},
-            ),
-            "spec.template.spec: Invalid value: startupPolicyOrder InOrder and dependsOn exclude each other",
-            id="two-orders",
-        ),
     ],
 )
 def test_refused(obj: Object, message: str) -> None:

@@ -67,7 +67,6 @@ def test_nonsense_is_left_to_validation(wrong: Object) -> None:
     ("runtime", "nodes"),
     [
         pytest.param(blueprint(policy={"jax": {}}), 1, id="absent"),
-        pytest.param(blueprint(policy={}), 1, id="empty-policy"),
         pytest.param(blueprint(policy={"torch": {"elasticPolicy": {}}}), None, id="elastic-without-members"),
     ],
 )

@@ -131,13 +131,6 @@ async def test_a_default_is_no_change() -> None:
         assert (await admit(labelled(new, a="b"), old)).allowed
 
 
-async def test_what_a_train_job_of_it_meets() -> None:
-    """A TrainJob is refused for the fault of its runtime with the path in the runtime."""
-    response = await admit(job(runtime="mpi"))
-
-    assert response.causes[0].field == "ClusterTrainingRuntime/mpi spec.template.spec.replicatedJobs"
-
-
 HEADLESS = {"network": {"enableDNSHostnames": False}}
 NO_HOST_NAMES = (
     "spec.template.spec.network.enableDNSHostnames: Invalid value: false: must not be false: training nodes find each "

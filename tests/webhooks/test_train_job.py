@@ -11,7 +11,7 @@ from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, override, trainer
 from tests.webhooks.requests import admit
-from trainer.api.rules import CREATED_IMMUTABLE, TRAINER_IMMUTABLE
+from trainer.api.rules import CREATED_IMMUTABLE
 from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning
@@ -107,16 +107,7 @@ def stored(*, jobs: list[Object] | None = None, metadata: Object | None = None, 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        pytest.param(stored(), stored(suspend=True), id="suspend"),
         pytest.param(stored(suspend=True), stored(), id="resume"),
-        pytest.param(stored(), stored(ttlSecondsAfterFinished=60), id="time-to-live"),
-        pytest.param(stored(), stored(metadata={"labels": {"team": "a"}}), id="metadata"),
-        pytest.param(job(), trainer(numNodes=2), id="anything-before-creation"),
-        pytest.param(job(), job(podSpecOverrides=[VOLUME]), id="volumes-before-creation"),
-        pytest.param(stored(suspend=True), stored(suspend=True, labels={"a": "b"}), id="labels-while-suspended"),
-        pytest.param(
-            stored(suspend=True), stored(suspend=False, podSpecOverrides=[SELECTOR]), id="admitted-by-a-queue"
-        ),
         pytest.param(
             stored(suspend=True, podSpecOverrides=[VOLUME]),
             stored(suspend=True, podSpecOverrides=[VOLUME | {"nodeSelector": {"zone": "b"}}, TOLERATION]),
@@ -125,7 +116,6 @@ def stored(*, jobs: list[Object] | None = None, metadata: Object | None = None, 
         pytest.param(
             stored(suspend=True, podSpecOverrides=[SELECTOR]), stored(suspend=True), id="scheduling-taken-back"
         ),
-        pytest.param(stored(), stored(annotations={"a": "b"}, suspend=True), id="suspended-by-the-change"),
         pytest.param(
             stored(jobs=GONE, suspend=True), stored(jobs=GONE, suspend=True, labels={"a": "b"}), id="pods-are-gone"
         ),
@@ -159,21 +149,6 @@ def elastic(nodes: int, *ends: str, **settings: Any) -> Object:
             elastic(5),
             "spec.trainer.numNodes: Invalid value: 5: must be between 1 and 2 for this elastic training",
             id="too-many",
-        ),
-        pytest.param(
-            elastic(1), elastic(2, args=["x"]), f"spec.trainer.args: Forbidden: {CREATED_IMMUTABLE}", id="args"
-        ),
-        pytest.param(
-            elastic(1, "Complete"),
-            elastic(2, "Complete"),
-            f"spec.trainer.numNodes: Forbidden: {TRAINER_IMMUTABLE}",
-            id="has-ended",
-        ),
-        pytest.param(
-            stored(trainer={"numNodes": 2}),
-            stored(trainer={"numNodes": 3}),
-            f"spec.trainer.numNodes: Forbidden: {TRAINER_IMMUTABLE}",
-            id="fixed",
         ),
     ],
 )
