@@ -8,7 +8,6 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
-from trainer.api.invalid_object import InvalidObjectError
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.startup.registry import Registry
@@ -112,13 +111,6 @@ def test_label_of_the_train_job_does_not_win() -> None:
     assert job["template"]["spec"]["template"]["metadata"]["labels"] == {"scheduling.x-k8s.io/pod-group": "demo"}
 
 
-def test_other_runtimes_are_left_alone() -> None:
-    """Without the policy there is no gang."""
-    objects = built(scheduled(), podGroupPolicy={})
-    assert list(objects) == ["JobSet"]
-    assert "metadata" not in objects["JobSet"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
-
-
 @pytest.mark.parametrize(
     ("scheduler", "warned"),
     [
@@ -164,9 +156,3 @@ def test_a_runtime_without_trainer_is_refused() -> None:
     """There is no gang without nodes."""
     review = pipeline().review(train_job(), runtime(replicated_job("initializer"), **GANG))
     assert any("none of them is the trainer" in str(error) for error in review.errors)
-
-
-def test_one_scheduler_per_gang() -> None:
-    """A gang has one PodGroup."""
-    with pytest.raises(InvalidObjectError, match="only one of coscheduling, volcano may be set"):
-        runtime(podGroupPolicy={"coscheduling": {}, "volcano": {}})

@@ -10,19 +10,15 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
+from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import Object
 from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.v1alpha1.client import decoded
-from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 
 PIPELINE = Pipeline(Registry([Flux(StaticReader()), JobSetPlugin(StaticReader())]))
 START = ["/bin/bash", "/etc/flux-config/entrypoint.sh"]
@@ -60,75 +56,6 @@ def findings(blueprint: ClusterTrainingRuntime, **spec: Any) -> list[str]:
     """What the plugin says about a TrainJob."""
     job = train_job(**spec)
     return [str(each) for each in Flux(StaticReader()).validate(extract(job, blueprint), None, job)]
-
-
-def test_objects_of_the_released_trainer() -> None:
-    """Pods, ConfigMap and Secret are those of the released Trainer, but for shared memory and privileges."""
-    labels = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
-    pods = {"containers": [{"name": "node", "image": "ubuntu:jammy", "command": ["runtime"]}]}
-    job = {"name": "node", "template": {"metadata": labels, "spec": {"template": {"spec": pods}}}}
-    blueprint = {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "ClusterTrainingRuntime",
-        "metadata": {"name": "flux"},
-        "spec": {"mlPolicy": {"flux": {"numProcPerNode": 1}}, "template": {"spec": {"replicatedJobs": [job]}}},
-    }
-    obj = {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "TrainJob",
-        "metadata": {"name": "job", "namespace": "default", "uid": "u"},
-        "spec": {
-            "runtimeRef": {"name": "flux"},
-            "trainer": {"numNodes": 2, "command": ["trainjob"], "args": ["trainjob"]},
-        },
-    }
-    train_job = TrainJob.from_object(decoded(obj))
-    pipeline = Pipeline(PIPELINE.plugins, profile=V1ALPHA1_PROFILE)
-    built = pipeline.build(train_job, read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(blueprint)))
-    objects = {each.resource.kind: each.object for each in built}
-
-    (node,) = objects["JobSet"]["spec"]["replicatedJobs"]
-    assert (node["replicas"], node["template"]["spec"]["parallelism"], node["template"]["spec"]["completions"]) == (
-        1,
-        2,
-        2,
-    )
-    config = {"name": "job-flux-entrypoint", "mountPath": "/etc/flux-config", "readOnly": True}
-    curve = "job-flux-curve"
-    assert node["template"]["spec"]["template"]["spec"] == {
-        "initContainers": [
-            {
-                "name": "flux-installer",
-                "image": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
-                "command": ["/bin/bash", "/etc/flux-config/init.sh"],
-                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-                "volumeMounts": [{"name": "flux-install", "mountPath": "/mnt/flux"}, config],
-            }
-        ],
-        "containers": [
-            {
-                "name": "node",
-                "image": "ubuntu:jammy",
-                "command": [*START, "trainjob trainjob"],
-                "volumeMounts": [
-                    {"name": "flux-install", "mountPath": "/mnt/flux"},
-                    {"name": "spack-install", "mountPath": "/opt/software"},
-                    config,
-                    {"name": "flux-curve", "mountPath": "/curve", "readOnly": True},
-                    {"name": "shared-memory", "mountPath": "/dev/shm"},
-                ],
-            }
-        ],
-        "volumes": [
-            {"name": "spack-install", "emptyDir": {}},
-            {"name": "flux-install", "emptyDir": {}},
-            {"name": "job-flux-entrypoint", "configMap": {"name": "job-flux-entrypoint", "defaultMode": 0o755}},
-            {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
-            {"name": "flux-curve", "secret": {"secretName": curve, "defaultMode": 0o400}},
-        ],
-    }
-    assert objects["ConfigMap"]["metadata"]["name"] == "job-flux-entrypoint"
-    assert objects["Secret"]["metadata"]["name"] == curve
 
 
 @pytest.mark.parametrize(
@@ -230,35 +157,11 @@ def test_settings(container: Object, trainer: list[Object], expected: tuple[str,
     assert (installer.image, broker["bootstrap"]["default_bind"]) == (expected[0], f"tcp://{expected[1]}:%p")
 
 
-def test_queue_policy() -> None:
-    """A variable chooses it."""
-    found = scripts(flux_runtime(), trainer={"env": [{"name": "FLUX_QUEUE_POLICY", "value": "easy"}]})
-    assert tomllib.loads(found["broker_toml"])["sched-fluxion-qmanager"] == {"queue-policy": "easy"}
-
-
 def test_subdomain() -> None:
     """Brokers find each other in the subdomain that the runtime chooses."""
     job = replicated_job("node", {"name": "trainer", "image": "image"})
     found = scripts(runtime(job, policy={"flux": {}}, jobset={"network": {"subdomain": "own"}}))
     assert tomllib.loads(found["broker_toml"])["bootstrap"]["default_connect"] == "tcp://%h.own:%p"
-
-
-def test_no_host_names() -> None:
-    """A runtime whose pods have no names cannot be built."""
-    job = replicated_job("node", {"name": "trainer", "image": "image"})
-    blueprint = runtime(job, policy={"flux": {}}, jobset={"network": {"enableDNSHostnames": False}})
-    with pytest.raises(BuildError, match="enableDNSHostnames"):
-        enforced(blueprint)
-
-
-def test_other_runtimes() -> None:
-    """They are left alone."""
-    blueprint = runtime(replicated_job("node"), policy={"torch": {}})
-    job = train_job(trainer={"numProcPerNode": "cpu"})
-    info = extract(job, blueprint)
-    Flux(StaticReader()).enforce_ml_policy(info, job)
-    assert (info.trainer.init_containers, info.trainer.volumes) == ([], [])
-    assert [*Flux(StaticReader()).build(info, job), *Flux(StaticReader()).validate(info, None, job)] == []
 
 
 @pytest.mark.parametrize(

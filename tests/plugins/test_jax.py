@@ -91,14 +91,6 @@ def test_variables_with_defaults(jobs: list[Any], env: list[Any], expected: dict
     assert {name: value for name, value in values.items() if name not in reserved} == expected
 
 
-def test_other_runtimes_are_left_alone() -> None:
-    """Without `mlPolicy.jax` nothing changes, and nothing is refused."""
-    spec: Any = {"trainer": {"numProcPerNode": 2, "env": [{"name": "JAX_PROCESS_ID", "value": "x"}]}}
-    info = enforced({"torch": {}}, trainer={"numProcPerNode": 2})
-    assert (info.main_container.env, info.main_container.ports) == ([], [])
-    assert refusals(policy={"torch": {}}, **spec) == []
-
-
 @pytest.mark.parametrize(
     ("wish", "resources", "words"),
     [
@@ -129,11 +121,6 @@ def test_processes_of_a_node(wish: Any, resources: Any, words: tuple[str, str] |
 @pytest.mark.parametrize(
     ("trainer", "error"),
     [
-        pytest.param(
-            {"numProcPerNode": "cpu"},
-            'Invalid value: "cpu": must be a number, gpu or auto: one JAX process uses all CPUs of a node',
-            id="cpu",
-        ),
         pytest.param(
             {"numProcPerNode": "gpu"},
             'Invalid value: "gpu": must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode',
@@ -175,7 +162,6 @@ def test_several_processes_of_an_unknown_command() -> None:
 @pytest.mark.parametrize(
     ("trainer", "names"),
     [
-        pytest.param({}, "JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES, JAX_PROCESS_ID", id="one-process"),
         pytest.param(
             {"numProcPerNode": 2},
             "JAX_COORDINATOR_ADDRESS, JAX_LOCAL_DEVICE_IDS, JAX_NUM_PROCESSES, JAX_PROCESS_ID",

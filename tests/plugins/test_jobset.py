@@ -117,13 +117,6 @@ def test_labels_and_annotations_reach_jobset_jobs_and_pods() -> None:
     }
 
 
-@pytest.mark.parametrize("suspend", [True, False])
-def test_suspend(suspend: bool) -> None:
-    """The JobSet is suspended exactly when the TrainJob is, whatever the runtime says."""
-    jobset = build(train_job(suspend=suspend), runtime(jobset={"suspend": not suspend}))
-    assert jobset["spec"]["suspend"] is suspend
-
-
 def test_endpoints() -> None:
     """Every pod has a DNS name in the subdomain, numbered by Job and index."""
     info = extract(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from tests.framework.samples import env_of, replicated_job, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, findings, mpi_runtime
 from trainer.framework.building.extraction import extract
@@ -206,17 +206,6 @@ def test_settings_of_the_trainer() -> None:
     assert pods["launcher"]["command"] == ["mpirun", "train"]
     assert "command" not in pods["node"]
     assert [env_of(pod)["A"] for pod in pods.values()] == ["1", "1"]
-
-
-def test_other_runtimes_are_left_alone() -> None:
-    """Without `mlPolicy.mpi` nothing is changed, said or built."""
-    job = train_job()
-    info = extract(job, runtime(replicated_job("node"), replicated_job("launcher"), policy={"torch": {}}))
-    before = repr(info)
-    plugin = MPI(StaticReader())
-    plugin.enforce_ml_policy(info, job)
-    assert repr(info) == before
-    assert [*plugin.validate(info, None, job), *plugin.build(info, job)] == []
 
 
 GPUS = {"requests": {"nvidia.com/gpu": 4}, "limits": {"nvidia.com/gpu": 4}}

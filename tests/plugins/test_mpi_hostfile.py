@@ -69,12 +69,6 @@ def test_names_of_hosts(job: str, jobset: Any, host: str) -> None:
     assert built(blueprint)["ConfigMap"]["data"]["hostfile"] == f"{host} slots=1\n"
 
 
-def test_hosts_need_names() -> None:
-    """A runtime that turns DNS names off cannot train with MPI."""
-    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
-        enforced(mpi_runtime(jobset={"network": {"enableDNSHostnames": False}}))
-
-
 def hostfile(nodes: int = 2, *objects: Object, **spec: Any) -> Component:
     """The component of a TrainJob, in a cluster with these objects."""
     job, blueprint = train_job(**spec), mpi_runtime(nodes=nodes)

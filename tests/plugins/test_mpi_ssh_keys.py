@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 
@@ -12,7 +11,7 @@ from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework import RuntimeInfo
 from trainer.framework.plugin_api.component import unique_name
-from trainer.plugins.mpi.ssh_keys import VOLUME, KeyStyle, key_secret, key_volume, mount, ssh_options
+from trainer.plugins.mpi.ssh_keys import VOLUME, KeyStyle, key_secret, key_volume, mount
 
 INFO = RuntimeInfo("demo", "")
 
@@ -69,17 +68,3 @@ def test_files() -> None:
         "authorized_keys": ("ssh-publickey", "0o644"),
     }
     assert mount(VOLUME, "/keys", KeyStyle()) == {"name": volume["name"], "mountPath": "/keys", "readOnly": True}
-
-
-@pytest.mark.parametrize(
-    ("directory", "port", "ending"),
-    [
-        pytest.param("/root/.ssh", None, "-i /root/.ssh/id_rsa", id="port-of-the-image"),
-        pytest.param("/keys/", 2222, "-i /keys/id_rsa -p 2222", id="port-of-the-runtime"),
-    ],
-)
-def test_options(directory: str, port: int | None, ending: str) -> None:
-    """ssh asks nobody, and finds the key wherever it is mounted."""
-    options = ssh_options(directory, port)
-    assert options.startswith("-o BatchMode=yes ")
-    assert options.endswith(ending)

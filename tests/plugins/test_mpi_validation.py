@@ -19,17 +19,6 @@ NODE, LAUNCHER = replicated_job("node"), replicated_job("launcher")
 
 
 @pytest.mark.parametrize(
-    ("jobs", "errors"),
-    [
-        pytest.param([NODE, LAUNCHER], [], id="fine"),
-    ],
-)
-def test_launcher(jobs: Any, errors: list[str]) -> None:
-    """A runtime needs one launcher of one pod."""
-    assert findings(mpi_runtime(*jobs)) == errors
-
-
-@pytest.mark.parametrize(
     ("version", "own", "is_node", "is_warned"),
     [
         pytest.param("v2alpha1", {}, True, False, id="those-of-the-node"),

@@ -10,7 +10,6 @@ from packages.devcluster.tests.kubelet.fakes import FakeConfigReader
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.kube.objects import Object
 from trainer.plugins.paddle import Paddle
@@ -79,28 +78,10 @@ async def test_variables_of_runtime_and_train_job() -> None:
     assert (values["POD_IP"], values["PADDLE_LOG_DIR"], values["ME"]) == ("demo-node-0-1.demo", "/logs", "1")
 
 
-def test_hostnames_are_needed() -> None:
-    """A runtime that turns DNS names off cannot be used."""
-    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
-        enforced(network={"enableDNSHostnames": False})
-
-
-def test_other_runtimes_are_left_alone() -> None:
-    """Without `mlPolicy.paddle` nothing changes."""
-    info = enforced(policy={"numNodes": 2, "jax": {}})
-    assert (info.main_container.env, info.main_container.ports) == ([], [])
-
-
 @pytest.mark.parametrize(
     ("trainer", "policy", "expected"),
     [
         pytest.param({}, POLICY, [], id="fine"),
-        pytest.param(
-            {"env": [{"name": "POD_IP", "value": "x"}, {"name": "PADDLE_MASTER", "value": "x"}]},
-            POLICY,
-            ["spec.trainer.env: Forbidden: must not set PADDLE_MASTER, POD_IP, which the paddle plugin sets"],
-            id="reserved",
-        ),
         pytest.param(
             {"numProcPerNode": "cpu"},
             POLICY,
@@ -119,7 +100,6 @@ def test_other_runtimes_are_left_alone() -> None:
             ["spec.trainer.numProcPerNode: Invalid value: 5: must be at most 4, the GPUs of a node"],
             id="too-many",
         ),
-        pytest.param({"numProcPerNode": "cpu"}, {"torch": {}}, [], id="other-runtime"),
     ],
 )
 def test_validation(trainer: Any, policy: Any, expected: list[str]) -> None:

@@ -11,7 +11,6 @@ from packages.devcluster.tests.kubelet.fakes import FakeConfigReader
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.kube.objects import Object
 from trainer.plugins.tensorflow import LONGEST_VARIABLE, TensorFlow
@@ -93,21 +92,8 @@ async def test_variables_of_the_runtime_give_way() -> None:
 
 
 def test_single_node() -> None:
-    """A single node gets no variables: TensorFlow trains on it without a cluster."""
-    info = enforced({"trainer": {"numNodes": 1}})
-    assert (info.main_container.env, info.main_container.ports) == ([], [])
-
-
-def test_hostnames_are_needed() -> None:
-    """A runtime that turns DNS names off cannot train on several nodes."""
-    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
-        enforced(network={"enableDNSHostnames": False})
-    enforced({"trainer": {"numNodes": 1}}, network={"enableDNSHostnames": False})
-
-
-def test_other_runtimes_are_left_alone() -> None:
-    """Without `mlPolicy.tensorflow` nothing changes."""
-    info = enforced(policy={"numNodes": 2, "jax": {}})
+    """A single node gets no variables and needs no host name: TensorFlow trains on it without a cluster."""
+    info = enforced({"trainer": {"numNodes": 1}}, network={"enableDNSHostnames": False})
     assert (info.main_container.env, info.main_container.ports) == ([], [])
 
 
@@ -123,12 +109,6 @@ def errors(spec: Any, *, name: str = "demo", policy: Any = None) -> list[str]:
     [
         pytest.param({}, POLICY, [], id="fine"),
         pytest.param(
-            {"trainer": {"env": [{"name": "TF_CONFIG", "value": "{}"}]}},
-            POLICY,
-            ["spec.trainer.env: Forbidden: must not set TF_CONFIG, which the tensorflow plugin sets; remove it"],
-            id="reserved",
-        ),
-        pytest.param(
             {"trainer": {"numProcPerNode": 2}},
             POLICY,
             ["spec.trainer.numProcPerNode: Invalid value: 2: must be 1 or absent"],
@@ -139,12 +119,6 @@ def errors(spec: Any, *, name: str = "demo", policy: Any = None) -> list[str]:
             {"numNodes": 100_000, "tensorflow": {}},
             [f"ClusterTrainingRuntime/blueprint spec.mlPolicy.numNodes: Invalid value: 100000: {TOO_MANY}"],
             id="runtime-with-too-many-nodes",
-        ),
-        pytest.param(
-            {"trainer": {"numNodes": 9999, "numProcPerNode": 2, "env": [{"name": "TF_CONFIG", "value": "{}"}]}},
-            {"torch": {}},
-            [],
-            id="other-runtime",
         ),
     ],
 )

@@ -135,12 +135,6 @@ def test_chief_reports() -> None:
     assert enforced(NODE, SERVERS).peers[0].annotations == {}
 
 
-def test_other_runtimes_have_no_roles() -> None:
-    """Jobs of these names are nothing special without `mlPolicy.tensorflow`."""
-    info = extract(train_job(), runtime(NODE, CHIEF, policy={"numNodes": 2, "jax": {}}))
-    assert [pod_set.name for pod_set in info.training_pod_sets] == ["node"]
-
-
 JOBS = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"
 
 

@@ -156,20 +156,6 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
 
 
 @pytest.mark.parametrize(
-    ("spec", "policy", "errors"),
-    [
-        pytest.param({}, {"torch": {}}, [], id="fine"),
-        pytest.param({"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}]}}, {}, [], id="other-runtime"),
-    ],
-)
-def test_validation(spec: Any, policy: Any, errors: list[str]) -> None:
-    """Reserved variables are refused, only in torch runtimes; elastic trainings have some more of them."""
-    job = train_job(**spec)
-    found = Torch().validate(extract(job, runtime(policy=policy)), None, job)
-    assert [str(error) for error in found] == errors
-
-
-@pytest.mark.parametrize(
     ("targets", "refused"),
     [
         pytest.param(["side"], False, id="another-job"),
@@ -236,9 +222,3 @@ def test_gpus_are_needed(spec: Any, policy: Any, errors: list[str]) -> None:
     job = train_job(**spec)
     found = Torch().validate(extract(job, runtime(policy=policy)), None, job)
     assert [str(error) for error in found] == errors
-
-
-def test_other_runtimes_are_left_alone() -> None:
-    """Without `mlPolicy.torch` nothing changes."""
-    info = enforced(policy={"jax": {}})
-    assert (info.main_container.env, info.main_container.ports) == ([], [])

@@ -12,8 +12,7 @@ from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
 from trainer.plugins.torch import torchtune
 from trainer.plugins.torch.plugin import Torch
-from trainer.plugins.torch.torchtune_command import TuneRun, parse
-from trainer.plugins.torch.torchtune_recipes import MODELS, DeviceScope, Method, find_variant, model_named, model_of
+from trainer.plugins.torch.torchtune_recipes import MODELS, DeviceScope, Method, find_variant, model_of
 
 HEAD = "--rdzv_endpoint=demo-node-0-0.demo:29400"
 PATHS = ["output_dir=/out", "tokenizer.path=/model/tokenizer.model", "checkpointer.checkpoint_dir=/model"]
@@ -103,8 +102,6 @@ LORA_ONE, LORA_SEVERAL = "lora_finetune_single_device", "lora_finetune_distribut
         pytest.param(
             {"resourcesPerNode": gpus(1)}, "llama2/7B_full", FULL_ONE, "_full_low_memory", id="low-memory-on-one-device"
         ),
-        pytest.param({"args": [QLORA, DORA, LORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="dora-is-lora"),
-        pytest.param({"args": [f"{QLORA[:-4]}TRUE "]}, "llama2/7B_full", LORA_SEVERAL, "_qlora", id="any-case"),
         pytest.param({"args": ["model.lora_rank=4"]}, "llama2/7B_full", LORA_SEVERAL, "_lora", id="any-lora-setting"),
         pytest.param({"args": ["epochs=3"]}, "llama2/7B_lora", LORA_SEVERAL, "_lora", id="runtime-with-lora"),
         pytest.param(
@@ -232,19 +229,6 @@ def test_plugin_completes_and_refuses() -> None:
     assert found == errors({"args": ["output_dir=/"]})
     assert choice(info.main_container) == (LORA_SEVERAL, "llama3_2/1B_lora")
     assert "PET_NPROC_PER_NODE" in {variable["name"] for variable in info.main_container.env}
-
-
-@pytest.mark.parametrize(
-    ("name", "model"),
-    [
-        pytest.param("torchtune-llama3.2-1b", "llama3_2/1B", id="kubeflow"),
-        pytest.param("gemma-7b", None, id="two-parts"),
-        pytest.param("torchtune", None, id="one-part"),
-    ],
-)
-def test_model_of_a_name(name: str, model: str | None) -> None:
-    """The last two parts of a runtime's name say which model it trains."""
-    assert model_named(name) == model
 
 
 def test_name_counts_without_a_configuration() -> None:
@@ -476,21 +460,3 @@ def test_words_of_pods_that_do_not_train(target: str, refused: bool) -> None:
     trainer = {"name": "trainer", "image": "i", "command": llama(), "resources": gpus(2)}
     blueprint = runtime(replicated_job("side"), replicated_job("node", trainer), policy={"torch": {}})
     assert bool(list(torchtune.validate(extract(job, blueprint), job))) is refused
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        pytest.param([], TuneRun(), id="nothing"),
-        pytest.param(
-            ["--nnodes", "2", "--standalone", "--tee=3", "recipe", "--config", "c", "a=1"],
-            TuneRun((("--nnodes", "2"), ("--standalone",), ("--tee=3",)), "recipe", "c", ("a=1",)),
-            id="everything",
-        ),
-        pytest.param(["recipe", "--config=c"], TuneRun(recipe="recipe", config="c"), id="config-in-one-word"),
-        pytest.param(["r", "-x", "y", "--config"], TuneRun(recipe="r", rest=("-x", "y", "--config")), id="rest"),
-    ],
-)
-def test_parse(words: list[str], expected: TuneRun) -> None:
-    """Options end at the recipe; what is no override after it is left over."""
-    assert parse(words) == expected

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.framework.samples import replicated_job, runtime, runtime_object, train_job
+from tests.framework.samples import replicated_job, runtime_object, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.pipeline import Pipeline
@@ -87,12 +87,6 @@ def test_pods() -> None:
     assert templates["node"]["metadata"] == {"annotations": {"scheduling.k8s.io/group-name": "demo"}}
     assert "metadata" not in templates["initializer"]
     assert jobset["metadata"]["annotations"] == {QUEUE: "q"}
-
-
-def test_other_runtimes_are_left_alone() -> None:
-    """Without the policy there is no gang."""
-    (component,) = pipeline().build(train_job(), runtime())
-    assert component.object["kind"] == "JobSet"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError
+from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.kube.objects import Object
 from trainer.plugins.xgboost import XGBoost
@@ -95,18 +95,6 @@ def test_tracker_in_another_subdomain() -> None:
     assert values["DMLC_TRACKER_URI"] == "demo-node-0-0.forest"
 
 
-def test_hostnames_are_needed() -> None:
-    """A runtime that turns DNS names off cannot train with XGBoost."""
-    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
-        enforced(network={"enableDNSHostnames": False})
-
-
-def test_other_runtimes_are_left_alone() -> None:
-    """Without `mlPolicy.xgboost` nothing changes."""
-    info = enforced(policy={"jax": {}})
-    assert (info.main_container.env, info.main_container.ports) == ([], [])
-
-
 def variable(name: str) -> Object:
     return {"name": name, "value": "x"}
 
@@ -115,16 +103,6 @@ def variable(name: str) -> Object:
     ("spec", "findings"),
     [
         pytest.param({}, [], id="fine"),
-        pytest.param(
-            {"trainer": {"env": [variable("DMLC_TASK_ID"), variable("DMLC_NUM_WORKER")]}},
-            [
-                (
-                    "spec.trainer.env: Forbidden: must not set DMLC_NUM_WORKER, DMLC_TASK_ID, "
-                    "which the xgboost plugin sets; remove it"
-                )
-            ],
-            id="reserved",
-        ),
         pytest.param(
             {"trainer": {"numProcPerNode": "cpu"}},
             [
