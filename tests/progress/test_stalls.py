@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -122,24 +120,6 @@ async def test_training_that_never_reports(bench: Bench, is_expected: bool, comp
     assert await bench.after(TIMEOUT) == complaint
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        pytest.param(lambda watch: watch.stop(), id="forgotten"),
-        pytest.param(lambda watch: watch.watch("another run", TIMEOUT), id="restarted"),
-        pytest.param(lambda watch: watch.watch("run", 9999), id="longer-limit"),
-    ],
-)
-async def test_end_of_a_stall(bench: Bench, end: Callable[[StallWatch], None]) -> None:
-    """What is suspended, over, begun anew or given more time is not stalled."""
-    bench.watch.watch("run", TIMEOUT)
-    bench.report(Message(current_step=1))
-    assert await bench.after(TIMEOUT) is not None
-    end(bench.watch)
-    assert bench.counts() == (1, 0)
-    assert bench.watch.check() is None
-
-
 async def test_looking_again_changes_nothing(bench: Bench) -> None:
     """Each reconcile watches; the time goes on, and what was reported stays reported."""
     bench.watch.watch("run", TIMEOUT)
@@ -186,21 +166,3 @@ async def test_what_another_manager_has_seen_is_no_progress(bench: Bench) -> Non
     await bench.clock.advance(300)
     bench.report(Message(current_step=4))
     assert await bench.after(300) == "no progress for 10 minutes (last: step 4 at 10:30:45 UTC)"
-
-
-@pytest.mark.parametrize("status", [pytest.param(SHOWN, id="progress"), pytest.param(None, id="nothing-reported")])
-async def test_a_stall_of_another_manager_goes_on(bench: Bench, status: TrainerStatus | None) -> None:
-    """It is counted as stalled, neither reported nor counted as a stall again, and over with the first progress."""
-    bench.watch.watch("run", TIMEOUT, is_expected_to_report=True, before=Before(status, "reported"))
-    assert bench.watch.stall == "reported"
-    assert bench.watch.check() is None
-    assert bench.counts() == (0, 1)
-    assert bench.report(Message(current_step=5))
-    assert bench.counts() == (0, 0)
-
-
-async def test_what_was_before_counts_once(bench: Bench) -> None:
-    """A run that this manager has seen begin has nothing before it."""
-    bench.watch.watch("run", TIMEOUT)
-    bench.watch.watch("another run", TIMEOUT, before=Before(SHOWN, "reported"))
-    assert (bench.watch.stall, bench.watch.next_check) == (None, None)

@@ -336,30 +336,12 @@ async def test_no_such_trainjob() -> None:
         assert server.client.reviews == []
 
 
-async def large() -> AsyncIterator[bytes]:
-    """A body that does not say how large it is."""
-    for _ in range(9):
-        yield b" " * 8192
-
-
 @pytest.mark.parametrize(
     ("body", "headers", "code", "message"),
     [
         pytest.param(b"{", {}, 422, "must be one JSON object", id="no-json"),
         pytest.param(status(150), {}, 422, "trainerStatus.progressPercentage: Invalid value: 150", id="percentage"),
-        pytest.param(
-            rb'{"trainerStatus": {"lastUpdatedTime": "\ud800"}}',
-            {},
-            422,
-            "trainerStatus.lastUpdatedTime: must be text in UTF-8",
-            id="half-of-a-surrogate-pair",
-        ),
-        pytest.param(b'{"a": "\xed\xa0\x80"}', {}, 422, "must be one JSON object: it is not UTF-8", id="no-utf-8"),
-        pytest.param({"trainerStatus": {}}, {}, 422, "trainerStatus.lastUpdatedTime: Required value", id="no-time"),
         pytest.param(b" " * 65_537, {}, 413, "the body has more than 65536 bytes", id="large"),
-        pytest.param(large(), {}, 413, "the body has more than 65536 bytes", id="large-in-parts"),
-        pytest.param(b"{}", {"Content_Type": "text/plain"}, 415, "Content-Type is 'text/plain'", id="type"),
-        pytest.param(b"{}", {"Content_Encoding": "gzip"}, 415, "Content-Encoding is 'gzip'", id="compressed"),
     ],
 )
 async def test_bad_bodies(

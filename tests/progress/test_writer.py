@@ -190,37 +190,6 @@ async def test_refusal(desk: Desk) -> None:
         assert desk.shown["progressPercentage"] == 2
 
 
-async def test_deleted(desk: Desk) -> None:
-    """Nothing is written about a TrainJob that is gone."""
-    async with desk.open():
-        desk.report(1)
-        await settle()
-        desk.report(2)
-        desk.client.remove(TRAIN_JOBS, KEY.name, KEY.namespace)
-        await settle()
-        await desk.clock.advance(60)
-        assert desk.written == [1]
-
-
-async def test_end(desk: Desk) -> None:
-    """A TrainJob that has ended shows what was reported last, but says no more what remains."""
-    async with desk.open():
-        desk.report(40)
-        await settle()
-        obj = desk.client.objects(TRAIN_JOBS)[0]
-        desk.client.add(obj | {"status": obj["status"] | COMPLETE})
-        await settle()
-        desk.writer.close(KEY)
-        await settle()
-        assert desk.written == [40]
-        await desk.clock.advance(INTERVAL)
-        assert desk.written == [40, 40]
-        assert REMAINING.isdisjoint(desk.shown)
-        desk.writer.close(KEY)
-        await desk.clock.advance(60)
-        assert desk.written == [40, 40]
-
-
 async def test_message_after_a_closed_account(desk: Desk) -> None:
     """A message that arrives after the end was written is shown without what remains."""
     async with desk.open():
@@ -260,7 +229,6 @@ async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
     "remaining",
     [
         pytest.param({"estimatedRemainingTimeSummary": "1 minute", "estimatedRemainingSeconds": 60}, id="both"),
-        pytest.param({"estimatedRemainingSeconds": 3610}, id="seconds"),
         pytest.param({"estimatedRemainingSeconds": 0}, id="zero"),
     ],
 )
@@ -341,19 +309,3 @@ async def test_condition_stalled(
         assert len(desk.client.requests_of("apply")) == (0 if shown == expected else 1)
         if found and shown and found["status"] == shown[0]:
             assert found["lastTransitionTime"] == "2025-01-01T00:00:00Z"
-
-
-async def test_progress_and_stall_are_one_write(desk: Desk) -> None:
-    """Server-side apply would take away what a write leaves out."""
-    async with desk.open():
-        desk.report(40)
-        await settle()
-        desk.stall = "x"
-        desk.writer.refresh(KEY)
-        await desk.clock.advance(INTERVAL)
-        assert desk.shown["progressPercentage"] == 40
-        assert REMAINING.isdisjoint(desk.shown)
-        desk.report(41)
-        await desk.clock.advance(INTERVAL)
-        assert desk.shown["progressPercentage"] == 41
-        assert find_condition(desk.client.objects(TRAIN_JOBS)[0], "Stalled") is not None
