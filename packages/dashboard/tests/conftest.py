@@ -21,7 +21,6 @@ from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
-from trainer_dashboard.built_objects import Renderer
 from trainer_dashboard.bundle import Bundle
 from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.past_trainings import PastTrainings
@@ -149,15 +148,12 @@ async def visiting(
     client: UserClient,
     served: Served = V2ALPHA1,
     *,
-    renderer: Renderer | None = None,
     past: PastTrainings | None = None,
     **options: Any,
 ) -> AsyncIterator[Visitor]:
     """Somebody who visits a dashboard of this cluster."""
     gate = LoopbackGate(served.client(client))
-    dashboard = Dashboard(
-        served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE, renderer=renderer, past=past
-    )
+    dashboard = Dashboard(served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE, past=past)
     async with running(dashboard, gate.token) as visitor:
         visitor.code = gate.code
         yield visitor

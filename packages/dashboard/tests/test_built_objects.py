@@ -2,72 +2,55 @@
 
 from __future__ import annotations
 
+import pytest
+
 from packages.dashboard.tests.conftest import UserClient, train_job, visiting
+from packages.dashboard.tests.test_runtimes import runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import Object
-from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
-from trainer_dashboard.built_objects import BuiltObjects
-from trainer_dashboard.rejected import RejectedError
 
 PATH = "/api/trainjobs/default/demo/built"
+OWN = {"runtimeRef": {"name": "own", "kind": "TrainingRuntime"}}
 
 
-def render(train_job: Object, resource: Resource, runtime: Object) -> BuiltObjects:
-    """Says what it was given."""
-    if "status" in train_job or "managedFields" in runtime["metadata"]:
-        raise RejectedError(FieldError("", "given with its state"))
-    return BuiltObjects(f"{resource.kind} {runtime['metadata'].get('namespace')} {train_job['spec']}", ("a note",))
-
-
-async def test_objects() -> None:
-    """The TrainJob is built on its runtime, of the cluster or of its namespace."""
+@pytest.fixture
+def client() -> UserClient:
+    """A cluster with a runtime for all, and one of the namespace."""
     client = UserClient(resources=(*SERVED,))
-    client.add(train_job(state="Running"))
-    own = {"runtimeRef": {"name": "own", "kind": "TrainingRuntime"}}
-    client.add(train_job("other", spec=own))
-    for resource, name, where in (
-        (CLUSTER_TRAINING_RUNTIMES, "plain", {}),
-        (TRAINING_RUNTIMES, "own", {"namespace": "default"}),
-    ):
-        metadata = {"name": name, "managedFields": [{"manager": "kubectl"}]} | where
-        client.add({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": {}})
-    async with visiting(client, renderer=render) as visitor:
+    client.add(runtime(CLUSTER_TRAINING_RUNTIMES, "plain"))
+    client.add(runtime(TRAINING_RUNTIMES, "own", "default"))
+    return client
+
+
+@pytest.mark.parametrize(
+    ("spec", "origin"),
+    [
+        pytest.param({}, "ClusterTrainingRuntime/plain", id="of-the-cluster"),
+        pytest.param(OWN, "TrainingRuntime/own", id="of-the-namespace"),
+    ],
+)
+async def test_objects(client: UserClient, spec: Object, origin: str) -> None:
+    """The TrainJob is built on its runtime, with the origin of each field, and without its state."""
+    client.add(train_job(spec=spec, state="Running"))
+    async with visiting(client) as visitor:
         status, answer = await visitor.json(PATH)
-        assert (status, answer["notes"]) == (200, ["a note"])
-        assert answer["yaml"] == "ClusterTrainingRuntime None {'runtimeRef': {'name': 'plain'}}"
-        _, answer = await visitor.json(PATH.replace("demo", "other"))
-        assert answer["yaml"] == f"TrainingRuntime default {own}"
+    assert (status, answer["notes"]) == (200, [])
+    assert "kind: JobSet\n" in answer["yaml"]
+    assert f"# {origin}" in answer["yaml"]
 
 
-async def test_no_runtime() -> None:
-    """Without its runtime, or the right to read it, there is a reason in place of the objects."""
-    client = UserClient(resources=(*SERVED,))
-    client.add(train_job())
-    async with visiting(client, renderer=render) as visitor:
-        status, answer = await visitor.json(PATH)
-        assert (status, "plain" in answer["error"]) == (404, True)
-
-
-async def test_impossible_runtime() -> None:
-    """A name that no runtime can have is not asked for."""
-    client = UserClient(resources=(*SERVED,))
-    client.add(train_job(spec={"runtimeRef": {"name": "../secrets/x"}}))
-    async with visiting(client, renderer=render) as visitor:
-        status, answer = await visitor.json(PATH)
-        assert (status, "spec.runtimeRef.name" in answer["error"]) == (422, True)
-
-
-async def test_rejected_objects() -> None:
-    """What cannot be built is answered with the reason."""
-
-    def refuse(train_job: Object, resource: Resource, runtime: Object) -> BuiltObjects:
-        raise RejectedError(FieldError("spec.trainer", "does not fit"))
-
-    client = UserClient(resources=(*SERVED,))
-    client.add(train_job())
-    resource = CLUSTER_TRAINING_RUNTIMES
-    client.add({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "plain"}})
-    async with visiting(client, renderer=refuse) as visitor:
-        assert await visitor.json(PATH) == (422, {"error": "spec.trainer: does not fit"})
+@pytest.mark.parametrize(
+    ("spec", "status", "error"),
+    [
+        pytest.param({"runtimeRef": {"name": "absent"}}, 404, "absent", id="no-runtime"),
+        pytest.param({"runtimeRef": {"name": "../secrets/x"}}, 422, "spec.runtimeRef.name", id="no-name-of-a-runtime"),
+        pytest.param({"trainer": {"numNodes": 0}}, 422, "spec.trainer.numNodes", id="cannot-be-built"),
+    ],
+)
+async def test_no_objects(client: UserClient, spec: Object, status: int, error: str) -> None:
+    """Without its runtime, or where they cannot be built, there is a reason in place of the objects."""
+    client.add(train_job(spec=spec))
+    async with visiting(client) as visitor:
+        answered, answer = await visitor.json(PATH)
+    assert (answered, error in answer["error"]) == (status, True)

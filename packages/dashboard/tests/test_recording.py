@@ -15,9 +15,10 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
+from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import Filter, History
-from trainer_dashboard.kept_history import history_of
+from trainer_dashboard.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient, ManualClock
 
@@ -43,10 +44,7 @@ async def test_recording(
 ) -> None:
     """It makes the database, waits while another process records the cluster, and then records."""
     database = await run_sync(Database, f"sqlite:///{tmp_path}/state/history.db")
-    _, recording = await run_sync(
-        lambda: history_of(database, client, "https://api.example.com", records=True, clock=clock)
-    )
-    assert recording is not None
+    recording = Recording(client, database, "https://api.example.com", clock)
     await run_sync(database.migrate)
     other = database.recording(CLUSTER)
     await run_sync(other.__enter__)
@@ -73,18 +71,12 @@ async def test_own_namespace(clock: ManualClock, tmp_path: Path) -> None:
     client.denied.add("list trainjobs")
     database = await run_sync(Database, f"sqlite:///{tmp_path}/history.db")
     await run_sync(database.migrate)
-    _, recording = await run_sync(lambda: history_of(database, client, "", records=True, clock=clock))
-    made = Dashboard(client, V2ALPHA1, DashboardOptions(home="team"), bundle=PAGE, recording=recording)
+    options, gate = DashboardOptions(home="team"), LoopbackGate(client)
+    recording = Recording(client, database, "", clock)
+    made = Dashboard(client, V2ALPHA1, options, gate=gate, bundle=PAGE, recording=recording)
     async with running(made):
         history = History(database)
         while not (found := await run_sync(history.trainings)):
             await clock.advance(0.5)
     assert [record.name for record in found] == ["ours"]
     await run_sync(database.close)
-
-
-def test_only_shown(client: FakeClient, tmp_path: Path) -> None:
-    """Without being asked to, a dashboard records nothing."""
-    database = Database(f"sqlite:///{tmp_path}/history.db")
-    _, recording = history_of(database, client, "", records=False)
-    assert recording is None

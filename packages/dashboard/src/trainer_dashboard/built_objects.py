@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from trainer.api import patterns
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.documents import Document
+from trainer.cli.errors import BadInputError
+from trainer.cli.offline.render import render_documents
 from trainer.framework.runtimes.runtimes import place_of
 from trainer.kube.client import Client
-from trainer.kube.field_errors import invalid
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import (
     Object,
     ObjectKey,
@@ -33,51 +36,46 @@ LARGEST_BUILT: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BuiltObjects:
-    """What a renderer makes of a TrainJob and its runtime."""
+    """What is rendered of a TrainJob and its runtime."""
 
     yaml: str
     """The objects as documents, in which comments name origins."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     """What is not shown, such as what the manager generates."""
 
 
-class Renderer(Protocol):
-    """Builds the objects of TrainJobs, as `trainer render --explain` does."""
+async def built_objects(client: Client, served: Served, party: Party, key: ObjectKey) -> BuiltObjects:
+    """The objects of a TrainJob by its runtime of today, as `trainer render --explain` builds them.
 
-    def __call__(self, train_job: Object, resource: Resource, runtime: Object) -> BuiltObjects:
-        """Build those of a TrainJob on a runtime, both as the cluster stores them; blocks.
+    Args:
+        client: of the user, who sees what they may read.
+        served: the version that the cluster serves.
+        party: theirs.
+        key: of the TrainJob.
 
-        Raises:
-            RejectedError: it cannot be built.
-        """
+    Raises:
+        KubeError: the API server refuses to show the TrainJob or its runtime.
+        RejectedError: they cannot be built, or are too large.
+    """
+    job = await client.get(served.resource(TRAIN_JOBS), key.name, key.namespace)
+    reference = mapping_at(decoded(job), "spec", "runtimeRef")
+    kind, name = str(reference.get("kind") or "ClusterTrainingRuntime"), str(reference.get("name") or "")
+    resource, place = place_of(kind, key.namespace, name)
+    if not patterns.compiled(patterns.OBJECT_NAME).search(name):
+        raise RejectedError(invalid("spec.runtimeRef.name", name, patterns.WORDS[patterns.OBJECT_NAME]))
+    runtime = await client.get(served.resource(resource), place.name, place.namespace)
+    written = _written(job), _written(runtime)
+    require_size(LARGEST_BUILT, *written)
+    return await party.compute(_rendered, written[0], resource, written[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Builds:
-    """Builds the objects of TrainJobs, with what their user may read."""
-
-    client: Client
-    served: Served
-    render: Renderer
-    party: Party
-
-    async def of(self, key: ObjectKey) -> BuiltObjects:
-        """Those of a TrainJob, by its runtime of today.
-
-        Raises:
-            KubeError: the API server refuses to show the TrainJob or its runtime.
-            RejectedError: they cannot be built, or are too large.
-        """
-        job = await self.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
-        reference = mapping_at(decoded(job), "spec", "runtimeRef")
-        kind, name = str(reference.get("kind") or "ClusterTrainingRuntime"), str(reference.get("name") or "")
-        resource, place = place_of(kind, key.namespace, name)
-        if not patterns.compiled(patterns.OBJECT_NAME).search(name):
-            raise RejectedError(invalid("spec.runtimeRef.name", name, patterns.WORDS[patterns.OBJECT_NAME]))
-        runtime = await self.client.get(self.served.resource(resource), place.name, place.namespace)
-        written = _written(job), _written(runtime)
-        require_size(LARGEST_BUILT, *written)
-        return await self.party.compute(self.render, written[0], resource, written[1])
+def _rendered(train_job: Object, resource: Resource, runtime: Object) -> BuiltObjects:
+    """With all plugins that are installed here; blocks."""
+    try:
+        (rendered,) = render_documents([Document(TRAIN_JOBS, train_job), Document(resource, runtime)])
+    except BadInputError as error:
+        raise RejectedError(FieldError("", str(error))) from None
+    return BuiltObjects(rendered.to_yaml(explain=True), rendered.notes)
 
 
 def _written(obj: Object) -> Object:

@@ -19,10 +19,8 @@ from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.serving.certificates import FileCertificates, SelfSignedCertificates
 from trainer.kube.serving.tls import ServingTls
 from trainer.v1alpha1.discovery import find_served, watch_served
-from trainer_dashboard.built_objects import Renderer
 from trainer_dashboard.cluster_gate import ClusterGate, Proxy, UserClients
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.kept_history import history_of
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
@@ -68,7 +66,6 @@ class ClusterServer:
         client: of the server's own account.
         options: what is shown, where, and to whom.
         clock: for pauses and limits of time.
-        renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
         database: of the history. Default: none, so that trainings that are gone are not shown.
         records: whether the history is recorded here. Default: it is not.
     """
@@ -79,7 +76,6 @@ class ClusterServer:
         options: ClusterServerOptions,
         *,
         clock: Clock | None = None,
-        renderer: Renderer | None = None,
         database: Database | None = None,
         records: bool = False,
     ) -> None:
@@ -88,7 +84,6 @@ class ClusterServer:
         self._client = client
         self._options = options
         self._clock = clock or SystemClock()
-        self._renderer = renderer
         self._dashboard: Dashboard | None = None
         self._live, self._ready = (HealthChecks(name, clock=self._clock) for name in ("healthz", "readyz"))
         self._ready.add("dashboard", self._check)
@@ -126,14 +121,16 @@ class ClusterServer:
         )
         gate = ClusterGate(self._client, self._client, served, clock=self._clock, proxy=self._options.proxy)
         client = served.client(self._client)
-        past, recording = self._history(client)
+        past = recording = None
+        if self._database is not None:
+            past = PastTrainings(self._database, client, self._client.server)
+            recording = Recording(client, self._database, self._client.server, self._clock) if self._records else None
         dashboard = Dashboard(
             client,
             served,
             options,
             gate=gate,
             clock=self._clock,
-            renderer=self._renderer,
             past=past,
             recording=recording,
         )
@@ -144,11 +141,6 @@ class ClusterServer:
                 await self._show_certificate(tls, tasks)
             self._dashboard = dashboard
             tasks.start_soon(partial(dashboard.run, started=started))
-
-    def _history(self, client: Client) -> tuple[PastTrainings | None, Recording | None]:
-        if self._database is None:
-            return None, None
-        return history_of(self._database, client, self._client.server, records=self._records, clock=self._clock)
 
     async def _show_certificate(self, tls: ServingTls, tasks: TaskGroup) -> None:
         directory = self._options.tls_directory

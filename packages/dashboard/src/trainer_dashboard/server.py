@@ -30,10 +30,9 @@ from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.actions import may
 from trainer_dashboard.answers import data, failure, refusal, unauthorized
 from trainer_dashboard.board import Board
-from trainer_dashboard.built_objects import Renderer
 from trainer_dashboard.bundle import Bundle
 from trainer_dashboard.comparison import COMPARED, Comparisons
-from trainer_dashboard.gate import Gate, LoopbackGate
+from trainer_dashboard.gate import Gate
 from trainer_dashboard.job_page import JobPages
 from trainer_dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer_dashboard.metric_feed import MetricFeeds
@@ -98,10 +97,9 @@ class Dashboard:
             with the client of the viewer. Its users see TrainJobs in the form of the model.
         served: the version that the cluster serves.
         options: what is shown, and where.
-        gate: who may ask. Default: the user alone whose client it is, by a token in the address.
+        gate: who may ask.
         clock: for pauses and limits of time.
         bundle: the page; default: that of the package.
-        renderer: builds the objects of TrainJobs. Default: none, so that these are not shown.
         past: answers from the history. Default: there is none, so that trainings that are gone are not shown.
         recording: records what is shown while the page is served. Default: nobody does so here.
         parties: what each party may take of the process. Default: as `trainer_dashboard.parties` has it.
@@ -113,19 +111,18 @@ class Dashboard:
         served: Served,
         options: DashboardOptions,
         *,
-        gate: Gate | None = None,
+        gate: Gate,
         clock: Clock | None = None,
         bundle: Bundle | None = None,
-        renderer: Renderer | None = None,
         past: PastTrainings | None = None,
         recording: Recording | None = None,
         parties: Parties | None = None,
     ) -> None:
         self._past = past
         self._recording = recording
-        self._gate: Gate = gate or LoopbackGate(client)
+        self._gate = gate
         self._clock = clock or SystemClock()
-        self._requests = UserRequests(served, self._clock, options.target, renderer)
+        self._requests = UserRequests(served, self._clock, options.target)
         self._reader = client
         self._options = options
         self._bundle = bundle

@@ -25,7 +25,7 @@ from trainer.kube.resource import Resource
 from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.actions import Actions
 from trainer_dashboard.answers import data, refusal
-from trainer_dashboard.built_objects import Builds, Renderer
+from trainer_dashboard.built_objects import built_objects
 from trainer_dashboard.capacity import capacity
 from trainer_dashboard.explanations import Explanations
 from trainer_dashboard.manifests import manifest
@@ -78,8 +78,6 @@ class UserRequests:
     clock: Clock
     target: CommandOptions = NO_OPTIONS
     """Options of the commands in explanations. Default: none, for users with contexts of their own."""
-    render: Renderer | None = None
-    """Builds the objects of TrainJobs. Default: none, so that these are not shown."""
     _answers: WeakKeyDictionary[Client, dict[str, SharedAnswer]] = field(default_factory=WeakKeyDictionary, init=False)
 
     async def answer(
@@ -149,8 +147,8 @@ class UserRequests:
                 return data(await actions.rights(key))
             case "GET", ["yaml"]:
                 return await self._yaml(asked, TRAIN_JOBS, key)
-            case "GET", ["built"] if self.render is not None:
-                return data(await Builds(asked.client, self.served, self.render, asked.party).of(key))
+            case "GET", ["built"]:
+                return data(await built_objects(asked.client, self.served, asked.party, key))
             case "GET", ["copy"]:
                 return data({"yaml": await self._submissions(asked).copy_of(key)})
             case "POST", ["suspend" | "resume" as verb]:

@@ -11,11 +11,12 @@ from trainer.cli.console import say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.explain.target import CommandOptions
-from trainer_dashboard.commands.built_objects import build_objects
+from trainer.kube.clock import SystemClock
 from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
 from trainer_dashboard.commands.redirect_file import RedirectFile
 from trainer_dashboard.gate import LoopbackGate
-from trainer_dashboard.kept_history import history_of
+from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
 
 
@@ -48,13 +49,13 @@ def dashboard(
         async def run(cluster: ConnectedCluster) -> None:
             options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
             gate = LoopbackGate(cluster.client, on_exchange=redirect.remove if redirect is not None else None)
-            past, recording = history_of(opened, cluster.client, cluster.server, records=record)
+            past = PastTrainings(opened, cluster.client, cluster.server)
+            recording = Recording(cluster.client, opened, cluster.server, SystemClock()) if record else None
             page = Dashboard(
                 cluster.client,
                 cluster.served,
                 options,
                 gate=gate,
-                renderer=build_objects,
                 past=past,
                 recording=recording,
             )

@@ -16,7 +16,6 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer_dashboard.cluster_gate import GROUP_HEADER, USER_HEADER, Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
-from trainer_dashboard.commands.built_objects import build_objects
 from trainer_dashboard.commands.history_database import VARIABLE, ServedDatabaseUrl, database_of
 
 _PROXY = "Authenticating proxy"
@@ -108,7 +107,7 @@ def dashboard_server(
 
     async def run() -> int:
         async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:
-            server = ClusterServer(client, options, renderer=build_objects, database=opened, records=record)
+            server = ClusterServer(client, options, database=opened, records=record)
             await server.run(started=anyio.lowlevel.checkpoint)
         return ExitCode.OK
 
