@@ -10,16 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.rest.credentials import FixedCredentials, Identity, RenewableCredentials, TokenFile
+from trainer.kube.rest.credentials import Identity, RenewableCredentials, TokenFile
 from trainer.kube.rest.tls import ClientCertificate
 from trainer_kube_testing import ManualClock
-
-
-async def test_fixed_credentials_never_change() -> None:
-    """A rejected fixed token has no replacement."""
-    credentials = FixedCredentials("Bearer a")
-    assert await credentials.current() == Identity("Bearer a")
-    assert await credentials.renew(Identity("Bearer a")) is None
 
 
 def test_secrets_are_not_shown() -> None:

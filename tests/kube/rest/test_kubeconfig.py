@@ -93,15 +93,6 @@ async def test_authorization(tmp_path: Path, user: dict[str, Any], authorization
     assert await credentials.current() == Identity(authorization)
 
 
-async def test_openid_connect(tmp_path: Path) -> None:
-    """Auth providers are asked through kubernetes-asyncio."""
-    claims = base64.b64encode(json.dumps({"exp": 4102444800}).encode()).decode()
-    user = {"auth-provider": {"name": "oidc", "config": {"id-token": f"head.{claims}.tail"}}}
-    _, credentials = await read(write(tmp_path / "config", document(user=user)))
-    assert await credentials.current() == Identity(f"Bearer head.{claims}.tail")
-    assert "user 'me'" in credentials.description
-
-
 @pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")  # of the library's request to the issuer
 async def test_a_refreshed_token_is_written_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The issuer accepts a refresh token once; certificates and keys of the file do not reach other files."""

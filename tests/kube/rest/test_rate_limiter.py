@@ -103,13 +103,3 @@ async def test_late_comers_wait_in_line(clock: ManualClock) -> None:
         await clock.advance(1)
         await clock.advance(1)
     assert served == ["early", "late"]
-
-
-def test_a_limit_of_those_who_give_up_has_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is one for each object with an event: until somebody waits, it is four numbers and a clock."""
-    locks: list[object] = []
-    monkeypatch.setattr(anyio, "Lock", lambda: locks.append(object()))
-
-    assert RateLimiter(1, 1, clock=ManualClock()).take()
-
-    assert locks == []
