@@ -27,7 +27,7 @@ from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.metric_recorder import MetricRecorder
-from trainer_dashboard.history.queries import Cursor, EndCursor, Filter, History, PastFilter
+from trainer_dashboard.history.queries import Cursor, Filter, History, only
 from trainer_dashboard.history.records import (
     MetricProgress,
     NewSamples,
@@ -132,16 +132,14 @@ def lists(name: str, history: History) -> Table:
     cases: dict[str, Callable[[], object]] = {
         "the newest": history.trainings,
         "half a year back": partial(history.trainings, after=middle),
-        "of a namespace": partial(history.trainings, Filter(namespace="team-7")),
+        "of a namespace": partial(history.trainings, Filter(namespaces=only("team-7"))),
         "failed": partial(history.trainings, Filter(state="Failed")),
-        "failed, of a namespace": partial(history.trainings, Filter(namespace="team-7", state="Failed")),
+        "failed, of a namespace": partial(history.trainings, Filter(namespaces=only("team-7"), state="Failed")),
         "of a name": partial(history.trainings, Filter(name="training-77")),
         "of a runtime, half a year back": partial(history.trainings, Filter(runtime="plain"), after=middle),
-        "of a namespace that has none": partial(history.trainings, Filter(namespace="nobody")),
-        "that ended last": partial(history.past, PastFilter("c")),
-        "that ended half a year back": partial(
-            history.past, PastFilter("c"), after=EndCursor(middle.created, middle.uid)
-        ),
+        "of a namespace that has none": partial(history.trainings, Filter(namespaces=only("nobody"))),
+        "that ended last": partial(history.trainings, Filter(cluster="c"), by_end=True),
+        "that ended half a year back": partial(history.trainings, Filter(cluster="c"), by_end=True, after=middle),
     }
     table = Table("a list of 100", "median", "worst of 50", title=f"{name}: lists", title_justify="left")
     for title, ask in cases.items():

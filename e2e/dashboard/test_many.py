@@ -17,8 +17,8 @@ from trainer.explain.suspension import WORKLOADS
 from trainer.kube.client import ObjectRequest
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
+from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
-from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
@@ -59,8 +59,8 @@ def serving(
 ) -> Iterator[tuple[Callable[[str], str], BlockingPortal]]:
     """A dashboard of a simulated cluster: makes addresses of its views."""
     options = DashboardOptions(namespace="vision", cluster="https://gpus.example.com")
-    gate = LoopbackGate(client)
-    dashboard = Dashboard(client, V2ALPHA1, options, gate=gate, past=past)
+    authenticator = LoopbackAuthenticator(client)
+    dashboard = Dashboard(client, V2ALPHA1, options, authenticator=authenticator, past=past)
     listening = threading.Event()
 
     async def started() -> None:
@@ -73,7 +73,7 @@ def serving(
         running = portal.start_task_soon(run)
         try:
             assert listening.wait(60)
-            yield lambda path: f"{dashboard.address.rstrip('/')}{path}#token={gate.token}", portal
+            yield lambda path: f"{dashboard.address.rstrip('/')}{path}#token={authenticator.token}", portal
         finally:
             running.cancel()
 

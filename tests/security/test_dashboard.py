@@ -22,7 +22,7 @@ from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import parse
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard import submissions
-from trainer_dashboard.cluster_gate import ClusterGate
+from trainer_dashboard.cluster_authenticator import ClusterAuthenticator
 from trainer_dashboard.event_stream import Changes, EventStream
 from trainer_dashboard.log_stream import LogSource, LogStreams
 from trainer_dashboard.memory import OF_ONE
@@ -189,8 +189,8 @@ async def test_rights_come_first(
         return parse(text, aliases=aliases)
 
     monkeypatch.setattr(submissions, "parse", noted)
-    gate = ClusterGate(client, client, V2ALPHA1, clock=clock)
-    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), gate=gate, clock=clock, bundle=PAGE)
+    authenticator = ClusterAuthenticator(client, client, V2ALPHA1, clock=clock)
+    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), authenticator=authenticator, clock=clock, bundle=PAGE)
     async with running(dashboard, TOKEN) as visitor:
         status, answer = await visitor.json(path, "POST", json={"yaml": text})
     assert message in (answer.get("problem") or answer["error"])
@@ -241,8 +241,8 @@ async def test_questions_about_rights(path: str) -> None:
     clock, client = ManualClock(), ClusterClient()
     client.users["tenant"] = {"username": TENANT, "groups": []}
     client.held = anyio.Event()
-    gate = ClusterGate(client, client, V2ALPHA1, clock=clock)
-    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), gate=gate, clock=clock, bundle=PAGE)
+    authenticator = ClusterAuthenticator(client, client, V2ALPHA1, clock=clock)
+    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), authenticator=authenticator, clock=clock, bundle=PAGE)
     refused = 0
     others_are_refused = anyio.Event()
 

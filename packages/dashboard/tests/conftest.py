@@ -21,8 +21,8 @@ from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
+from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.bundle import Bundle
-from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
@@ -152,10 +152,12 @@ async def visiting(
     **options: Any,
 ) -> AsyncIterator[Visitor]:
     """Somebody who visits a dashboard of this cluster."""
-    gate = LoopbackGate(served.client(client))
-    dashboard = Dashboard(served.client(client), served, DashboardOptions(**options), gate=gate, bundle=PAGE, past=past)
-    async with running(dashboard, gate.token) as visitor:
-        visitor.code = gate.code
+    authenticator = LoopbackAuthenticator(served.client(client))
+    dashboard = Dashboard(
+        served.client(client), served, DashboardOptions(**options), authenticator=authenticator, bundle=PAGE, past=past
+    )
+    async with running(dashboard, authenticator.token) as visitor:
+        visitor.code = authenticator.code
         yield visitor
 
 

@@ -21,7 +21,7 @@ from tests.kube.certificates import Authority, Pair
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import CERTIFICATE_TIMEOUT
-from trainer_dashboard.cluster_gate import Proxy
+from trainer_dashboard.cluster_authenticator import Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
 from trainer_dashboard.history.database import Database
 from trainer_kube_testing import ManualClock

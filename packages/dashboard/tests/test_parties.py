@@ -141,9 +141,9 @@ async def test_threads() -> None:
         gone.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             await settle()
-            assert begun == ["first", "of another"]
+            assert sorted(begun) == ["first", "of another"]
         may_end.set()
-    assert begun == ["first", "of another", "last"]
+    assert begun[2:] == ["last"]
 
 
 async def test_turns_of_streams() -> None:

@@ -30,7 +30,7 @@ from trainer.plugins import volcano
 from trainer.progress.curves import SAMPLES_LIMIT
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
-from trainer_dashboard.cluster_gate import PERMITTED, ClusterGate
+from trainer_dashboard.cluster_authenticator import PERMITTED, ClusterAuthenticator
 from trainer_dashboard.curves import SAMPLES
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.records import put
@@ -86,9 +86,11 @@ async def visiting_cluster(
     cluster: ClusterClient, clock: ManualClock, database: Database, **options: Any
 ) -> AsyncIterator[Visitor]:
     """Jane, who visits the dashboard of a cluster with a history."""
-    gate = ClusterGate(cluster, cluster, V2ALPHA1, clock=clock)
+    authenticator = ClusterAuthenticator(cluster, cluster, V2ALPHA1, clock=clock)
     past = PastTrainings(database, cluster, "https://api.example.com")
-    made = Dashboard(cluster, V2ALPHA1, DashboardOptions(**options), gate=gate, clock=clock, bundle=PAGE, past=past)
+    made = Dashboard(
+        cluster, V2ALPHA1, DashboardOptions(**options), authenticator=authenticator, clock=clock, bundle=PAGE, past=past
+    )
     async with running(made, TOKEN) as visitor:
         yield visitor
 

@@ -15,9 +15,9 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
-from trainer_dashboard.gate import LoopbackGate
+from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.history.queries import Filter, History
+from trainer_dashboard.history.queries import History
 from trainer_dashboard.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient, ManualClock
@@ -57,7 +57,7 @@ async def test_recording(
             assert "another `trainer history record` records this cluster" in logs[0]["error"]
             await run_sync(other.__exit__, None, None, None)
             history = History(database)
-            while {record.name for record in await run_sync(history.trainings, Filter())} != names:
+            while {record.name for record in await run_sync(history.trainings)} != names:
                 await clock.advance(0.5)
             tasks.cancel_scope.cancel()
     assert [entry["event"] for entry in logs][-1] == "recording the history"
@@ -71,9 +71,9 @@ async def test_own_namespace(clock: ManualClock, tmp_path: Path) -> None:
     client.denied.add("list trainjobs")
     database = await run_sync(Database, f"sqlite:///{tmp_path}/history.db")
     await run_sync(database.migrate)
-    options, gate = DashboardOptions(home="team"), LoopbackGate(client)
+    options, authenticator = DashboardOptions(home="team"), LoopbackAuthenticator(client)
     recording = Recording(client, database, "", clock)
-    made = Dashboard(client, V2ALPHA1, options, gate=gate, bundle=PAGE, recording=recording)
+    made = Dashboard(client, V2ALPHA1, options, authenticator=authenticator, bundle=PAGE, recording=recording)
     async with running(made):
         history = History(database)
         while not (found := await run_sync(history.trainings)):

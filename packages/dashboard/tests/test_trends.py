@@ -22,10 +22,10 @@ def reporting(time: int, uid: str = "u", **metrics: Any) -> TrainJobRow:
 def test_trend() -> None:
     """Each report adds a value of the metric that is looked at first; other changes of the TrainJob add none."""
     trends = Trends()
-    assert trends.see(KEY, TrainJobRow("u")) is None
-    trends.see(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
-    trends.see(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
-    shown = trends.see(KEY, reporting(2, trainMetrics={"learning_rate": "0.1", "loss": "1.23456789"}))
+    assert trends.add(KEY, TrainJobRow("u")) is None
+    trends.add(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
+    trends.add(KEY, reporting(1, trainMetrics={"learning_rate": "0.1", "loss": "2.5"}))
+    shown = trends.add(KEY, reporting(2, trainMetrics={"learning_rate": "0.1", "loss": "1.23456789"}))
     assert shown == {"name": "loss", "isEval": False, "trend": [2.5, 1.2346]}
 
 
@@ -40,7 +40,7 @@ def test_trend() -> None:
 )
 def test_metric(metrics: Object, expected: tuple[str, bool] | None) -> None:
     """What is no number has no trend."""
-    shown = Trends().see(KEY, reporting(1, **metrics))
+    shown = Trends().add(KEY, reporting(1, **metrics))
     assert (shown and (shown["name"], shown["isEval"])) == expected
 
 
@@ -49,7 +49,7 @@ def test_bounds() -> None:
     trends = Trends()
     shown: Any = None
     for number in range(1000):
-        shown = trends.see(KEY, reporting(number, trainMetrics={"loss": str(number)}))
+        shown = trends.add(KEY, reporting(number, trainMetrics={"loss": str(number)}))
         assert shown is not None
         assert len(shown["trend"]) <= POINTS
         assert shown["trend"][-1] == number
@@ -60,8 +60,8 @@ def test_bounds() -> None:
 def test_another_train_job() -> None:
     """A TrainJob that is made again begins anew, and so does one with another metric."""
     trends = Trends()
-    trends.see(KEY, reporting(1, trainMetrics={"a": "1"}))
-    assert (trends.see(KEY, reporting(2, "another", trainMetrics={"a": "2"})) or {})["trend"] == [2]
-    assert (trends.see(KEY, reporting(3, "another", trainMetrics={"loss": "3"})) or {})["trend"] == [3]
+    trends.add(KEY, reporting(1, trainMetrics={"a": "1"}))
+    assert (trends.add(KEY, reporting(2, "another", trainMetrics={"a": "2"})) or {})["trend"] == [2]
+    assert (trends.add(KEY, reporting(3, "another", trainMetrics={"loss": "3"})) or {})["trend"] == [3]
     trends.forget(KEY)
-    assert (trends.see(KEY, reporting(4, trainMetrics={"a": "4"})) or {})["trend"] == [4]
+    assert (trends.add(KEY, reporting(4, trainMetrics={"a": "4"})) or {})["trend"] == [4]

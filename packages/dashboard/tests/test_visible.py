@@ -9,12 +9,12 @@ import pytest
 
 from packages.dashboard.tests.conftest import train_job
 from packages.dashboard.tests.members import ClusterClient
-from packages.dashboard.tests.test_cluster_gate import visiting
+from packages.dashboard.tests.test_cluster_authenticator import visiting
 from packages.dashboard.tests.test_queues import WORKLOAD, workload
 from packages.dashboard.tests.test_runtimes import runtime
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.kube.errors import ForbiddenError, TransportError
-from trainer_dashboard.visible import LISTED, Sight, visible
+from trainer_dashboard.visible import LISTED, NamespaceScope, visible
 from trainer_kube_testing import FakeClient, ManualClock
 
 TEAMS = ("a", "b", "c")
@@ -91,13 +91,13 @@ async def test_runtimes_of_the_cluster(cluster: ClusterClient) -> None:
     assert [each.partition(":")[0] for each in answer["problems"]] == ["clustertrainingruntimes cannot be listed"]
 
 
-def sight_of(names: Iterable[str]) -> Sight:
-    """That of a user who may list TrainJobs in these namespaces."""
+def scope_of(names: Iterable[str]) -> NamespaceScope:
+    """Those of a user who may list TrainJobs in these namespaces."""
 
     async def namespaces() -> list[str]:
         return list(names)
 
-    return Sight(namespaces=namespaces)
+    return NamespaceScope("", namespaces)
 
 
 async def test_many_namespaces() -> None:
@@ -105,7 +105,7 @@ async def test_many_namespaces() -> None:
     client: Any = FakeClient(resources=[TRAINING_RUNTIMES])
     client.faults.fail(ForbiddenError(403, "no"), verb="list")
     client.add(runtime(TRAINING_RUNTIMES, "torch", "team-7"))
-    found = await visible(client, TRAINING_RUNTIMES, sight_of(f"team-{number}" for number in range(LISTED + 1)))
+    found = await visible(client, TRAINING_RUNTIMES, scope_of(f"team-{number}" for number in range(LISTED + 1)))
     assert len(client.requests_of("list")) == 1 + LISTED
     assert len(found.objects) == 1
     assert f"the first {LISTED} of {LISTED + 1}" in found.problems[-1]
@@ -117,4 +117,4 @@ async def test_a_server_that_does_not_answer() -> None:
     client.faults.fail(ForbiddenError(403, "no"), verb="list")
     client.faults.fail(TransportError("gone"), verb="list", times=None, skip=1)
     with pytest.raises(TransportError, match="gone"):
-        await visible(client, TRAINING_RUNTIMES, sight_of(TEAMS))
+        await visible(client, TRAINING_RUNTIMES, scope_of(TEAMS))

@@ -32,7 +32,7 @@ async def may(client: Client, verb: str, resource: Resource, key: ObjectKey, *, 
 
 
 class Actions:
-    """Changes of TrainJobs, each of which the API server checks."""
+    """Changes of TrainJobs; the API server checks each."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -45,7 +45,7 @@ def refusal(status: int, message: str, **headers: str) -> web.Response:
 
 
 def unauthorized(message: str, login: str) -> web.Response:
-    """Why nobody is logged in, and how they can: see `trainer_dashboard.gate.Login`."""
+    """Why nobody is logged in, and how they can: see `trainer_dashboard.authenticator.Login`."""
     response = data({"error": message, "login": login}, HTTPStatus.UNAUTHORIZED)
     response.headers["WWW-Authenticate"] = "Bearer"
     return response

@@ -19,7 +19,7 @@ from trainer_dashboard.event_stream import Changes, EventStream, event_stream
 from trainer_dashboard.parties import Stream
 from trainer_dashboard.rows import row_of
 from trainer_dashboard.trends import Trends
-from trainer_dashboard.viewer import Scope, Viewer
+from trainer_dashboard.viewer import ListableNamespaces, Viewer
 
 PAUSE = 0.25
 """Seconds between two events of a stream: what changes meanwhile is sent at once."""
@@ -54,18 +54,18 @@ class Board:
         """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
 
         They are those of the namespaces whose TrainJobs the viewer may list; they come and go with these rights.
-        Beside them goes `problem`, with the text of what hinders the watch, empty when it is over.
+        Beside them goes `problem`, with the text of what keeps the watch from going on, empty when it is over.
         """
         async with event_stream(request, self._clock, viewer, slot, self._informer) as stream:
             await self._informer.wait_for_sync()
-            scope = Scope(viewer)
-            await scope.renew(self._namespaces())
+            listable = ListableNamespaces(viewer)
+            await listable.renew(self._namespaces())
             with self._page() as page:
-                page.shown = {key for key in self._rows if scope.has(key.namespace)}
+                page.shown = {key for key in self._rows if listable.has(key.namespace)}
                 await stream.send("rows", {"all": [row for key, row in self._rows.items() if key in page.shown]})
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._renew, stream, page, scope)
-                    tasks.start_soon(self._send_changes, stream, page, scope)
+                    tasks.start_soon(self._renew, stream, page, listable)
+                    tasks.start_soon(self._send_changes, stream, page, listable)
         return stream.response
 
     async def namespaces(self, viewer: Viewer) -> list[str]:
@@ -76,16 +76,16 @@ class Board:
         """
         async with move_on_after(self._clock, _SYNC):
             await self._informer.wait_for_sync()
-        scope, present = Scope(viewer), self._namespaces()
-        await scope.renew(present)
-        return sorted(filter(scope.has, present))
+        listable, present = ListableNamespaces(viewer), self._namespaces()
+        await listable.renew(present)
+        return sorted(filter(listable.has, present))
 
-    async def _send_changes(self, stream: EventStream, page: _Page, scope: Scope) -> None:
+    async def _send_changes(self, stream: EventStream, page: _Page, listable: ListableNamespaces) -> None:
         while True:
             await page.changes.wait()
             keys, page.pending = page.pending, set()
-            await scope.ask(key.namespace for key in keys)
-            changed = {key for key in keys if key in self._rows and scope.has(key.namespace)}
+            await listable.ask(key.namespace for key in keys)
+            changed = {key for key in keys if key in self._rows and listable.has(key.namespace)}
             gone = (keys - changed) & page.shown
             if changed or gone:
                 page.shown |= changed
@@ -93,12 +93,12 @@ class Board:
                 await stream.send("rows", {"changed": [self._rows[key] for key in changed], "gone": list(gone)})
                 await self._clock.sleep(PAUSE)
 
-    async def _renew(self, stream: EventStream, page: _Page, scope: Scope) -> None:
+    async def _renew(self, stream: EventStream, page: _Page, listable: ListableNamespaces) -> None:
         while True:
             await self._clock.sleep(RENEWAL)
-            changed = await scope.renew(self._namespaces())
+            changed = await listable.renew(self._namespaces())
             # A namespace that came meanwhile was not asked about: what is shown of it goes, and is asked about anew.
-            if lost := {key for key in page.shown if not scope.has(key.namespace)}:
+            if lost := {key for key in page.shown if not listable.has(key.namespace)}:
                 page.shown -= lost
                 await stream.send("rows", {"changed": [], "gone": list(lost)})
             page.pending.update(lost, (key for key in self._rows if key.namespace in changed))
@@ -109,7 +109,7 @@ class Board:
 
     def _put(self, obj: CachedObject) -> None:
         row = TrainJobRow.of(obj.decode())
-        encoded = msgspec.Raw(msgspec.json.encode(row_of(row) | {"metric": self._trends.see(obj.key, row)}))
+        encoded = msgspec.Raw(msgspec.json.encode(row_of(row) | {"metric": self._trends.add(obj.key, row)}))
         if self._rows.get(obj.key) != encoded:
             self._rows[obj.key] = encoded
             self._announce(obj.key)

@@ -19,7 +19,7 @@ from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.serving.certificates import FileCertificates, SelfSignedCertificates
 from trainer.kube.serving.tls import ServingTls
 from trainer.v1alpha1.discovery import find_served, watch_served
-from trainer_dashboard.cluster_gate import ClusterGate, Proxy, UserClients
+from trainer_dashboard.cluster_authenticator import ClusterAuthenticator, Proxy, UserClients
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
@@ -37,7 +37,7 @@ class ClusterClient(Client, RawClient, UserClients, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClusterServerOptions:
-    """What is shown, where, and to whom."""
+    """What is shown, where, and who may see it."""
 
     host: str = ""
     """Address to listen on. Default: all of them, since users come from elsewhere."""
@@ -64,7 +64,7 @@ class ClusterServer:
 
     Args:
         client: of the server's own account.
-        options: what is shown, where, and to whom.
+        options: what is shown, where, and who may see it.
         clock: for pauses and limits of time.
         database: of the history. Default: none, so that trainings that are gone are not shown.
         records: whether the history is recorded here. Default: it is not.
@@ -119,7 +119,9 @@ class ClusterServer:
             port=self._options.port,
             tls=tls.context if tls is not None else None,
         )
-        gate = ClusterGate(self._client, self._client, served, clock=self._clock, proxy=self._options.proxy)
+        authenticator = ClusterAuthenticator(
+            self._client, self._client, served, clock=self._clock, proxy=self._options.proxy
+        )
         client = served.client(self._client)
         past = recording = None
         if self._database is not None:
@@ -129,7 +131,7 @@ class ClusterServer:
             client,
             served,
             options,
-            gate=gate,
+            authenticator=authenticator,
             clock=self._clock,
             past=past,
             recording=recording,

@@ -106,7 +106,7 @@ class _Side:
         self._sent: dict[str, object] = {}
 
     async def send(self, job: Object, *, may_read: bool) -> None:
-        """Send what has changed; no metrics to whom may not read the log that they come from."""
+        """Send what has changed; no metrics where the viewer may not read the log that has them."""
         may_read = may_read and self.feed is not None
         trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
         for name, content in {"job": row_of(TrainJobRow.of(job)), "trouble": {"text": trouble}}.items():

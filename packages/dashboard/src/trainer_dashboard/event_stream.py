@@ -24,7 +24,7 @@ log = get_logger(__name__)
 _HEARTBEAT = 15.0
 """Seconds between two comments, by which a page notices that nothing comes any more."""
 STALLED: Final = 60.0
-"""Seconds after which a stream ends of which nothing is read, so that nobody holds memory by not reading."""
+"""Seconds after which a stream that nobody reads ends, so that nobody holds memory by not reading."""
 _CHECK = 2.0
 """Seconds between two looks at an informer, which notifies nobody of its problems."""
 SIGN_IN_CHECK = 15.0
@@ -65,7 +65,7 @@ class EventStream:
                 await self._write(b":\n\n")
 
     async def report(self, informer: Informer, clock: Clock) -> None:
-        """Send `problem` when what hinders an informer changes, until cancelled; with an empty text when it is over."""
+        """Send `problem` when that of an informer changes, until cancelled; with an empty text when it is over."""
         sent = ""
         while True:
             text = explain(informer.resource, error) if (error := informer.last_error) is not None else ""
@@ -95,7 +95,7 @@ async def event_stream(
     """Answer a request with a stream, which ends with the body, or when its reader has gone or is signed out.
 
     It also ends where the API server does not say what the viewer may see: the page opens it again.
-    With an informer, what hinders it is sent as events `problem`, also while the body waits for it to sync.
+    With an informer, its problem is sent as events `problem`, also while the body waits for it to sync.
     """
     response = web.StreamResponse(headers=HEADERS)
     response.content_type = "text/event-stream"

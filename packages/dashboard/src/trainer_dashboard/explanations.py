@@ -21,7 +21,7 @@ class Explanations:
     """Explains TrainJobs with the rights of a user."""
 
     client: Client
-    """Of the user; its users see TrainJobs in the form of the model."""
+    """Of the user; its users see TrainJobs converted to v2alpha1."""
     clock: Clock
     party: Party
     target: CommandOptions = NO_OPTIONS

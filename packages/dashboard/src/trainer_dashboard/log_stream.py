@@ -42,7 +42,7 @@ _BYTES_AT_ONCE = 256 * 1024
 _OF_LINE = 64
 """Bytes that Python takes for a line besides its own."""
 _LONGEST_LINE = OF_LOG
-"""Bytes of a line that is read, of which a page shows a part."""
+"""Bytes of a line that is read; a page shows a part of them."""
 
 
 class LogSource(NamedTuple):

@@ -48,5 +48,7 @@ def require_size(largest: int, *objects: Object) -> None:
     """
     size = sum(len(msgspec.json.encode(obj)) for obj in objects)
     if size > largest:
-        text = f"has {size} bytes, of which a page shows {largest}: use kubectl get -o yaml and trainer render"
+        text = (
+            f"has {size} bytes, more than the {largest} that a page shows: use kubectl get -o yaml and trainer render"
+        )
         raise RejectedError(FieldError("", text))

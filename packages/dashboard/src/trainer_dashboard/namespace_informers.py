@@ -47,7 +47,7 @@ class NamespaceCache:
         return await self.event_rows.of(job, _under(self.events, INVOLVED, name_of(job)), names)
 
     def candidates_of(self, key: ObjectKey) -> Sequence[Object]:
-        """The pods of a TrainJob of which one has its metrics: few, where it has thousands."""
+        """The few pods of a TrainJob, where it has thousands, among which is the one with its metrics."""
         return self.pods.lister.by_index(CANDIDATES, candidates_of(key))
 
 

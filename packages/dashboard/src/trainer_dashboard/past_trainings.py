@@ -39,13 +39,13 @@ from trainer_dashboard.answers import data, refusal
 from trainer_dashboard.history.cluster_identity import cluster_of
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
-from trainer_dashboard.history.queries import EndCursor, History, PastFilter, TrainingRecord
+from trainer_dashboard.history.queries import Cursor, Filter, History, TrainingRecord
 from trainer_dashboard.manifests import yaml_of
 from trainer_dashboard.parties import Party
 from trainer_dashboard.past_rows import past_curves, past_events, past_logs, past_page, past_row
 from trainer_dashboard.rejected import RejectedError
 from trainer_dashboard.user_requests import NAME
-from trainer_dashboard.viewer import Scope, Viewer, before_records, may_list
+from trainer_dashboard.viewer import ListableNamespaces, Viewer, before_records, may_list
 
 log = get_logger(__name__)
 
@@ -83,9 +83,9 @@ class _Question:
     """The query of a request for a list."""
 
     namespace: str
-    which: PastFilter
+    which: Filter
     """Not yet of a cluster."""
-    after: EndCursor | None
+    after: Cursor | None
 
     @classmethod
     def of(cls, query: MultiMapping[str]) -> _Question:
@@ -102,7 +102,7 @@ class _Question:
         before = _number("before", texts["before"]) if texts["before"] else None
         words = tuple(texts["q"].split()[:_WORDS])
         only_deleted = query.get("deleted") == "true"
-        which = PastFilter("", None, texts["name"], texts["state"], words, only_deleted, before)
+        which = Filter(name=texts["name"], state=texts["state"], words=words, only_deleted=only_deleted, before=before)
         return cls(texts["namespace"], which, _cursor(texts["after"]) if texts["after"] else None)
 
 
@@ -111,7 +111,7 @@ class PastTrainings:
 
     Args:
         database: of the recorder.
-        client: says which cluster this is; its users see TrainJobs in the form of the model.
+        client: says which cluster this is; its users see TrainJobs converted to v2alpha1.
         server: the address of the API server, which stands for the cluster as it does for the recorder.
     """
 
@@ -174,7 +174,8 @@ class PastTrainings:
         visible = await self._visible(cluster, viewer, party, may_see_all=may_see_all) if not shown else [shown]
         chosen = frozenset({asked}) if asked else None if may_see_all else frozenset(visible)
         which = replace(question.which, cluster=cluster, namespaces=chosen)
-        records = await self._ask(party, partial(History.past, which=which, limit=PAGE + 1, after=question.after))
+        page = partial(History.trainings, which=which, by_end=True, limit=PAGE + 1, after=question.after)
+        records = await self._ask(party, page)
         last = records[PAGE - 1] if len(records) > PAGE else None
         return data(
             {
@@ -186,13 +187,13 @@ class PastTrainings:
         )
 
     async def _visible(self, cluster: str, viewer: Viewer, party: Party, *, may_see_all: bool) -> list[str]:
-        """The namespaces of which the viewer may see trainings."""
+        """The namespaces whose trainings the viewer may see."""
         namespaces = await self._ask(party, partial(History.namespaces, cluster=cluster))
         if may_see_all:
             return namespaces
-        scope = Scope(viewer)
-        await scope.ask(namespaces)
-        return [namespace for namespace in namespaces if scope.has(namespace)]
+        listable = ListableNamespaces(viewer)
+        await listable.ask(namespaces)
+        return [namespace for namespace in namespaces if listable.has(namespace)]
 
     async def _about_one(
         self, key: ObjectKey, uid: str, rest: list[str], viewer: Viewer, party: Party, *, source: str
@@ -298,8 +299,8 @@ def _number(name: str, text: str) -> float:
     return number
 
 
-def _cursor(text: str) -> EndCursor:
+def _cursor(text: str) -> Cursor:
     end, separator, uid = text.partition("/")
     if not separator or not NAME.fullmatch(uid):
         raise _WrongQuestionError("after must be what the page before has as next")
-    return EndCursor(_number("after", end), uid)
+    return Cursor(_number("after", end), uid)

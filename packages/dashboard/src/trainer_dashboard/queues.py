@@ -24,7 +24,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import Resource
-from trainer_dashboard.visible import Sight, Visible, visible
+from trainer_dashboard.visible import NamespaceScope, Visible, visible
 
 SHOWN: Final = 500
 """Most waiting Workloads that are shown."""
@@ -45,7 +45,7 @@ class _Held(NamedTuple):
     waiting: int
 
 
-async def queues(client: Client, sight: Sight) -> Object:
+async def queues(client: Client, scope: NamespaceScope) -> Object:
     """The LocalQueues of the namespaces that a user sees: how many Workloads they hold, and those that wait.
 
     Waiting ones are in Kueue's usual order within a queue: by priority, then by age. Without Kueue there are none, and
@@ -56,15 +56,15 @@ async def queues(client: Client, sight: Sight) -> Object:
     """
     for resource in WORKLOADS:
         with suppress(NotFoundError):
-            workloads = await visible(client, resource, sight)
-            return _answer(workloads, await _local_queues(client, resource.version, sight))
+            workloads = await visible(client, resource, scope)
+            return _answer(workloads, await _local_queues(client, resource.version, scope))
     return _answer(Visible(), {}, is_served=False)
 
 
-async def _local_queues(client: Client, version: str, sight: Sight) -> dict[_Queue, _Held]:
+async def _local_queues(client: Client, version: str, scope: NamespaceScope) -> dict[_Queue, _Held]:
     """The LocalQueues that a user may list, with what they say of themselves; others are known by their Workloads."""
     try:
-        found = await visible(client, Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue"), sight)
+        found = await visible(client, Resource("kueue.x-k8s.io", version, "localqueues", "LocalQueue"), scope)
     except NotFoundError:
         return {}
     return {

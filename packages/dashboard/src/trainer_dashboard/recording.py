@@ -31,7 +31,7 @@ class Recording:
     """
 
     client: Client
-    """Its users see TrainJobs in the form of the model."""
+    """Its users see TrainJobs converted to v2alpha1."""
     database: Database
     server: str
     """The address of the API server."""

@@ -11,24 +11,24 @@ from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError
 from trainer.kube.objects import Object, key_of, metadata_of
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING
-from trainer_dashboard.visible import Sight, Visible, visible
+from trainer_dashboard.visible import NamespaceScope, Visible, visible
 
 
-async def runtimes(client: Client, sight: Sight) -> Object:
+async def runtimes(client: Client, scope: NamespaceScope) -> Object:
     """The runtimes of the cluster and of namespaces, and what its user may not see.
 
     Which TrainJobs build on one, the page knows from its list of them.
 
     Args:
-        client: of the user; its users see runtimes in the form of the model.
-        sight: the namespaces whose runtimes are wanted.
+        client: of the user; its users see runtimes converted to v2alpha1.
+        scope: the namespaces whose runtimes are wanted.
 
     Raises:
         KubeError: the API server does not answer.
     """
     own = await _of_cluster(client)
     try:
-        theirs = await visible(client, TRAINING_RUNTIMES, sight)
+        theirs = await visible(client, TRAINING_RUNTIMES, scope)
     except NotFoundError as error:
         theirs = Visible(problems=[_refusal(TRAINING_RUNTIMES, error)])
     found = [

@@ -29,10 +29,10 @@ from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.actions import may
 from trainer_dashboard.answers import data, failure, refusal, unauthorized
+from trainer_dashboard.authenticator import Authenticator
 from trainer_dashboard.board import Board
 from trainer_dashboard.bundle import Bundle
 from trainer_dashboard.comparison import COMPARED, Comparisons
-from trainer_dashboard.gate import Gate
 from trainer_dashboard.job_page import JobPages
 from trainer_dashboard.log_stream import SOURCES, LogSource, LogStreams
 from trainer_dashboard.metric_feed import MetricFeeds
@@ -42,7 +42,7 @@ from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
 from trainer_dashboard.user_requests import NAME, UserRequests
 from trainer_dashboard.viewer import Viewer, may_list
-from trainer_dashboard.visible import Sight
+from trainer_dashboard.visible import NamespaceScope
 
 HOST = "127.0.0.1"
 _NOT_FOUND = "there is nothing at this path"
@@ -70,7 +70,7 @@ class DashboardOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Views:
-    """What is shown, once it is known of which namespaces."""
+    """What is shown, once the namespaces are known."""
 
     namespace: str
     jobs: Informer
@@ -94,10 +94,10 @@ class Dashboard:
 
     Args:
         client: reads what several viewers are shown, each after a question whether they may see it; all else is asked
-            with the client of the viewer. Its users see TrainJobs in the form of the model.
+            with the client of the viewer. Its users see TrainJobs converted to v2alpha1.
         served: the version that the cluster serves.
         options: what is shown, and where.
-        gate: who may ask.
+        authenticator: who may ask.
         clock: for pauses and limits of time.
         bundle: the page; default: that of the package.
         past: answers from the history. Default: there is none, so that trainings that are gone are not shown.
@@ -111,7 +111,7 @@ class Dashboard:
         served: Served,
         options: DashboardOptions,
         *,
-        gate: Gate,
+        authenticator: Authenticator,
         clock: Clock | None = None,
         bundle: Bundle | None = None,
         past: PastTrainings | None = None,
@@ -120,7 +120,7 @@ class Dashboard:
     ) -> None:
         self._past = past
         self._recording = recording
-        self._gate = gate
+        self._authenticator = authenticator
         self._clock = clock or SystemClock()
         self._requests = UserRequests(served, self._clock, options.target)
         self._reader = client
@@ -183,7 +183,7 @@ class Dashboard:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         assert self._bundle is not None
-        if (refused := self._gate.refusal_of_host(request, self._server.address[1])) is not None:
+        if (refused := self._authenticator.refusal_of_host(request, self._server.address[1])) is not None:
             return refused
         parts = request.path.removeprefix("/").split("/")
         if parts[0] != "api":
@@ -191,15 +191,15 @@ class Dashboard:
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "pages are only read", Allow="GET, HEAD")
             return self._bundle.answer(request.path) or refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
         if parts[1:] == ["session"] and request.method == "POST":
-            return self._gate.exchange(request)
-        viewer = await self._gate.viewer(request)
+            return self._authenticator.exchange_code(request)
+        viewer = await self._authenticator.viewer(request)
         if isinstance(viewer, web.Response):
             return viewer
         party = self._parties.of(viewer.name)
         try:
             answer = await self._answer_api(request, parts[1:], viewer, party)
         except UnauthorizedError as error:
-            return unauthorized(str(error), self._gate.login)
+            return unauthorized(str(error), self._authenticator.login)
         except KubeError as error:
             return failure(error)
         if isinstance(answer, web.Response):
@@ -242,15 +242,15 @@ class Dashboard:
                         "cluster": self._options.cluster,
                         "namespace": views.namespace,
                         "user": viewer.name,
-                        "login": self._gate.login,
+                        "login": self._authenticator.login,
                         "isWhole": await may_list(viewer, views.namespace),
                         "hasHistory": self._past is not None,
                     }
                 )
             case _, ["history", *rest] if self._past is not None:
                 return await self._past.answer(request, rest, viewer, party, views.namespace)
-        sight = Sight(views.namespace, partial(views.board.namespaces, viewer))
-        return await self._requests.answer(request, parts, viewer, party, sight)
+        scope = NamespaceScope(views.namespace, partial(views.board.namespaces, viewer))
+        return await self._requests.answer(request, parts, viewer, party, scope)
 
     def _comparison(self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer) -> web.Response | _Push:
         keys = [_key(text) for text in request.query.getall("job", [])]
@@ -281,7 +281,7 @@ class Dashboard:
         """Answer a request with a stream, where its party may have another one."""
         with party.streaming(partial(self._server.drop, request), logs=push.logs) as stream:
             if stream is None:
-                text = f"close pages: there are too many open streams, of which you may have {STREAMS_OF_ONE}"
+                text = f"close pages: there are too many open streams; you may have {STREAMS_OF_ONE}"
                 return refusal(HTTPStatus.TOO_MANY_REQUESTS, text)
             self._server.unlimit(request)
             return await push.stream(stream)

@@ -34,7 +34,7 @@ class _Trend:
         """Values at about the same distance, and the last one."""
         return self._kept if self._latest is None else [*self._kept, self._latest]
 
-    def see(self, value: float, reported: datetime | None) -> None:
+    def add(self, value: float, reported: datetime | None) -> None:
         """Add a value unless it has been seen."""
         if self._seen and reported == self._reported:
             return
@@ -57,7 +57,7 @@ class Trends:
     def __init__(self) -> None:
         self._by_key: dict[ObjectKey, _Trend] = {}
 
-    def see(self, key: ObjectKey, row: TrainJobRow) -> Object | None:
+    def add(self, key: ObjectKey, row: TrainJobRow) -> Object | None:
         """Take what a TrainJob reports; returns its first metric with the trend, or None without one."""
         metric = next(iter(by_interest(_numbers(row.progress.metrics))), None)
         if metric is None:
@@ -67,7 +67,7 @@ class Trends:
         trend = self._by_key.get(key)
         if trend is None or trend.identity != identity:
             trend = self._by_key[key] = _Trend(identity)
-        trend.see(float(metric.value), row.progress.updated)
+        trend.add(float(metric.value), row.progress.updated)
         return {"name": metric.name, "isEval": metric.is_eval, "trend": trend.values}
 
     def forget(self, key: ObjectKey) -> None:

@@ -36,7 +36,7 @@ from trainer_dashboard.runtimes import runtimes
 from trainer_dashboard.shared_answer import SharedAnswer
 from trainer_dashboard.submissions import LONGEST_YAML, Submissions
 from trainer_dashboard.viewer import Viewer
-from trainer_dashboard.visible import Sight
+from trainer_dashboard.visible import NamespaceScope
 
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 """Names of objects that may stand in a path of the API server."""
@@ -81,7 +81,7 @@ class UserRequests:
     _answers: WeakKeyDictionary[Client, dict[str, SharedAnswer]] = field(default_factory=WeakKeyDictionary, init=False)
 
     async def answer(
-        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party, sight: Sight
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party, scope: NamespaceScope
     ) -> web.Response | None:
         """The answer; None for a path or a method that is none of these.
 
@@ -90,7 +90,7 @@ class UserRequests:
             parts: of its path, without `api`.
             viewer: who asks.
             party: theirs.
-            sight: the namespaces that are shown.
+            scope: the namespaces that are shown.
 
         Raises:
             KubeError: the API server refuses it, or does not answer.
@@ -101,7 +101,7 @@ class UserRequests:
             if parts[0] == "trainjobs" and parts[3:] == ["explanation"]:
                 return await self._explain(request, parts, viewer, party)
             async with party.reading():
-                return await self._answer(_Request(request.method, parts, body, viewer, party), sight)
+                return await self._answer(_Request(request.method, parts, body, viewer, party), scope)
         except _WrongBodyError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error))
         except RejectedError as error:
@@ -115,7 +115,7 @@ class UserRequests:
             return None
         return data(await Explanations(viewer.client, self.clock, party, self.target).of(key))
 
-    async def _answer(self, asked: _Request, sight: Sight) -> web.Response | None:
+    async def _answer(self, asked: _Request, scope: NamespaceScope) -> web.Response | None:
         match asked.method, asked.parts:
             case _, ["trainjobs", where, name, *rest] if NAME.fullmatch(where) and NAME.fullmatch(name):
                 return await self._about_job(asked, rest, ObjectKey(where, name))
@@ -128,11 +128,11 @@ class UserRequests:
             case "GET", ["runtimes", where, name, "yaml"] if NAME.fullmatch(where) and NAME.fullmatch(name):
                 return await self._yaml(asked, TRAINING_RUNTIMES, ObjectKey(where, name))
             case "GET", ["runtimes"]:
-                return await self._share(asked, partial(runtimes, asked.client, sight))
+                return await self._share(asked, partial(runtimes, asked.client, scope))
             case "GET", ["capacity"]:
                 return await self._share(asked, partial(capacity, asked.client, asked.party.compute))
             case "GET", ["queues"]:
-                return await self._share(asked, partial(queues, asked.client, sight))
+                return await self._share(asked, partial(queues, asked.client, scope))
         return None
 
     async def _share(self, asked: _Request, ask: Callable[[], Awaitable[Object]]) -> web.Response:
@@ -197,7 +197,7 @@ class _Request:
 
     @property
     def client(self) -> Client:
-        """Of the user; its users see TrainJobs in the form of the model."""
+        """Of the user; its users see TrainJobs converted to v2alpha1."""
         return self.viewer.client
 
     def content(self, shape: type[_B]) -> _B:

@@ -27,7 +27,7 @@ class Viewer(Protocol):
 
     @property
     def client(self) -> Client:
-        """Sends requests with their rights; its users see TrainJobs in the form of the model."""
+        """Sends requests with their rights; its users see TrainJobs converted to v2alpha1."""
 
     async def may(self, verb: str, resource: Resource, key: ObjectKey, *, subresource: str = "") -> bool:
         """Whether they may see what the server has read of this; an empty name stands for any, as does a namespace.
@@ -74,7 +74,7 @@ def before_records(viewer: Viewer) -> Viewer:
     return _Asker(viewer.client) if isinstance(viewer, Owner) else viewer
 
 
-class Scope:
+class ListableNamespaces:
     """The namespaces whose TrainJobs a viewer may list."""
 
     def __init__(self, viewer: Viewer) -> None:
@@ -110,12 +110,12 @@ class Scope:
             raise causes_of(group)[0] from None
 
     async def renew(self, namespaces: Iterable[str]) -> set[str]:
-        """Ask about all of them anew; returns those of which something else is true than before.
+        """Ask about all of them anew; returns those whose answer is another one than before.
 
         Raises:
             KubeError: the API server does not say.
         """
-        present, asked = Scope(self._viewer), set(namespaces)
+        present, asked = ListableNamespaces(self._viewer), set(namespaces)
         present._has_all = await may_list(self._viewer, "")
         await present.ask(asked)
         changed = {namespace for namespace in asked if present.has(namespace) != self.has(namespace)}

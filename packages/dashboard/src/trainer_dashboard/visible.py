@@ -22,13 +22,13 @@ _NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class NamespaceScope:
     """The namespaces that a page shows to a user."""
 
-    namespace: str = ""
-    """The only one. Default: all that the user may see."""
-    namespaces: Callable[[], Awaitable[list[str]]] | None = None
-    """Finds those whose TrainJobs the user may list. Default: none, so that a user needs rights in all of them."""
+    namespace: str
+    """The only one; "" for all that the user may see."""
+    namespaces: Callable[[], Awaitable[list[str]]]
+    """Finds those whose TrainJobs the user may list."""
 
 
 @dataclass(slots=True)
@@ -37,12 +37,12 @@ class Visible:
 
     objects: list[Object] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """What is missing of that which the page is about."""
+    """Why the list is incomplete."""
     notes: list[str] = field(default_factory=list)
     """Which namespaces are left out."""
 
 
-async def visible(client: Client, resource: Resource, sight: Sight) -> Visible:
+async def visible(client: Client, resource: Resource, scope: NamespaceScope) -> Visible:
     """The objects of a namespaced kind, with the rights of the user alone.
 
     Raises:
@@ -50,10 +50,10 @@ async def visible(client: Client, resource: Resource, sight: Sight) -> Visible:
         KubeError: the API server does not answer.
     """
     try:
-        return Visible((await client.list(resource, Selection(sight.namespace or None))).items)
+        return Visible((await client.list(resource, Selection(scope.namespace or None))).items)
     except ForbiddenError as error:
         forbidden = error
-    names = await sight.namespaces() if sight.namespaces is not None and not sight.namespace else []
+    names = [] if scope.namespace else await scope.namespaces()
     if not names:
         return Visible(problems=[f"{resource.plural} cannot be listed: {forbidden}"])
     found = await _each(client, resource, names[:LISTED])

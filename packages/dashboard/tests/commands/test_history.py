@@ -48,7 +48,7 @@ def training(name: str, uid: str, rate: str, image: str, kind: str) -> Training:
     job["status"] = {"startTime": "2026-01-01T00:01:00Z", "conditions": [condition], "trainerStatus": progress}
     objects = [CachedObject.of(each) for each in (job, jobset(job))]
     rendered = [owned(job, coscheduling.POD_GROUPS, name, spec={"minMember": 2})]
-    return Training(objects[0], objects[1], None, "kubectl-create", DELETED, companions=rendered)
+    return Training(objects[0], objects[1], None, "kubectl-create", DELETED, related=rendered)
 
 
 def fill(connection: Connection) -> None:

@@ -715,7 +715,7 @@ async def test_large_trainings_of_another_namespace(cluster: Cluster) -> None:
         pytest.param("trainer_dashboard.history.recorder.text_about", id="notification"),
         pytest.param("trainer_dashboard.history.recorder.ended_logs", id="logs"),
         pytest.param("trainer_dashboard.history.inquiries.creator_of", id="creator"),
-        pytest.param("trainer_dashboard.history.companions._named_by", id="companions"),
+        pytest.param("trainer_dashboard.history.related_objects._named_by", id="related"),
     ],
 )
 async def test_mistake_about_one_training(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, place: str) -> None:

@@ -12,9 +12,9 @@ from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_o
 from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
+from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
 from trainer_dashboard.commands.redirect_file import RedirectFile
-from trainer_dashboard.gate import LoopbackGate
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
@@ -48,22 +48,24 @@ def dashboard(
 
         async def run(cluster: ConnectedCluster) -> None:
             options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
-            gate = LoopbackGate(cluster.client, on_exchange=redirect.remove if redirect is not None else None)
+            authenticator = LoopbackAuthenticator(
+                cluster.client, on_exchange=redirect.remove if redirect is not None else None
+            )
             past = PastTrainings(opened, cluster.client, cluster.server)
             recording = Recording(cluster.client, opened, cluster.server, SystemClock()) if record else None
             page = Dashboard(
                 cluster.client,
                 cluster.served,
                 options,
-                gate=gate,
+                authenticator=authenticator,
                 past=past,
                 recording=recording,
             )
 
             async def announce() -> None:
-                say(f"dashboard: {page.address}#token={gate.token}")
+                say(f"dashboard: {page.address}#token={authenticator.token}")
                 if redirect is not None:
-                    redirect.open_in_browser(f"{page.address}#code={gate.code}")
+                    redirect.open_in_browser(f"{page.address}#code={authenticator.code}")
 
             await page.run(started=announce)
 

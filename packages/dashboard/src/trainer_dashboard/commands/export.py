@@ -17,7 +17,7 @@ from trainer.cli.logs.logs import parse_duration
 from trainer.kube.clock import SystemClock
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import past_object
-from trainer_dashboard.history.queries import Filter, History, TrainingRecord
+from trainer_dashboard.history.queries import Filter, History, TrainingRecord, only
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula, also in a text that a tenant has chosen."""
@@ -55,7 +55,7 @@ def export(
         raise BadInputError("--file: name the file; Parquet is not for terminals")
     opened = open_history(database)
     start = None if since is None else (SystemClock().now() - parse_duration(since)).timestamp()
-    batches = _batches(opened, table, Filter(namespace=namespace, since=start))
+    batches = _batches(opened, table, Filter(namespaces=only(namespace), since=start))
     if form is ExportFormat.PARQUET and file is not None:
         _write_parquet(file, table, batches)
     elif file is None:

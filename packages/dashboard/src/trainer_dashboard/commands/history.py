@@ -17,7 +17,7 @@ from trainer_dashboard.commands.export import export
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import past_details, past_object, past_table
 from trainer_dashboard.commands.record import record
-from trainer_dashboard.history.queries import Filter
+from trainer_dashboard.history.queries import Filter, only
 
 history = typer.Typer(
     add_completion=False,
@@ -55,7 +55,7 @@ def list_trainings(
     start = None
     if since is not None:
         start = (SystemClock().now() - parse_duration(since)).timestamp()
-    which = Filter(namespace, name, state, runtime, start)
+    which = Filter(namespaces=only(namespace), name=name, state=state, runtime=runtime, since=start)
     found = open_history(database).trainings(which, limit=limit + 1)
     records = found[:limit]
     if form is ListFormat.JSON:

@@ -15,7 +15,7 @@ from trainer_dashboard.commands.past import past_details, past_object, past_tabl
 from trainer_dashboard.commands.past_logs import print_past_logs
 from trainer_dashboard.commands.past_metrics import print_past_metrics
 from trainer_dashboard.history.errors import HistoryError
-from trainer_dashboard.history.queries import PAGE, Filter, History, TrainingRecord
+from trainer_dashboard.history.queries import PAGE, Filter, History, TrainingRecord, only
 
 
 class RecordedTraining:
@@ -62,7 +62,7 @@ class RecordedHistory:
 
     def print_list(self, console: Console, namespace: str, encode: Callable[[Object], str] | None) -> None:
         """Print the newest trainings of a namespace or of all; raises HistoryError where there is no history."""
-        records = open_history().trainings(Filter(namespace), limit=PAGE)
+        records = open_history().trainings(Filter(namespaces=only(namespace)), limit=PAGE)
         if encode is not None:
             console.file.write(encode({"items": [past_object(record) for record in records]}))
             return

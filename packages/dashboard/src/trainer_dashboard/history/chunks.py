@@ -1,4 +1,4 @@
-"""Samples of metrics as they are stored: in chunks, of which many small ones become a large one."""
+"""Samples of metrics as they are stored: in chunks; many small ones become a large one."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The URL without what may be secret: its password, and options, of which some are secrets as well."""
+        """The URL without what may be secret: its password, and all options, since some are secrets."""
         return self._url.set(query={}).render_as_string(hide_password=True)
 
     @property
@@ -83,7 +83,7 @@ class Database:
 
         Raises:
             TakenOverError: the right to record was lost, and another process has it.
-            LostFileError: the file is damaged, or another one than that which is recorded to.
+            LostFileError: the file is damaged, or no longer the one that is recorded to.
             HistoryError: the database refuses, or cannot be reached.
         """
         async with self._turns:

@@ -24,7 +24,7 @@ class Entry:
     what happened before the cluster was recorded, nobody is notified."""
     deleted: float | None = None
     written: Mapping[str, str] = field(default_factory=dict)
-    companions: Sequence[Object] = ()
+    related: Sequence[Object] = ()
     """What was rendered beside the JobSet, until it is written."""
     rendered: str = ""
     """The JobSet for which they were asked for."""

@@ -12,7 +12,7 @@ from trainer_dashboard.history import schema
 _OF_ROWS = 1000
 """Bytes that a row of a training counts for, with what little else belongs to it."""
 _AT_ONCE = 500
-"""Values in one condition IN, of which databases allow some thousands."""
+"""Values in one condition IN; databases allow some thousands."""
 _DETAILS = (schema.DOCUMENTS, schema.EVENTS, schema.LOG_TAILS, schema.METRIC_CHUNKS)
 
 
@@ -56,7 +56,7 @@ _OVER: ColumnElement[Any] = func.coalesce(schema.TRAININGS.c.ended, schema.TRAIN
 
 
 def _oldest(cluster: str, limit: int) -> Select[Any]:
-    """Trainings of which something can be forgotten, those that were over first."""
+    """Trainings that still have something to forget, those that were over first."""
     table = schema.TRAININGS.c
     has_something = or_(table.deleted.is_not(None), table.forgotten.is_(None))
     query = select(table.uid, table.deleted, table.size)

@@ -44,7 +44,7 @@ _PAUSE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class EndedLog:
-    """A log of which the last lines are to be kept."""
+    """A log whose last lines are to be kept."""
 
     uid: str
     """Of the TrainJob."""

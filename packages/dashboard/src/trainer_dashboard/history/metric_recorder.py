@@ -69,7 +69,7 @@ class MetricRecorder(FeedReader):
         self._curves.thin_out()
         self._posted.thin_out()
 
-    def see_status(self, progress: Mapping[str, Any]) -> None:
+    def observe_status(self, progress: Mapping[str, Any]) -> None:
         """Take the metrics of a status that its log has not: those that were posted to the status server.
 
         A status repeats what was said before: a metric of training counts when its value or the step is another one,

@@ -65,7 +65,7 @@ class MetricWriter:
         self._urgent = anyio.Event()
         self._streams = Shares(STREAMS)
 
-    async def see(self, job: Object, uid: str, pods: Sequence[Object], tasks: TaskGroup, *, is_over: bool) -> None:
+    async def observe(self, job: Object, uid: str, pods: Sequence[Object], tasks: TaskGroup, *, is_over: bool) -> None:
         """Take a training that the database has, with its present pods.
 
         Args:
@@ -88,7 +88,7 @@ class MetricWriter:
             feed = Feed(self._client, job, self._clock, recorder, pace=PACE)
             recording = self._recordings[uid] = _Recording(namespace_of(job), recorder, feed, anyio.CancelScope())
             tasks.start_soon(self._follow, recording)
-        recording.recorder.see_status(mapping_at(job, "status", "trainerStatus"))
+        recording.recorder.observe_status(mapping_at(job, "status", "trainerStatus"))
         recording.feed.observe(pods)
         recording.is_over = is_over
         if is_over and not pods:

@@ -29,7 +29,7 @@ from trainer_dashboard.history.secret_forms import clean_text
 log = get_logger(__name__)
 
 OCCASIONS = (ConditionType.COMPLETE, ConditionType.FAILED, ConditionType.STALLED)
-"""The conditions of which somebody may want to know."""
+"""The conditions that somebody may want to be notified of."""
 _RETRY = Backoff(initial=5.0, maximum=3600.0, jitter=0.2)
 ATTEMPTS = 12
 """In more than two hours."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
 
 from trainer.kube.objects import Object
 from trainer.progress.curves import Curves
@@ -77,46 +77,37 @@ class TrainingRecord:
         return self.end - self.started if self.end is not None and self.started is not None else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which trainings are listed; empty texts select all."""
 
-    namespace: str = ""
-    name: str = ""
-    state: str = ""
-    runtime: str = ""
-    since: float | None = None
-    """Created at this time or later. Default: from the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastFilter:
-    """Which trainings of a cluster are listed that have ended or are gone; empty texts select all."""
-
-    cluster: str
+    cluster: str | None = None
+    """Default: all."""
     namespaces: frozenset[str] | None = None
     """Default: all."""
     name: str = ""
     state: str = ""
+    runtime: str = ""
     words: tuple[str, ...] = ()
     """Each is in the namespace, name, runtime, image, creator or message, in whatever case."""
-    only_deleted: bool = False
-    """Only those that are gone from the cluster. Default: also those that have ended and are there."""
+    since: float | None = None
+    """Created at this time or later. Default: from the first."""
     before: float | None = None
     """Created before this time. Default: whenever."""
+    only_deleted: bool = False
+    """Only those that are gone from the cluster. Default: also those that are there."""
 
 
-class EndCursor(NamedTuple):
-    """The last training of a page by end, after which the next one goes on."""
-
-    end: float
-    uid: str
+def only(namespace: str) -> frozenset[str] | None:
+    """The namespaces of a filter for one of them, or with "" for all."""
+    return frozenset({namespace}) if namespace else None
 
 
 class Cursor(NamedTuple):
     """The last training of a page, after which the next one goes on."""
 
-    created: float
+    time: float
+    """When it was created, or in a list by end when that was."""
     uid: str
 
 
@@ -154,6 +145,7 @@ class RecordedEvent:
     message: str
 
 
+ALL = Filter()
 _LAST_METRICS = msgspec.json.Decoder(tuple[LastMetric, ...])
 _COLUMNS = [schema.TRAININGS.c[field.name] for field in fields(TrainingRecord)]
 
@@ -168,10 +160,17 @@ class History:
         self._database = database
 
     def trainings(
-        self, which: Filter | None = None, *, limit: int = PAGE, after: Cursor | None = None
+        self, which: Filter = ALL, *, by_end: bool = False, limit: int = PAGE, after: Cursor | None = None
     ) -> list[TrainingRecord]:
-        """A page of trainings, the newest first."""
-        return self._read(lambda connection: list(_page(connection, which or Filter(), limit, after)))
+        """A page of trainings, the newest first.
+
+        Args:
+            which: those that are listed.
+            by_end: lists those that have ended or are gone, the one that did so last first. Default: by creation.
+            limit: of the page.
+            after: the last training of the page before. Default: this is the first page.
+        """
+        return self._read(lambda connection: list(_page(connection, which, limit, after, by_end=by_end)))
 
     def pages(self, which: Filter, size: int = 1000) -> Iterator[list[TrainingRecord]]:
         """All trainings, the newest first, page by page."""
@@ -179,10 +178,6 @@ class History:
         while page := self.trainings(which, limit=size, after=after):
             yield page
             after = Cursor(page[-1].created, page[-1].uid)
-
-    def past(self, which: PastFilter, *, limit: int = PAGE, after: EndCursor | None = None) -> list[TrainingRecord]:
-        """A page of trainings that have ended or are gone, the one that ended last first."""
-        return self._read(lambda connection: list(_past_page(connection, which, limit, after)))
 
     def namespaces(self, cluster: str) -> list[str]:
         """The namespaces of the trainings of a cluster, in order, and not more than `NAMESPACES`."""
@@ -195,7 +190,7 @@ class History:
 
     def newest(self, name: str, namespace: str = "") -> TrainingRecord | None:
         """The newest training of a name, in a namespace or in all; None if there is none."""
-        return next(iter(self.trainings(Filter(namespace, name), limit=1)), None)
+        return next(iter(self.trainings(Filter(namespaces=only(namespace), name=name), limit=1)), None)
 
     def training(self, reference: str) -> TrainingRecord:
         """The newest training with this `NAME` or `NAMESPACE/NAME`, or the one whose uid begins so.
@@ -273,58 +268,44 @@ class History:
         return self._database.read(query)
 
 
-def _page(connection: Connection, which: Filter, limit: int, after: Cursor | None) -> Iterator[TrainingRecord]:
-    table = schema.TRAININGS.c
-    query: Select[Any] = select(*_COLUMNS).order_by(table.created.desc(), table.uid.desc()).limit(limit)
-    for column, wanted in (
-        (table.namespace, which.namespace),
-        (table.name, which.name),
-        (table.state, which.state),
-        (table.runtime, which.runtime),
-    ):
-        if wanted:
-            query = query.where(column == wanted)
-    if which.since is not None:
-        query = query.where(table.created >= which.since)
-    if after is not None:
-        query = query.where(_follows(after))
-    return map(_record, connection.execute(query))
-
-
-def _follows(cursor: Cursor) -> ColumnElement[bool]:
-    """Behind a training in the order of a page; the first part is one that an index serves."""
-    table = schema.TRAININGS.c
-    is_older = or_(table.created < cursor.created, and_(table.created == cursor.created, table.uid < cursor.uid))
-    return and_(table.created <= cursor.created, is_older)
-
-
-def _past_page(
-    connection: Connection, which: PastFilter, limit: int, after: EndCursor | None
+def _page(
+    connection: Connection, which: Filter, limit: int, after: Cursor | None, *, by_end: bool
 ) -> Iterator[TrainingRecord]:
     table = schema.TRAININGS.c
-    end = func.coalesce(table.ended, table.deleted)
-    order = (end.desc(), table.uid.desc())
-    query = select(table.uid).where(_is_of(which.cluster))
-    query = query.where(table.deleted.is_not(None) if which.only_deleted else end.is_not(None))
-    if which.namespaces is not None:
-        query = query.where(table.namespace.in_(sorted(which.namespaces)))
-    for column, wanted in ((table.name, which.name), (table.state, which.state)):
-        if wanted:
-            query = query.where(column == wanted)
-    searched = (table.namespace, table.name, table.runtime, table.image, table.creator, table.message)
-    for word in which.words:
-        query = query.where(or_(*(column.icontains(word, autoescape=True) for column in searched)))
-    if which.before is not None:
-        query = query.where(table.created < which.before)
+    time: ColumnElement[Any] = func.coalesce(table.ended, table.deleted) if by_end else table.created
+    order = (time.desc(), table.uid.desc())
+    query = select(table.uid).where(*_conditions(which))
+    if by_end and not which.only_deleted:
+        query = query.where(time.is_not(None))
     if after is not None:
         # The first part is one that an index serves.
-        query = query.where(end <= after.end, or_(end < after.end, table.uid < after.uid))
+        query = query.where(time <= after.time, or_(time < after.time, table.uid < after.uid))
     if which.words:
         # Few trainings have them: sorting these takes less than looking for them in the order of the index.
-        order = ((end + 0).desc(), table.uid.desc())
+        order = ((time + 0).desc(), table.uid.desc())
     # Whole rows of the page alone, and not of all that is sorted.
     rows = select(*_COLUMNS).where(table.uid.in_(query.order_by(*order).limit(limit).scalar_subquery()))
     return map(_record, connection.execute(rows.order_by(*order)))
+
+
+def _conditions(which: Filter) -> Iterator[ColumnElement[bool]]:
+    table = schema.TRAININGS.c
+    if which.cluster is not None:
+        yield _is_of(which.cluster)
+    if which.namespaces is not None:
+        yield table.namespace.in_(sorted(which.namespaces))
+    for column, wanted in ((table.name, which.name), (table.state, which.state), (table.runtime, which.runtime)):
+        if wanted:
+            yield column == wanted
+    searched = (table.namespace, table.name, table.runtime, table.image, table.creator, table.message)
+    for word in which.words:
+        yield or_(*(column.icontains(word, autoescape=True) for column in searched))
+    if which.since is not None:
+        yield table.created >= which.since
+    if which.before is not None:
+        yield table.created < which.before
+    if which.only_deleted:
+        yield table.deleted.is_not(None)
 
 
 def _is_of(cluster: str) -> ColumnElement[bool]:

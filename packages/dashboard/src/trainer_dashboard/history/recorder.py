@@ -63,7 +63,7 @@ _AT_ONCE = 100
 _BYTES_AT_ONCE = 1024 * 1024
 """Bytes of TrainJobs and JobSets in one transaction, which take a second or two to be searched for secrets."""
 _READERS = 8
-"""Logs of which the last lines are read at once."""
+"""Logs whose last lines are read at once."""
 _EVENTS_AT_ONCE = 500
 """Events in one transaction."""
 WAITING_EVENTS = 50_000
@@ -118,7 +118,7 @@ class Recorder:
         self._newest: float | None = None
         """When the newest training that is recorded was created."""
         self._waiting: FairQueue[WaitingTraining] = FairQueue(namespace_of)
-        """Trainings of which something has changed."""
+        """Trainings that have changed, or whose pods have."""
         self._changed: set[str] = set()
         """Those of them that are to be written; of the others the pods have changed."""
         self._unsaved: set[str] = set()
@@ -294,7 +294,7 @@ class Recorder:
                 job = each.training.job
                 entry = self._entries[job.uid]
                 entry.is_recorded, entry.state, entry.written = True, state_word(job), versions
-                entry.companions = ()
+                entry.related = ()
 
     def _training(self, entry: Entry) -> Training:
         return Training(
@@ -304,12 +304,12 @@ class Recorder:
             entry.creator or "",
             entry.deleted,
             entry.written,
-            entry.companions,
+            entry.related,
             self._notification(entry),
         )
 
     def _notification(self, entry: Entry) -> tuple[str, str] | None:
-        """Occasion and text, where the TrainJob has come into a state of which somebody wants to know."""
+        """Occasion and text, where the TrainJob has come into a state that the webhook is notified of."""
         state = state_word(entry.job)
         if self._webhook is None or state == entry.state or state not in self._webhook.occasions:
             return None
@@ -357,7 +357,7 @@ class Recorder:
                     self._log_turns.put(key)
                     self._new_logs.set()
         is_over = entry.deleted is not None or has_ended(job)
-        await self._metrics.see(job, uid, pods, tasks, is_over=is_over)
+        await self._metrics.observe(job, uid, pods, tasks, is_over=is_over)
         if entry.deleted is not None and not pods and uid not in self._changed:  # its deletion is written
             self._forget(uid, entry)
 

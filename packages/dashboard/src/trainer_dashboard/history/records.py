@@ -18,14 +18,14 @@ from trainer.progress.samples import MetricId
 from trainer.view.row import ENDS
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
-from trainer_dashboard.history.companions import document_kind
 from trainer_dashboard.history.content import compressed, without_secrets
+from trainer_dashboard.history.related_objects import document_kind
 from trainer_dashboard.history.training import row_of
 
 EVENTS_LIMIT = 200
 """Events of one training that are kept, the newest."""
 _AT_ONCE = 500
-"""Values in one condition IN, of which databases allow some thousands."""
+"""Values in one condition IN; databases allow some thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Training:
     deleted: float | None
     written: Mapping[str, str] = field(default_factory=dict)
     """What was last written of each document, to write it only when it has changed."""
-    companions: Sequence[Object] = ()
+    related: Sequence[Object] = ()
     """What else is rendered for it, where that was asked for."""
     notification: tuple[str, str] | None = None
     """Occasion and text of what is to be sent."""
@@ -83,7 +83,7 @@ class NewSamples:
 
     uid: str
     runs: Sequence[tuple[int, Mapping[MetricId, Curve]]]
-    """Run by run, the last of which is that of `progress`."""
+    """Run by run; the last one is that of `progress`."""
     progress: MetricProgress
     posted: Mapping[MetricId, Curve] = field(default_factory=dict)
     """Samples of the run from the status of its TrainJob."""
@@ -120,7 +120,7 @@ def prepared(training: Training) -> PreparedTraining:
     jobset, runtime = (each.decode() if each is not None else None for each in (training.jobset, training.runtime))
     row = row_of(job, jobset=jobset, runtime=runtime)
     objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
-    objects |= {document_kind(each): each for each in training.companions}
+    objects |= {document_kind(each): each for each in training.related}
     versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
     changed = [kind for kind, version in versions.items() if version != training.written.get(kind)]
     documents = {kind: compressed(without_secrets(objects[kind] or {})) for kind in changed}
@@ -188,7 +188,7 @@ def _known(connection: Connection, uids: Sequence[str]) -> set[str]:
 
 
 def forgotten_of(connection: Connection, uids: Sequence[str]) -> set[str]:
-    """Those of which nothing but the row is kept any more; none is forgotten until the transaction ends."""
+    """Those whose row alone is still kept; none is forgotten until the transaction ends."""
     found: set[str] = set()
     table = schema.TRAININGS.c
     for start in range(0, len(uids), _AT_ONCE):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class WaitingTraining(NamedTuple):
-    """A TrainJob of which something has changed."""
+    """A TrainJob that has changed, or whose pods have."""
 
     namespace: str
     uid: str

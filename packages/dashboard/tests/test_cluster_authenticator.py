@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from packages.dashboard.tests.conftest import PAGE, Visitor, node_pod, running, train_job
 from packages.dashboard.tests.members import CHANGES, JANE, READS, TOKEN, ClusterClient
-from packages.dashboard.tests.test_gate import API
+from packages.dashboard.tests.test_authenticator import API
 from packages.dashboard.tests.test_server import TAG, event
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.access import DENIED, VALID_TOKEN
@@ -20,7 +20,7 @@ from trainer.kube.errors import TransportError
 from trainer.kube.resource import NODES
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard.board import PAUSE, RENEWAL
-from trainer_dashboard.cluster_gate import PERMITTED, PROXIED, ClusterGate, Proxy
+from trainer_dashboard.cluster_authenticator import PERMITTED, PROXIED, ClusterAuthenticator, Proxy
 from trainer_dashboard.event_stream import SIGN_IN_CHECK
 from trainer_dashboard.parties import STREAMS_OF_ONE
 from trainer_dashboard.server import Dashboard, DashboardOptions
@@ -47,8 +47,10 @@ async def visiting(
     cluster: ClusterClient, clock: ManualClock, token: str = TOKEN, proxy: Proxy | None = None, **options: Any
 ) -> AsyncIterator[Visitor]:
     """Somebody with a token who visits the dashboard of a cluster."""
-    gate = ClusterGate(cluster, cluster, V2ALPHA1, clock=clock, proxy=proxy)
-    dashboard = Dashboard(cluster, V2ALPHA1, DashboardOptions(**options), gate=gate, clock=clock, bundle=PAGE)
+    authenticator = ClusterAuthenticator(cluster, cluster, V2ALPHA1, clock=clock, proxy=proxy)
+    dashboard = Dashboard(
+        cluster, V2ALPHA1, DashboardOptions(**options), authenticator=authenticator, clock=clock, bundle=PAGE
+    )
     async with running(dashboard, token) as visitor:
         yield visitor
 

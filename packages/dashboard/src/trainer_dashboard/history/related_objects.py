@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     name: str
 
 
-class Companions:
+class RelatedObjects:
     """Asks for the objects of TrainJobs."""
 
     def __init__(self, client: Client) -> None:
@@ -67,7 +67,7 @@ class Companions:
 
 
 def document_kind(obj: Object) -> str:
-    """By which a companion is stored, such as `configmap/demo-mpi-hostfile`."""
+    """The kind under which a related object is stored, such as `configmap/demo-mpi-hostfile`."""
     return f"{str(obj['kind']).lower()}/{metadata_of(obj).get('name')}"
 
 

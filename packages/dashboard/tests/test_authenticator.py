@@ -6,7 +6,7 @@ import pytest
 
 from packages.dashboard.tests.conftest import PAGE, UserClient, running, train_job, visiting
 from trainer.v1alpha1.discovery import V2ALPHA1
-from trainer_dashboard.gate import LoopbackGate
+from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.server import Dashboard, DashboardOptions
 
 API = [
@@ -81,13 +81,13 @@ async def test_code(client: UserClient) -> None:
 async def test_exchange_is_announced(client: UserClient) -> None:
     """Whoever waits for the code to be used learns of it, once."""
     calls: list[str] = []
-    gate = LoopbackGate(client, on_exchange=lambda: calls.append("exchanged"))
-    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), gate=gate, bundle=PAGE)
+    authenticator = LoopbackAuthenticator(client, on_exchange=lambda: calls.append("exchanged"))
+    dashboard = Dashboard(client, V2ALPHA1, DashboardOptions(), authenticator=authenticator, bundle=PAGE)
     async with running(dashboard) as visitor:
         await visitor.json("/api/session", "POST", token="wrong")
         assert calls == []
         for _ in range(2):
-            await visitor.json("/api/session", "POST", token=gate.code)
+            await visitor.json("/api/session", "POST", token=authenticator.code)
     assert calls == ["exchanged"]
 
 

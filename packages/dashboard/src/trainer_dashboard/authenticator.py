@@ -1,9 +1,9 @@
-"""The gate of the dashboard: who may ask, and under which name.
+"""Authenticators of the dashboard: who may ask, and under which name.
 
 Any page that the user visits may send requests to loopback, under a name of its own whose address it has changed to
 ours (DNS rebinding), and any account of the machine may connect. So requests must be for our address, and those about
 the cluster must carry the token, which only the user has seen. Browsers add no token by themselves, so that there is
-nothing to forge. `trainer_dashboard.cluster_gate` is the gate of a dashboard for many users.
+nothing to forge. `trainer_dashboard.cluster_authenticator` has that of a dashboard for many users.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Login: TypeAlias = Literal["address", "token", "proxy"]
 """How users log in: by the address that they open, by a token that the page asks for, or at a proxy before the page."""
 
 
-class Gate(Protocol):
+class Authenticator(Protocol):
     """Decides who may ask."""
 
     @property
@@ -38,14 +38,14 @@ class Gate(Protocol):
     def refusal_of_host(self, request: web.BaseRequest, port: int) -> web.Response | None:
         """Why the address that the request is for is not ours; None if it is."""
 
-    def exchange(self, request: web.BaseRequest) -> web.Response:
+    def exchange_code(self, request: web.BaseRequest) -> web.Response:
         """Answer a page that asks for a token."""
 
     async def viewer(self, request: web.BaseRequest) -> Viewer | web.Response:
         """Who asks, or why they get no answer."""
 
 
-class LoopbackGate:
+class LoopbackAuthenticator:
     """Refuses requests that are not from the user's page.
 
     The token is for the address that the terminal shows. The code is for the browser, which may write its address into
@@ -68,20 +68,20 @@ class LoopbackGate:
         self._owner = Owner(client)
 
     def refusal_of_host(self, request: web.BaseRequest, port: int) -> web.Response | None:
-        """See `Gate`."""
+        """See `Authenticator`."""
         if request.headers.getall("Host", []) in [[f"{host}:{port}"] for host in _HOSTS]:
             return None
         where = f"open http://{_HOSTS[0]}:{port} instead"
         return refusal(HTTPStatus.MISDIRECTED_REQUEST, f"the dashboard does not answer under this name; {where}")
 
     async def viewer(self, request: web.BaseRequest) -> Viewer | web.Response:
-        """See `Gate`."""
+        """See `Authenticator`."""
         if _equals(bearer_token(request.headers.get("Authorization", "")), self.token):
             return self._owner
         text = "this address is not valid any more; open the one that `trainer dashboard` has printed"
         return unauthorized(text, self.login)
 
-    def exchange(self, request: web.BaseRequest) -> web.Response:
+    def exchange_code(self, request: web.BaseRequest) -> web.Response:
         """Give the token for the code."""
         is_right = _equals(bearer_token(request.headers.get("Authorization", "")), self.code)
         if not is_right or self._is_exchanged:

@@ -1,4 +1,4 @@
-"""The gate of a dashboard in a cluster: everybody sees what they themselves may see.
+"""The authenticator of a dashboard in a cluster: everybody sees what they themselves may see.
 
 Users are known by a bearer token of the API server, which the page sends in the header Authorization, or by the headers
 of an authenticating proxy. Headers count only from a proxy that proves itself, by a client certificate or a secret.
@@ -35,7 +35,7 @@ from trainer.kube.resource import Resource
 from trainer.kube.serving.tls import common_names
 from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.answers import refusal, unauthorized
-from trainer_dashboard.gate import Login
+from trainer_dashboard.authenticator import Login
 from trainer_dashboard.viewer import Viewer
 
 log = get_logger(__name__)
@@ -103,7 +103,7 @@ class Proxy:
         return {"username": names[0], "groups": groups}
 
 
-class ClusterGate:
+class ClusterAuthenticator:
     """Lets in whom the API server or the proxy knows."""
 
     def __init__(
@@ -118,15 +118,15 @@ class ClusterGate:
         self._reviews = BearerGate(reviewer, clock=clock, permitted=PERMITTED, capacity=CAPACITY)
 
     def refusal_of_host(self, request: web.BaseRequest, port: int) -> None:  # noqa: ARG002
-        """See `Gate`; what authenticates a user is not sent to a page under another name."""
+        """See `Authenticator`; what authenticates a user is not sent to a page under another name."""
         return
 
-    def exchange(self, request: web.BaseRequest) -> web.Response:  # noqa: ARG002
-        """See `Gate`; there are no codes."""
+    def exchange_code(self, request: web.BaseRequest) -> web.Response:  # noqa: ARG002
+        """See `Authenticator`; there are no codes."""
         return unauthorized("this dashboard gives nobody a token", self.login)
 
     async def viewer(self, request: web.BaseRequest) -> Viewer | web.Response:
-        """See `Gate`."""
+        """See `Authenticator`."""
         if self._proxy is not None and self._proxy.has_sent(request):
             return _refusal_of_other_pages(request) or self._behind(self._proxy, request)
         token = bearer_token(request.headers.get("Authorization", ""))
