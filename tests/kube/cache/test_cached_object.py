@@ -87,11 +87,6 @@ def test_metadata_is_at_hand() -> None:
     ("obj", "expected"),
     [
         pytest.param(
-            {"metadata": {"name": "a", "managedFields": [{"manager": "m"}]}, "spec": {}},
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}},
-            id="item-of-a-list-with-managed-fields",
-        ),
-        pytest.param(
             {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}},
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}},
             id="metadata-alone",
@@ -108,7 +103,7 @@ def test_metadata_is_at_hand() -> None:
     ],
 )
 def test_compact_keeps_what_matters(obj: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Managed fields go, the kind is filled in, everything else stays, unknown metadata included."""
+    """The kind is filled in, and everything else stays."""
     cached = compact(obj)
     assert cached.decode() == expected
     assert (cached.labels, cached.owner_references, cached.key) == ({}, (), ObjectKey("", "a"))
@@ -164,11 +159,6 @@ def test_it_is_small() -> None:
     finally:
         tracemalloc.stop()
     assert size / len(cached) < 6 * 1024
-
-
-def test_metadata_only_drops_the_rest() -> None:
-    """Of an answer to a write only what a metadata-only cache holds is kept."""
-    assert set(compact(FULL, metadata_only=True)) == {"apiVersion", "kind", "metadata"}
 
 
 @pytest.mark.parametrize(

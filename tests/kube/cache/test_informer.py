@@ -74,13 +74,6 @@ async def informer(
     return informer
 
 
-async def test_first_list_is_delivered_as_initial_adds(informer: Informer, handler: RecordingHandler) -> None:
-    """When the informer has synced, store and handlers know all objects."""
-    assert informer.has_synced
-    assert handler.take() == ["initial add a", "initial add b", "initial add c"]
-    assert len(informer.lister.list()) == 3
-
-
 async def test_changes_are_delivered(informer: Informer, handler: RecordingHandler, client: FakeClient) -> None:
     """Adds, updates and deletes reach the handler after the store."""
     handler.take()
@@ -514,16 +507,6 @@ async def test_objects_that_vanish_with_their_kind(server: Server, handler: Reco
     assert informer.lister.list() == []
 
 
-async def test_listener_may_leave(server: Server) -> None:
-    """It gets no more events."""
-    await server.informer.wait_for_sync()
-    server.informer.remove_listener(server._tell)
-    server.informer.remove_listener(server._tell)
-    await server.install()
-    assert server.informer.is_served
-    assert server.reported == []
-
-
 @pytest.mark.parametrize(
     ("error", "problem"),
     [
@@ -566,19 +549,6 @@ async def test_failing_handler_harms_nobody(informer: Informer, handler: Recordi
     assert {entry["event"] for entry in logs} == {"handler failed"}
     assert (logs[0]["handler"], logs[0]["resource"]) == ("FailingHandler", "pods")
     assert logs[-1]["object"] == "ns/d"
-
-
-async def test_managed_fields_are_not_kept(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """The largest and least useful part of objects is dropped, in lists and in watches."""
-    client.add(pod("listed", managedFields=[{"manager": "m"}]))
-    informer = Informer(client, PODS, clock=clock)
-    background(informer.run())
-    await informer.wait_for_sync()
-    client.add(pod("watched", managedFields=[{"manager": "m"}]))
-    await settle()
-    objects = informer.lister.list()
-    assert len(objects) == 5
-    assert not any("managedFields" in obj["metadata"] for obj in objects)
 
 
 async def test_index_is_added_before_the_start(informer: Informer) -> None:

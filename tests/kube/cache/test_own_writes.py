@@ -10,7 +10,7 @@ import pytest
 from tests.kube.objects import owned_by, pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
-from trainer.kube.cache.own_writes import EXPIRY, REMEMBERED_DELETIONS
+from trainer.kube.cache.own_writes import EXPIRY
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
@@ -175,34 +175,19 @@ def test_index_function_reads_a_write_once(informer: Informer) -> None:
 
 
 async def test_deletion_that_never_shows_is_forgotten(informer: Informer, clock: ManualClock) -> None:
-    """A deletion of another incarnation than the known one does not hide the object forever."""
-    informer.put(cached(3, value="3"))
-    informer.deleted(KEY, "u", None)
-    await clock.advance(EXPIRY)
-    assert shown(informer) is None
-    await clock.advance(1)
-    assert shown(informer) == "3"
-
-
-async def test_index_finds_what_a_forgotten_deletion_has_hidden(informer: Informer, clock: ManualClock) -> None:
-    """An index finds an object again when its unconfirmed deletion has expired."""
+    """A deletion of another incarnation than the known one does not hide the object forever, nor from an index."""
     informer.add_index("value", lambda obj: (obj["value"],))
     informer.put(cached(3, value="3"))
     informer.deleted(KEY, "u", None)
     await clock.advance(EXPIRY)
     assert informer.lister.keys_by_index("value", "3") == set()
+    assert shown(informer) is None
     await clock.advance(1)
     assert informer.lister.keys_by_index("value", "3") == {KEY}
+    assert shown(informer) == "3"
 
 
 def test_versions_that_are_no_numbers_are_not_laid_over(informer: Informer) -> None:
     """Where writes cannot be ordered, the watch alone decides."""
     informer.wrote(pod("a", uid="u", resourceVersion="opaque") | {"value": "w"})
     assert shown(informer) is None
-
-
-def test_memory_of_deletions_is_bounded(informer: Informer) -> None:
-    """The latest few thousand deletions are remembered, no more."""
-    for number in range(REMEMBERED_DELETIONS + 10):
-        informer.remove(CachedObject.of(pod(f"p{number}", uid="u", resourceVersion=str(number + 10))))
-    assert len(informer._writes._deleted) == REMEMBERED_DELETIONS

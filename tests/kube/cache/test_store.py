@@ -9,7 +9,7 @@ from tests.kube.objects import owned_by, pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.own_writes import OwnWrites
 from trainer.kube.cache.store import CONTROLLER_UID, Lister, Store
-from trainer.kube.objects import Object, ObjectKey, labels_of, name_of
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.selectors import LabelSelector
 from trainer_kube_testing import ManualClock
 
@@ -51,14 +51,6 @@ def test_list_narrows_by_namespace_and_labels(
     """A list holds what is in the namespace and has the labels."""
     parsed = LabelSelector.parse(selector) if selector is not None else None
     assert names(lister.list(namespace, parsed)) == expected
-
-
-def test_get_finds_by_namespace_and_name(store: Store, lister: Lister) -> None:
-    """The same name in two namespaces is two objects."""
-    found = lister.get(ObjectKey("two", "a"))
-    assert found is not None
-    assert labels_of(found) == {"app": "x"}
-    assert lister.get(ObjectKey("two", "b")) is None
 
 
 def test_controller_uid_index_is_there_from_the_start(store: Store, lister: Lister) -> None:

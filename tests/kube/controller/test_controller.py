@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
 from tests.kube.objects import job, owned_by, pod
-from trainer.kube.cache.informer import RESYNC
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import Enqueue
 from trainer.kube.controller.predicates import generation_changed
@@ -23,7 +22,6 @@ from trainer.kube.errors import CacheSyncError
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.objects import ObjectKey, controller_reference
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS
-from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
 A = ObjectKey("ns", "a")
@@ -100,16 +98,6 @@ async def test_changes_of_owned_and_watched_objects_lead_to_reconciles(
     await client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "ns"}, "data": {"job": "b"}})
     await settle()
     assert reconciler.keys == [A, ObjectKey("ns", "b")]
-
-
-async def test_deletion_is_reconciled(manager: Manager, client: FakeClient, background: Background) -> None:
-    """A reconcile also learns that its object is gone."""
-    reconciler = Reconciler()
-    Controller("test", manager, reconciler).reconciles(JOBS)
-    await start(manager, background)
-    await client.delete(JOBS, "a", "ns")
-    await settle()
-    assert reconciler.keys == [A, A]
 
 
 async def test_predicate_filters_changes(manager: Manager, client: FakeClient, background: Background) -> None:
@@ -190,31 +178,6 @@ async def test_fresh_changes_pass_the_initial_backlog(
     assert order[3] not in {"new", "old-2999"}
     depth = {"name": "test", "controller": "test", "priority": "-100"}
     assert manager.metrics.registry.get_sample_value("workqueue_depth", depth) == 3001 - 3
-
-
-async def test_unchanged_objects_queue_behind_changed_ones(client: FakeClient, clock: ManualClock) -> None:
-    """When the informer goes through all objects again, fresh changes pass them as well."""
-    manager = make_manager(client, clock)
-    order: list[str] = []
-
-    async def reconcile(key: ObjectKey) -> None:
-        order.append(key.name)
-        await clock.sleep(1)
-
-    for name in "bcd":
-        client.add(job(name))
-    Controller("test", manager, reconcile).reconciles(JOBS)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(manager.run)
-        await manager.wait_for_start()
-        await clock.advance(10)
-        order.clear()
-        [resync] = [pause for pause in clock.sleeping if pause > RESYNC / 2]
-        await clock.advance(resync)
-        await client.create(JOBS, job("new"))
-        await clock.advance(10)
-        tasks.cancel_scope.cancel()
-    assert order == ["a", "new", "b", "c", "d"]
 
 
 class ScriptedSource:
@@ -394,17 +357,6 @@ async def test_keys_of_another_type_are_refused(manager: Manager, background: Ba
         controller.enqueue(keys[0])
     with pytest.raises(TypeError, match="takes keys of type ObjectKey"):
         await controller.run()
-
-
-async def test_metadata_is_enough_for_a_watch(manager: Manager, client: FakeClient, background: Background) -> None:
-    """A watch of metadata alone maps objects as any other."""
-    reconciler = Reconciler()
-    controller = Controller("test", manager, reconciler)
-    controller.watches(CONFIG_MAPS, lambda obj: [obj.key], selection=Selection(metadata_only=True))
-    await start(manager, background)
-    await client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "ns"}, "data": {"a": "b"}})
-    await settle()
-    assert reconciler.keys == [ObjectKey("ns", "c")]
 
 
 async def test_wrong_construction_is_refused(manager: Manager) -> None:

@@ -51,37 +51,32 @@ async def is_empty(queue: WorkQueue[str]) -> bool:
     return not got
 
 
-async def test_keys_come_in_order_of_arrival(queue: WorkQueue[str]) -> None:
-    """Keys of equal priority are first in, first out."""
-    for key in "abc":
-        queue.add(key)
-    assert await take(queue, 3) == ["a", "b", "c"]
-
-
-async def test_key_is_queued_once(queue: WorkQueue[str]) -> None:
-    """Adding a ready key again changes nothing."""
-    queue.add("a")
-    queue.add("b")
-    queue.add("a")
-    assert len(queue) == 2
-    assert await take(queue, 2) == ["a", "b"]
+@pytest.mark.parametrize(
+    ("added", "order"),
+    [
+        pytest.param([("a",), ("b",), ("c",)], "abc", id="in-order-of-arrival"),
+        pytest.param([("a",), ("b",), ("a",)], "ab", id="each-key-once"),
+        pytest.param([("a", LOW_PRIORITY), ("b",), ("c", 5)], "cba", id="higher-priority-first"),
+        pytest.param([("a", LOW_PRIORITY), ("b", LOW_PRIORITY), ("b",)], "ba", id="adding-again-raises"),
+        pytest.param([("a",), ("b",), ("a", LOW_PRIORITY)], "ab", id="adding-again-never-lowers"),
+        pytest.param([("a", LOW_PRIORITY), ("b",), ("a",)], "ba", id="raised-to-the-end-of-the-new-priority"),
+    ],
+)
+async def test_order(queue: WorkQueue[str], added: list[tuple[str, int]], order: str) -> None:
+    """By priority, then in order of arrival; a key has the highest priority that it was added with."""
+    for each in added:
+        queue.add(*each)
+    assert len(queue) == len(order)
+    assert await take(queue, len(order)) == list(order)
     assert len(queue) == 0
 
 
-async def test_higher_priority_comes_first(queue: WorkQueue[str]) -> None:
-    """Fresh changes pass the backlog of the initial list."""
-    queue.add("old", LOW_PRIORITY)
-    queue.add("new")
-    queue.add("urgent", 5)
-    assert await take(queue, 3) == ["urgent", "new", "old"]
-
-
-async def test_adding_again_raises_but_never_lowers_priority(queue: WorkQueue[str]) -> None:
-    """A key keeps the highest priority that it was added with."""
+async def test_priority_of_delays(queue: WorkQueue[str]) -> None:
+    """A delayed add can raise that of a ready key, and an immediate add does not lower that of a delayed one."""
     queue.add("a", LOW_PRIORITY)
     queue.add("b", LOW_PRIORITY)
-    queue.add("c")
-    queue.add("b")
+    queue.add_after("b", 5, 1)
+    queue.add_after("c", 10, 5)
     queue.add("c", LOW_PRIORITY)
     assert await take(queue, 3) == ["c", "b", "a"]
 
@@ -208,14 +203,6 @@ async def test_immediate_add_replaces_a_delay(queue: WorkQueue[str], clock: Manu
     assert await take(queue, 1) == ["a"]
     await clock.advance(20)
     assert await is_empty(queue)
-
-
-async def test_immediate_add_keeps_the_priority_of_a_delay(queue: WorkQueue[str]) -> None:
-    """A change of low priority does not make less urgent what waits for its time."""
-    queue.add_after("a", 10, 5)
-    queue.add("b")
-    queue.add("a", LOW_PRIORITY)
-    assert await take(queue, 2) == ["a", "b"]
 
 
 async def test_delay_of_a_key_in_process_starts_a_round_later(queue: WorkQueue[str], clock: ManualClock) -> None:
@@ -384,22 +371,6 @@ async def test_cancelled_getter_passes_its_wake_up_on(queue: WorkQueue[str], nat
             scope.cancel()
     assert got == ["a"]
     await asyncio.wait([cancelled])
-
-
-async def test_delay_raises_the_priority_of_a_ready_key(queue: WorkQueue[str]) -> None:
-    """A key keeps the highest priority with which it was added, also by a delayed add."""
-    queue.add("a", LOW_PRIORITY)
-    queue.add("b", LOW_PRIORITY)
-    queue.add_after("b", 5, 1)
-    assert await take(queue, 2) == ["b", "a"]
-
-
-async def test_raised_key_goes_to_the_end_of_its_new_priority(queue: WorkQueue[str]) -> None:
-    """Those that had the priority before keep their place."""
-    queue.add("a", LOW_PRIORITY)
-    queue.add("b")
-    queue.add("a")
-    assert await take(queue, 2) == ["b", "a"]
 
 
 async def test_one_waiting_getter_keeps_the_time_for_all(queue: WorkQueue[str], clock: ManualClock) -> None:
