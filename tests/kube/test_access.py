@@ -301,17 +301,6 @@ async def test_unclear_answers_are_denials(status: Object, clock: ManualClock) -
     assert not await BearerGate(Unclear(), clock=clock).is_allowed(JANE, "get", "/metrics")
 
 
-async def test_failures_of_authorization(clock: ManualClock) -> None:
-    """They are raised, and not remembered."""
-    client = Reviewer(allowed=ALLOWED)
-    client.failure = TransportError("refused")
-    gate = BearerGate(client, clock=clock)
-    with pytest.raises(KubeError, match="does not answer a SubjectAccessReview: refused"):
-        await gate.is_allowed(JANE, "get", "/metrics")
-    client.failure = None
-    assert await gate.is_allowed(JANE, "get", "/metrics")
-
-
 @pytest.mark.parametrize(
     ("authorization", "path", "status", "challenge"),
     [

@@ -26,14 +26,13 @@ from trainer.kube.errors import (
     ApiError,
     BadRequestError,
     ConflictError,
-    ForbiddenError,
     InternalError,
     InvalidError,
     NotFoundError,
     TransportError,
 )
 from trainer.kube.objects import Object, name_of
-from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, SERVICE_ACCOUNTS, Resource
+from trainer.kube.resource import JOBS, PODS, SERVICE_ACCOUNTS, Resource
 from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
@@ -270,10 +269,12 @@ async def test_watch_replays_the_history(
     assert received == expected
 
 
-async def test_requests_are_recorded(client: FakeClient) -> None:
-    """Every request is kept with its body as it was sent."""
+async def test_requests_are_recorded(client: FakeClient, clock: ManualClock) -> None:
+    """Every request is kept with its body as it was sent, and when it was."""
     await client.apply(JOBS, job("b"), field_manager="m")
+    await clock.advance(5)
     await client.delete(JOBS, "b", "ns")
+    assert [request.time for request in client.requests] == [0.0, 5.0]
     assert [(request.verb, request.resource, request.namespace, request.name) for request in client.requests] == [
         ("apply", JOBS, "ns", "b"),
         ("delete", JOBS, "ns", "b"),
@@ -281,15 +282,6 @@ async def test_requests_are_recorded(client: FakeClient) -> None:
     [applied] = client.requests_of("apply", "patch")
     assert applied.body == job("b")
     assert applied.field_manager == "m"
-
-
-async def test_next_request_can_fail(client: FakeClient) -> None:
-    """A scripted failure hits the first request that it is meant for, once."""
-    client.faults.fail(ForbiddenError(403, "no"), verb="create", resource=PODS)
-    await client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "ns"}})
-    with pytest.raises(ForbiddenError):
-        await client.create(PODS, pod("p"))
-    await client.create(PODS, pod("p"))
 
 
 async def test_logs_are_what_the_test_set(client: FakeClient) -> None:
@@ -322,14 +314,6 @@ async def test_objects_appear_and_vanish_behind_the_back_of_the_client(client: F
     assert client.find(PODS, "p", "ns") is None
     assert client.resource_version == "4"
     assert client.requests == []
-
-
-async def test_served_later(client: FakeClient) -> None:
-    """A resource can be installed while the server runs."""
-    with pytest.raises(NotFoundError, match="could not find the requested resource"):
-        await client.list(GADGETS)
-    client.serve(GADGETS)
-    assert (await client.list(GADGETS)).items == []
 
 
 async def test_resource_that_is_no_longer_served(client: FakeClient) -> None:
@@ -407,11 +391,3 @@ async def test_peers_share_the_server_and_nothing_else(client: FakeClient) -> No
     assert [obj["metadata"]["name"] for obj in client.objects(PODS)] == ["p"]
     assert [request.verb for request in client.requests] == ["get"]
     assert [request.verb for request in other.requests] == ["create"]
-
-
-async def test_requests_carry_their_time(client: FakeClient, clock: ManualClock) -> None:
-    """Tests that compare processes ask when a request arrived."""
-    await read(client)
-    await clock.advance(5)
-    await read(client)
-    assert [request.time for request in client.requests] == [0.0, 5.0]

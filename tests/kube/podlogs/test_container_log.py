@@ -304,19 +304,6 @@ async def test_restarted_container(log: FakeLog, reader: Reader, background: Bac
     assert reader.texts == ["begin", "end"] * 3
 
 
-async def test_rotated_log(log: FakeLog, reader: Reader, background: Background) -> None:
-    """When lines that were read are gone from the log, what is left and new arrives."""
-    background(reader.follow())
-    log.write(b"one\n", at(0.25))
-    log.write(b"two\n", at(0.5))
-    await reader.until("one", "two")
-    reader.client.faults.drop_logs(BROKEN)
-    await settle()
-    log.rotate()
-    log.write(b"three\n", at(0.625))
-    await reader.until("one", "two", "three")
-
-
 @pytest.mark.parametrize("cut", range(1, 90))
 async def test_cut_anywhere(cut: int, log: FakeLog, reader: Reader) -> None:
     """Each line arrives whole and once, although streams are cut within timestamps, lines or characters."""
@@ -381,21 +368,6 @@ async def test_options_reach_the_server(log: FakeLog, client: FakeClient, clock:
     assert reader.asked == [LogOptions("c", timestamps=True, pace=0.25, idle_timeout=60)]
 
 
-async def test_pace(log: FakeLog, client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """At a pace, what comes meanwhile comes together."""
-    reader = Reader(client, clock, pace=0.25)
-    log.write(b"one\n")
-    background(reader.follow())
-    await settle()
-    for text in (b"two\n", b"three\n"):
-        log.write(text)
-        await clock.advance(0.1)
-    assert reader.texts == ["one"]
-    await clock.advance(0.1)
-    assert reader.texts == ["one", "two", "three"]
-    assert len(reader.blocks) == 2
-
-
 @pytest.mark.usefixtures("without_jitter")
 async def test_pauses_grow_until_there_is_something_new(log: FakeLog, client: FakeClient, clock: ManualClock) -> None:
     """The pause doubles up to its maximum while nothing new comes, and begins anew with a line."""
@@ -443,36 +415,6 @@ async def test_server_that_asks_for_a_pause(log: FakeLog, client: FakeClient, cl
     assert len(set(first)) == len(set(second)) == 50
     assert 20 <= first[0] < first[-1] <= 21
     assert 59 <= second[0] < second[-1] <= 63
-
-
-async def exhaust(container_log: ContainerLog) -> None:
-    async for _ in container_log.follow(lambda: False):
-        pass
-
-
-async def test_many_do_not_come_back_together(client: FakeClient, clock: ManualClock) -> None:
-    """After a restart of the API server the attempts of many readers spread out, more and more."""
-    for number in range(100):
-        client.add(pod(f"p{number}"))
-        client.log(f"p{number}", "ns")
-    options = ContainerLogOptions(idle_timeout=None)
-    logs = [ContainerLog(client, "ns", f"p{number}", "c", clock=clock, options=options) for number in range(100)]
-    async with anyio.create_task_group() as tasks:
-        for container_log in logs:
-            tasks.start_soon(exhaust, container_log)
-        await settle()
-        client.faults.refuse_connections()
-        await settle()
-        pauses = clock.sleeping
-        await clock.advance(60)
-        later = clock.sleeping
-        client.faults.accept_connections()
-        await clock.advance(30)
-        assert clock.sleeping == []
-        tasks.cancel_scope.cancel()
-    assert len({round(pause, 4) for pause in pauses}) > 90
-    assert pauses[-1] - pauses[0] > 0.3
-    assert later[-1] - later[0] > 5
 
 
 @pytest.mark.parametrize("moment", ["request", "stream", "pause"])
