@@ -83,7 +83,7 @@ class Pages:
 async def test_expired_continue_token_leads_to_one_full_list() -> None:
     """A snapshot that is gone half-way is replaced by a whole new one, without duplicates."""
     source = Pages(page([pod("a")], "5", "token"), EXPIRED, page([pod("a"), pod("b")], "6"))
-    collected = await collect(source, PODS, Selection(), decode, resource_version="0")
+    collected = await collect(source, PODS, Selection(), decode, resource_version="0")  # type: ignore[arg-type]
     assert [name_of(obj) for obj in collected.items] == ["a", "b"]
     assert collected.resource_version == "6"
     assert source.options[-1] == ListOptions(resource_version="0")
@@ -101,7 +101,7 @@ async def test_pages_of_large_objects_have_fewer(size: int, limit: int) -> None:
     """A page is about four megabytes at most, so that it neither fills the memory nor holds up the loop."""
     large = pod("a") | {"data": "x" * size}
     source = Pages(page([large] * 2, "5", "token"), page([], "5"))
-    await collect(source, PODS, Selection(), decode)
+    await collect(source, PODS, Selection(), decode)  # type: ignore[arg-type]
     assert source.options[1].limit == limit
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
-from trainer.kube.client import ListOptions, ObjectList, RawJson
+from trainer.kube.client import Client, ListOptions, ObjectList, RawJson
 from trainer.kube.errors import GoneError
 from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
@@ -27,13 +27,6 @@ _T = TypeVar("_T")
 
 FilterFactory: TypeAlias = "Callable[[], Callable[[_T], bool]]"
 """Makes the filter for one list; it decides about each object in turn whether it is kept."""
-
-
-class PageSource(Protocol):
-    """The part of `Client` that paging needs."""
-
-    async def list_page(self, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
-        """Read one page of objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,7 @@ async def in_slices(items: Iterable[_T]) -> AsyncIterator[_T]:
 
 
 async def collect(
-    source: PageSource,
+    client: Client,
     resource: Resource,
     selection: Selection,
     convert: Callable[[RawJson], _T],
@@ -77,47 +70,34 @@ async def collect(
         GoneError: the resource version itself is too old.
     """
     items: list[_T] = []
-    keeps = _everything if new_filter is None else new_filter()
+    keeps = None if new_filter is None else new_filter()
     # The limit would make the server read an exact version, which may be compacted, from its storage (API Concepts).
     limit = PAGE_SIZE if always_in_pages or resource_version in {"", "0"} else 0
     pages = 0
     options = ListOptions(resource_version=resource_version, limit=limit)
     while True:
         try:
-            page = await source.list_page(resource, selection, options)
+            page = await client.list_page(resource, selection, options)
         except GoneError:
             if not options.continue_token:
                 raise
-            page = await source.list_page(resource, selection, ListOptions(resource_version=resource_version))
+            page = await client.list_page(resource, selection, ListOptions(resource_version=resource_version))
             items = []
-            keeps = _everything if new_filter is None else new_filter()
+            keeps = None if new_filter is None else new_filter()
         pages += 1
         async for raw in in_slices(page.raw_items):
             item = convert(raw)
-            if keeps(item):
+            if keeps is None or keeps(item):
                 items.append(item)
         if not page.continue_token:
             return Collected(items, page.resource_version, pages)
         options = ListOptions(limit=_next_limit(page), continue_token=page.continue_token)
 
 
-async def list_all(source: PageSource, resource: Resource, selection: Selection) -> ObjectList:
+async def list_all(client: Client, resource: Resource, selection: Selection) -> ObjectList:
     """Read all pages as one list."""
-    collected = await collect(source, resource, selection, _unchanged)
-    return ObjectList(
-        collected.items,
-        collected.resource_version,
-        api_version=resource.api_version,
-        kind=resource.kind,
-    )
-
-
-def _everything(_item: object) -> bool:
-    return True
-
-
-def _unchanged(raw: RawJson) -> RawJson:
-    return raw
+    collected = await collect(client, resource, selection, lambda raw: raw)
+    return ObjectList(collected.items, collected.resource_version, "", resource.api_version, resource.kind)
 
 
 def _next_limit(page: ObjectList) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainer.kube.logs.line_writer import LineWriter
+from trainer.kube.logs.line_writer import LINES, LineWriter
 
 PIPE_SIZE = 4096
 LINE = "x" * 1023 + "\n"
@@ -47,8 +47,8 @@ def test_lines_arrive_in_order(pipe: tuple[int, int]) -> None:
 
 def test_nobody_reads(pipe: tuple[int, int]) -> None:
     """With a full pipe, writing and closing return all the same."""
-    lines = LineWriter(pipe[1], lines=10)
-    for _ in range(100):
+    lines = LineWriter(pipe[1])
+    for _ in range(LINES + 10):
         lines.write(LINE)
     lines.close(timeout=0)
     # Its thread would otherwise tell of the lost lines during another test.

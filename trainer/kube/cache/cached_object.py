@@ -96,12 +96,8 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
         Raises:
             ValueError: metadata has a field of a type that Kubernetes does not allow.
         """
-        return cls._of_raw(obj.raw if isinstance(obj, CachedObject) else _exactly(obj))
-
-    @classmethod
-    def _of_raw(cls, raw: bytes) -> CachedObject:
-        fields = _fields.decode(raw)
-        return cls._keep(raw, _metadata.decode(fields.get("metadata", b"{}")))
+        raw = obj.raw if isinstance(obj, CachedObject) else _exactly(obj)
+        return cls._keep(raw, _metadata.decode(_fields.decode(raw).get("metadata", b"{}")))
 
     @classmethod
     def _keep(cls, raw: bytes, meta: ObjectMeta) -> CachedObject:

@@ -63,7 +63,8 @@ class OwnWrites:
         version = version_of(obj)
         if version is None:
             return False
-        if self._is_shown(obj.key, version, cached):
+        shown = -1 if cached is None else version_of(cached) or -1
+        if version <= max(self._caught_up, self._deleted.get(obj.key, -1), shown):
             # Where another has taken its name, the handlers know only that one.
             return selected and cached is None and self._deleted.get(obj.key, -1) < version
         present = self.pending.get(obj.key)
@@ -173,12 +174,6 @@ class OwnWrites:
     def forget(self) -> None:
         """Forget all writes, since none of the written objects exists any more."""
         self.pending.clear()
-
-    def _is_shown(self, key: ObjectKey, version: int, cached: CachedObject | None) -> bool:
-        if version <= max(self._caught_up, self._deleted.get(key, -1)):
-            return True
-        shown = None if cached is None else version_of(cached)
-        return shown is not None and shown >= version
 
     def _now(self) -> float:
         return self._clock.monotonic()

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -38,7 +38,7 @@ from trainer.kube.backoff import Backoff
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.failures import CANNOT_STREAM, SilentWatchError, explain, is_unusable_version
 from trainer.kube.cache.watch_handler import Sink, WatchHandler
-from trainer.kube.client import Client, RawJson, WatchEvent, WatchOptions
+from trainer.kube.client import Client, RawJson, WatchOptions
 from trainer.kube.clock import Clock
 from trainer.kube.errors import (
     ApiError,
@@ -287,7 +287,9 @@ class Reflector:
             try:
                 async with self._client.watch(self._resource, self._selection, options) as events:
                     self._heard(handler)
-                    await self._read(events, handler)
+                    async for event in events:
+                        self._heard(handler)
+                        await handler.accept(event)
             except KubeError as error:
                 failure = error
             tasks.cancel_scope.cancel()
@@ -298,11 +300,6 @@ class Reflector:
         if not handler.events and self._clock.monotonic() - started < SHORT_WATCH:
             raise TransportError(f"the watch ended within {SHORT_WATCH:.0f} s without an event")
         self._metrics.restarts["closed"].inc()
-
-    async def _read(self, events: AsyncIterator[WatchEvent], handler: WatchHandler) -> None:
-        async for event in events:
-            self._heard(handler)
-            await handler.accept(event)
 
     def _heard(self, handler: WatchHandler) -> None:
         """The server has accepted the watch or sent an event."""

@@ -79,10 +79,6 @@ class _Index:
             del self.entries[value]
 
 
-def _namespace(obj: CachedObject) -> tuple[str, ...]:
-    return (obj.key.namespace,)
-
-
 class _Indexes(dict[str, _Index]):
     """Indexes by name."""
 
@@ -95,7 +91,7 @@ class _Contents:
 
     def __init__(self, functions: dict[str, IndexFunction]) -> None:
         self.objects: dict[ObjectKey, CachedObject] = {}
-        self.namespaces = _Index("namespace", _namespace)
+        self.namespaces = _Index("namespace", lambda obj: (obj.key.namespace,))
         self.indexes = _Indexes({name: _Index(name, function) for name, function in functions.items()})
         self.size = 0
 

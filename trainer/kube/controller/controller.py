@@ -12,7 +12,6 @@ from typing import Self
 
 import anyio
 
-from trainer.kube.backoff import Backoff
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.handlers import MapFunction, own_key, owner_key
 from trainer.kube.controller.predicates import Predicate
@@ -25,14 +24,14 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.runnable_group import sole_failure
 from trainer.kube.metrics.controllers import ControllerMetrics
 from trainer.kube.objects import ObjectKey
-from trainer.kube.queue.workqueue import LOW_PRIORITY, RETRY, WorkQueue
+from trainer.kube.queue.workqueue import LOW_PRIORITY, WorkQueue
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
 
 log = get_logger(__name__)
 
 CACHE_SYNC_TIMEOUT = 120.0
-"""Seconds until the caches must have synced, as in controller-runtime; long enough for large lists."""
+"""Seconds until all sources must have synced, as in controller-runtime; long enough for large lists."""
 
 
 class Controller:
@@ -47,8 +46,6 @@ class Controller:
         manager: provides informers, clock and metrics, and runs the controller.
         reconcile: see `Reconcile`; it may rely on the informers of this manager having synced.
         max_concurrent_reconciles: number of workers. Default: 1, since a reconcile that waits keeps only its own key.
-        cache_sync_timeout: seconds until all sources must have synced. Default: 120.
-        retry: pauses after failures of one key. Default: 5 ms, doubled each time up to 1000 s.
         needs_leader_election: run only in the process that leads. Default: True; False where it writes nothing.
 
     Raises:
@@ -62,8 +59,6 @@ class Controller:
         reconcile: Reconcile,
         *,
         max_concurrent_reconciles: int = 1,
-        cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
-        retry: Backoff = RETRY,
         needs_leader_election: bool = True,
     ) -> None:
         if max_concurrent_reconciles < 1:
@@ -73,7 +68,6 @@ class Controller:
         self._manager = manager
         self._reconcile = reconcile
         self._workers = max_concurrent_reconciles
-        self._cache_sync_timeout = cache_sync_timeout
         self._for: Resource | None = None
         self._sources: list[Source] = []
         self._is_fed_by_hand = False
@@ -81,7 +75,7 @@ class Controller:
         self._is_stopped = False
         self._syncing: anyio.CancelScope | None = None
         manager.register(self)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(name, clock=manager.clock, metrics=manager.metrics, retry=retry)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(name, clock=manager.clock, metrics=manager.metrics)
         self._metrics = ControllerMetrics(manager.metrics, name)
         self._metrics.max_concurrent_reconciles.set(max_concurrent_reconciles)
 
@@ -210,11 +204,11 @@ class Controller:
 
     async def _wait_for_sync(self) -> None:
         late: Source | None = None
-        async with move_on_after(self._manager.clock, self._cache_sync_timeout) as limit:
+        async with move_on_after(self._manager.clock, CACHE_SYNC_TIMEOUT) as limit:
             for late in self._sources:
                 await late.wait_for_sync()
         if limit.cancelled_caught and late is not None:
-            raise CacheSyncError(f"controller {self.name!r} waited {self._cache_sync_timeout:g} s: {late.problem}")
+            raise CacheSyncError(f"controller {self.name!r} waited {CACHE_SYNC_TIMEOUT:g} s: {late.problem}")
 
     def _make_worker(self) -> Worker:
         identity = {"controller": self.name}

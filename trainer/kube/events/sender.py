@@ -60,7 +60,7 @@ class EventSender:
         self._clock = clock or SystemClock()
         self._metrics = (metrics or Metrics()).series(EventSeries)
         self._correlator = EventCorrelator(self._clock)
-        self._pending = FairQueue(_namespace_of, QUEUE_SIZE)
+        self._pending: FairQueue[CountedEvent] = FairQueue(lambda event: event.latest.regarding.namespace, QUEUE_SIZE)
         self._overflow = 0
         self._arrived = anyio.Event()
         self._stopping = anyio.Event()
@@ -195,8 +195,3 @@ def _names(event: CountedEvent) -> dict[str, str]:
     """What identifies an event in a log line."""
     about = event.latest.regarding
     return {"reason": event.latest.reason, "kind": about.kind, "namespace": about.namespace, "name": about.name}
-
-
-def _namespace_of(event: CountedEvent) -> str:
-    """That of the object, which is empty for what has none."""
-    return event.latest.regarding.namespace

@@ -24,12 +24,10 @@ class LineWriter:
 
     Args:
         fd: a file descriptor; stays open, and is used without a buffer whose lock could be held when Python exits.
-        lines: how many may wait; default: 10,000.
     """
 
-    def __init__(self, fd: int, *, lines: int = LINES) -> None:
+    def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._limit = lines
         # Unlike a bounded queue it may be used while it is in use, as when a finalizer logs.
         self._lines: SimpleQueue[str | None] = SimpleQueue()
         self._dropped = 0
@@ -38,7 +36,7 @@ class LineWriter:
 
     def write(self, text: str) -> None:
         """Have the text written soon; callers take turns, as handlers of `logging` do."""
-        if self._lines.qsize() >= self._limit:
+        if self._lines.qsize() >= LINES:
             self._dropped += 1
         else:
             self._lines.put(text)

@@ -165,7 +165,8 @@ class Repeats:
         instant = instant_of(line)
         if instant is None:
             return False
-        if _nanoseconds_between(last, instant) > DISORDER_NANOSECONDS:
+        later = (instant.seconds - last.seconds) * 1_000_000_000 + instant.nanoseconds - last.nanoseconds
+        if later > DISORDER_NANOSECONDS:
             self._count = 0
             return False
         # What is earlier than it was asked for, or out of order over the end of a second, is not among the counted.
@@ -185,10 +186,6 @@ class Repeats:
                 new.append(line)
             start = end
         return b"".join((*new, block[start:]))
-
-
-def _nanoseconds_between(earlier: Instant, later: Instant) -> int:
-    return (later.seconds - earlier.seconds) * 1_000_000_000 + later.nanoseconds - earlier.nanoseconds
 
 
 def _count(block: bytes, prefix: bytes) -> int:

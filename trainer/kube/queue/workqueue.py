@@ -67,13 +67,11 @@ class WorkQueue(Generic[K]):
         name: label of the series, and for messages.
         clock: for delays, backoff and durations.
         metrics: where adds, retries and durations are counted.
-        retry: pauses between failures of one key.
     """
 
-    def __init__(self, name: str, *, clock: Clock, metrics: Metrics, retry: Backoff = RETRY) -> None:
+    def __init__(self, name: str, *, clock: Clock, metrics: Metrics) -> None:
         self.name = name
         self._clock = clock
-        self._retry = retry
         self._metrics = QueueMetrics(metrics, name)
         self._ready: ReadyKeys[K] = ReadyKeys()
         self._delayed: DelayedKeys[K] = DelayedKeys()
@@ -141,7 +139,7 @@ class WorkQueue(Generic[K]):
         """Have the key processed after a delay that doubles with each call until `forget`; call it before `done`."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        self.add_after(key, self._retry.pause(failures), priority)
+        self.add_after(key, RETRY.pause(failures), priority)
 
     def forget(self, key: K) -> None:
         """The key was processed with success: its next failure waits the shortest time again."""

@@ -106,7 +106,8 @@ class RenewableCredentials:
             if identity is None or self._seconds_left(identity) <= 0:
                 return await self._renew(loads)
             # Many plugins give what they have cached until it has expired: ask at most once per margin.
-            if self._seconds_left(identity) < EXPIRY_MARGIN and self._age() >= EXPIRY_MARGIN:
+            age = self._clock.monotonic() - self._loaded_at
+            if age >= EXPIRY_MARGIN > self._seconds_left(identity):
                 return await self._renew_early(identity)
             return identity
 
@@ -152,9 +153,6 @@ class RenewableCredentials:
         except ConfigurationError as error:
             log.warning("could not renew credentials, keeping the old ones", error=str(error))
             return identity
-
-    def _age(self) -> float:
-        return self._clock.monotonic() - self._loaded_at
 
     def _seconds_left(self, identity: Identity) -> float:
         if identity.expiry is None:
