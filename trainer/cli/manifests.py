@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -65,15 +64,11 @@ def runtimes(
     images = {INITIALIZER_IMAGE: initializer_image, TRANSFORMERS_IMAGE: transformers_image}
     shipped = manifests("runtimes" if version == "v2alpha1" else f"{version}/runtimes")
     found = sorted((obj for obj in shipped if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
-    for container in (container for obj in found for container in _containers(obj)):
-        if (image := images.get(container.get("image", ""))) is not None:
-            container["image"] = image
+    for job in (job for obj in found for job in obj["spec"]["template"]["spec"]["replicatedJobs"]):
+        for container in job["template"]["spec"]["template"]["spec"]["containers"]:
+            if (image := images.get(container.get("image", ""))) is not None:
+                container["image"] = image
     return found
-
-
-def _containers(runtime: Object) -> Iterator[Object]:
-    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
-        yield from job["template"]["spec"]["template"]["spec"]["containers"]
 
 
 async def install_definitions(client: Client, clock: Clock | None = None, *, version: Version = "v2alpha1") -> None:

@@ -10,7 +10,7 @@ from trainer.explain.exits import exit_remedy
 from trainer.explain.snapshot import Snapshot
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.events.compact import last_seen
-from trainer.kube.objects import Object, name_of
+from trainer.kube.objects import Object, mapping_at, name_of
 from trainer.kube.resource import PODS
 from trainer.workloads.containers import container_statuses, has_ended
 
@@ -96,8 +96,9 @@ def _crash(snapshot: Snapshot, reason: str, alike: list[Crash]) -> Cause:
     if crash.is_final:
         again = f", and is not started again{_still_running(crash)}"
     limit = _memory_limit(crash) if reason == _OUT_OF_MEMORY else None
-    message = f"{text} in pod {pod}{_limited(limit)}{again}{others}"
-    log = snapshot.logs.get(crash.key) or _termination_message(crash)
+    limited = f", whose limit of memory is {limit}" if limit else ", which has no limit of memory of its own"
+    message = f"{text} in pod {pod}{'' if limit is None else limited}{again}{others}"
+    log = snapshot.logs.get(crash.key) or str(crash.end.get("message") or "")[:4096].splitlines()[-10:]
     previous = ["--previous"] if crash.is_of_previous_run else []
     command = kubectl("logs", pod, "-c", container, *previous, namespace=snapshot.namespace)
     about = Subject(PODS.kind, pod, snapshot.namespace)
@@ -118,25 +119,20 @@ def _memory_limit(crash: Crash) -> str | None:
     spec = crash.pod.get("spec") or {}
     for each in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         if each.get("name") == crash.container:
-            return str(((each.get("resources") or {}).get("limits") or {}).get("memory") or "")
+            return str(mapping_at(each, "resources", "limits").get("memory") or "")
     return None
-
-
-def _limited(limit: str | None) -> str:
-    if limit is None:
-        return ""
-    return f", whose limit of memory is {limit}" if limit else ", which has no limit of memory of its own"
-
-
-def _termination_message(crash: Crash) -> list[str]:
-    return str(crash.end.get("message") or "")[:4096].splitlines()[-10:]
 
 
 def _probes(snapshot: Snapshot) -> Iterator[Cause]:
     """The newest event about a probe of a container that runs and is not ready, or was killed for its probe."""
     for pod in snapshot.pods:
         status = pod.get("status") or {}
-        unready = [each for each in container_statuses(pod) if not each.get("ready") and _is_started(each)]
+        started = (
+            each
+            for each in container_statuses(pod)
+            if "running" in (each.get("state") or {}) or each.get("restartCount")
+        )
+        unready = [each for each in started if not each.get("ready")]
         if status.get("phase") != "Running" or not unready:
             continue
         events = snapshot.events_about(PODS.kind, name_of(pod), "Unhealthy")
@@ -155,7 +151,3 @@ def _probes(snapshot: Snapshot) -> Iterator[Cause]:
             command,
         )
         return
-
-
-def _is_started(status: Object) -> bool:
-    return "running" in (status.get("state") or {}) or bool(status.get("restartCount"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionReason, ConditionType
@@ -27,13 +26,14 @@ _FOREIGN = re.compile(r"exists and does not belong to this TrainJob")
 def failure(snapshot: Snapshot) -> Cause:
     """Why a TrainJob that has failed did so, with the end of the log that the condition keeps."""
     condition = find_condition(snapshot.train_job, ConditionType.FAILED) or {}
-    facts, log = _parts(condition)
+    lines = str(condition.get("message") or "").splitlines()
+    heading = lines.index(LOG_HEADING) if LOG_HEADING in lines else len(lines)
+    facts, log = one_line(" ".join(lines[:heading])), tuple(map(log_line, lines[heading + 1 :]))
     delete = trainer("delete", snapshot.name, namespace=snapshot.namespace)
     again = f"a TrainJob that has failed stays so: {delete}, then submit it again"
     if condition.get("reason") == ConditionReason.DEADLINE_EXCEEDED:
-        return _cause(
-            snapshot, condition, facts, f"raise spec.activeDeadlineSeconds, or let it train for less time; {again}"
-        )
+        remedy = f"raise spec.activeDeadlineSeconds, or let it train for less time; {again}"
+        return Cause(condition["reason"], snapshot.subject, facts, remedy, describe(snapshot.subject))
     culprit = named_in(facts)
     command = trainer("logs", snapshot.name, namespace=snapshot.namespace)
     about = snapshot.subject
@@ -49,13 +49,6 @@ def failure(snapshot: Snapshot) -> Cause:
         command,
         details=log,
     )
-
-
-def _parts(condition: Object) -> tuple[str, tuple[str, ...]]:
-    """The facts, and the lines of the log below them."""
-    lines = str(condition.get("message") or "").splitlines()
-    heading = lines.index(LOG_HEADING) if LOG_HEADING in lines else len(lines)
-    return one_line(" ".join(lines[:heading])), tuple(map(log_line, lines[heading + 1 :]))
 
 
 def deletion(snapshot: Snapshot) -> Iterator[Cause]:
@@ -125,7 +118,3 @@ _RETRIED = "correct what the message names; the manager tries again by itself"
 def has_failed(train_job: Object) -> bool:
     """Whether it has ended badly."""
     return is_condition_true(train_job, ConditionType.FAILED)
-
-
-def _cause(snapshot: Snapshot, condition: dict[str, Any], message: str, remedy: str) -> Cause:
-    return Cause(condition.get("reason") or "", snapshot.subject, message, remedy, describe(snapshot.subject))

@@ -12,7 +12,7 @@ from trainer.explain.cause import Cause, Subject, describe, one_line, trainer
 from trainer.explain.snapshot import Snapshot
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import timestamp
-from trainer.kube.objects import Object, find_condition, is_condition_true, name_of
+from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at, name_of
 from trainer.kube.resource import PODS
 from trainer.workloads.containers import container_statuses
 
@@ -28,7 +28,7 @@ def rendezvous(snapshot: Snapshot) -> Iterator[Cause]:
     if not up or not expected or is_complete(snapshot):
         return
     missing = [pod for pod in pods if not is_up(pod)]
-    named = [f"{_node(pod)} ({state_of(pod)})" for pod in missing[:_SHOWN]]
+    named = [f"node {place_of(pod).completion_index} ({state_of(pod)})" for pod in missing[:_SHOWN]]
     absent = expected - len(pods)
     named += [f"{absent} without a pod"] if absent > 0 else []
     named += ["others"] if len(missing) > _SHOWN else []
@@ -53,17 +53,8 @@ def is_complete(snapshot: Snapshot) -> bool:
     """Whether as many nodes of the training are up as it needs."""
     up = sum(is_up(pod) for pod in snapshot.pods if place_of(pod).replicated_job in TRAINER_JOBS)
     expected = _expected(snapshot)
-    return expected > 0 and min(expected, _least(snapshot) or expected) <= up
-
-
-def _least(snapshot: Snapshot) -> int | None:
-    """The nodes that an elastic training needs; None for every other."""
-    scale = (snapshot.train_job.get("status") or {}).get("scale") or {}
-    return scale.get("minNodes")
-
-
-def _node(pod: Object) -> str:
-    return f"node {place_of(pod).completion_index}"
+    least = mapping_at(snapshot.train_job, "status", "scale").get("minNodes") or expected  # of an elastic training
+    return expected > 0 and min(expected, least) <= up
 
 
 def is_up(pod: Object) -> bool:

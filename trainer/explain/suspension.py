@@ -60,13 +60,9 @@ def _of(snapshot: Snapshot, suspended: Object, reason: str, about: Subject) -> I
     remedy = f"resume it: {trainer('resume', snapshot.name, namespace=snapshot.namespace)}"
     if about != snapshot.subject:
         remedy = "whoever suspended it resumes it, or suspend and resume the TrainJob"
-    yield Cause(reason, about, one_line(f"{about} is suspended {by}"), remedy, _fields(about))
-
-
-def _fields(about: Subject) -> str:
-    return kubectl(
-        "get", about.kind.lower(), about.name, "-o", "yaml", "--show-managed-fields", namespace=about.namespace
-    )
+    managers = ("-o", "yaml", "--show-managed-fields")
+    command = kubectl("get", about.kind.lower(), about.name, *managers, namespace=about.namespace)
+    yield Cause(reason, about, one_line(f"{about} is suspended {by}"), remedy, command)
 
 
 def _by_whom(obj: Object) -> str:
@@ -83,20 +79,17 @@ def _queued(snapshot: Snapshot, workload: Object, queue: str) -> Cause:
     about = Subject("Workload", name_of(workload), snapshot.namespace)
     standing = standing_of(workload)
     stands = "waits" if standing.waits else "is"
-    message = f"{stands} in Kueue's queue {queue}{_position(snapshot)}"
+    position = ""
+    if snapshot.position is not None:
+        local, cluster = snapshot.position
+        position = f" at position {local + 1} ({cluster + 1} of all that share its quota)"
+    message = f"{stands} in Kueue's queue {queue}{position}"
     if standing.message:
         message = f"{message}; {standing.message}"
     remedy = standing.remedy
     if standing.reason == INACTIVE:
         remedy = f"{remedy}: {trainer('resume', snapshot.name, namespace=snapshot.namespace)}"
     return Cause(standing.reason, about, one_line(message), remedy, describe(about))
-
-
-def _position(snapshot: Snapshot) -> str:
-    if snapshot.position is None:
-        return ""
-    local, cluster = snapshot.position
-    return f" at position {local + 1} ({cluster + 1} of all that share its quota)"
 
 
 def workload_selector(uids: list[str]) -> str:

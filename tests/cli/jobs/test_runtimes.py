@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +10,7 @@ from typer.testing import CliRunner
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.cli.app import app
 from trainer.cli.errors import CommandError
-from trainer.cli.jobs.runtimes import list_runtimes
+from trainer.cli.jobs.find import list_runtimes
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer_kube_testing import FakeClient
@@ -61,4 +60,4 @@ def test_no_runtimes() -> None:
 async def test_a_cluster_without_runtimes() -> None:
     """The error says what to install."""
     with pytest.raises(CommandError, match="install it"):
-        await list_runtimes(FakeClient(), "default", datetime.now(UTC))
+        await list_runtimes(FakeClient(), "default")

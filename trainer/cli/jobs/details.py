@@ -41,12 +41,11 @@ def details(job: Object, now: datetime) -> list[Text]:
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
         ("Jobs", [Text(_counts(counts, row.nodes)) for counts in status.get("jobsStatus") or []]),
     ]
-    return [line for label, texts in sections for line in _section(label, texts)]
-
-
-def _section(label: str, texts: list[Text]) -> Iterator[Text]:
-    for index, text in enumerate(texts):
-        yield Text().append(f"{'' if index else label:<{_LABEL}} ", style="bold").append_text(text)
+    return [
+        Text().append(f"{'' if index else label:<{_LABEL}} ", style="bold").append_text(text)
+        for label, texts in sections
+        for index, text in enumerate(texts)
+    ]
 
 
 def _conditions(job: Object, now: datetime) -> Iterator[Text]:
@@ -87,7 +86,10 @@ def _progress(state: JobState, now: datetime) -> Iterator[Text]:
     if reported:
         yield Text(reported)
     if progress.updated is not None:
-        yield _updated(state, progress.updated, now)
+        text = Text(f"updated {_ago(now, progress.updated)}")
+        if state.is_going_on and (now - progress.updated).total_seconds() >= STALE_SECONDS:
+            text.append(": stale, the training has reported nothing since", style="bold yellow")
+        yield text
     elif state.word == "Running":
         yield Text("none reported yet", style="dim")
 
@@ -103,13 +105,6 @@ def _steps(state: JobState, now: datetime) -> Iterator[Text]:
             f"updated {_ago(now, progress.updated)}" if progress.updated is not None and step.is_running else "",
         ]
         yield Text(f"{step.name}: {', '.join(part for part in parts if part)}")
-
-
-def _updated(state: JobState, updated: datetime, now: datetime) -> Text:
-    text = Text(f"updated {_ago(now, updated)}")
-    if state.is_going_on and (now - updated).total_seconds() >= STALE_SECONDS:
-        text.append(": stale, the training has reported nothing since", style="bold yellow")
-    return text
 
 
 def _ago(now: datetime, moment: datetime) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
 from trainer.cli.errors import CommandError, GoneError
@@ -40,11 +41,18 @@ async def find_train_job(client: Client, name: str, namespace: str, resource: Re
 
 async def list_train_jobs(client: Client, namespace: str | None, resource: Resource = TRAIN_JOBS) -> list[Object]:
     """The TrainJobs of a namespace, or of all, by namespace and name."""
-    return sorted(await list_served(client, resource, namespace), key=key_of)
+    return sorted(await _list(client, resource, namespace), key=key_of)
 
 
-async def list_served(client: Client, resource: Resource, namespace: str | None) -> list[Object]:
-    """The objects of one of our kinds, in a namespace or in all."""
+async def list_runtimes(client: Client, namespace: str) -> list[tuple[Object, str]]:
+    """The runtimes that TrainJobs of a namespace may refer to, by name, each with its kind; the cluster's first."""
+    found: list[tuple[Object, str]] = []
+    for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
+        found += [(each, resource.kind) for each in sorted(await _list(client, resource, where), key=name_of)]
+    return found
+
+
+async def _list(client: Client, resource: Resource, namespace: str | None) -> list[Object]:
     try:
         return (await client.list(resource, Selection(namespace))).items
     except NotFoundError:

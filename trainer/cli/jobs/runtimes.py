@@ -7,16 +7,14 @@ from datetime import datetime
 
 import typer
 
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.cli.console import Format, OutputFormat, columns, note, printable, say, say_json
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.jobs.find import list_served
+from trainer.cli.jobs.find import list_runtimes
 from trainer.cli.jobs.table import age
 from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.framework.building.runtime_summary import RuntimeSummary
-from trainer.kube.client import Client
 from trainer.kube.clock import SystemClock
-from trainer.kube.objects import Object, metadata_of, name_of
+from trainer.kube.objects import Object, metadata_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,8 @@ def runtimes(
 
     async def show(cluster: ConnectedCluster) -> None:
         where = namespace or cluster.namespace
-        found = await list_runtimes(cluster.client, where, SystemClock().now())
+        now = SystemClock().now()
+        found = [RuntimeLine.of(obj, kind, now) for obj, kind in await list_runtimes(cluster.client, where)]
         if output is OutputFormat.JSON:
             say_json([asdict(each) for each in found])
         elif not found:
@@ -69,12 +68,3 @@ def runtimes(
                 say(line)
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
-
-
-async def list_runtimes(client: Client, namespace: str, now: datetime) -> list[RuntimeLine]:
-    """List the ClusterTrainingRuntimes and then the TrainingRuntimes of the namespace, each sorted by name."""
-    found: list[RuntimeLine] = []
-    for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
-        objects = await list_served(client, resource, where)
-        found += [RuntimeLine.of(each, resource.kind, now) for each in sorted(objects, key=name_of)]
-    return found

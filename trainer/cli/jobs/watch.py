@@ -74,7 +74,10 @@ class JobWatch:
                 shown = lines(self._sorted()) or [Text("no TrainJobs yet", style="dim")]
                 for line in shown:
                     line.truncate(console.width, overflow="ellipsis")
-                return Group(*shown, *_problem_lines(informer))
+                if informer.last_error is not None:
+                    problem = f"not up to date, trying again: {printable(str(informer.last_error))}"
+                    shown = [*shown, Text(problem, style="yellow")]
+                return Group(*shown)
 
             with Live(console=console, get_renderable=screen, auto_refresh=False, screen=is_whole) as live:
                 tasks.start_soon(self._keep_fresh, live)
@@ -122,9 +125,3 @@ class JobWatch:
             if self._has_news or now - shown_at >= _TICK_SECONDS:
                 self._has_news, shown_at = False, now
                 live.refresh()
-
-
-def _problem_lines(informer: Informer) -> list[Text]:
-    if informer.last_error is None:
-        return []
-    return [Text(f"not up to date, trying again: {printable(str(informer.last_error))}", style="yellow")]

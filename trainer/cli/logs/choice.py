@@ -30,7 +30,8 @@ class LogChoice:
         """The chosen containers that have started, by node; a recreated pod counts like its predecessor."""
         picked: list[StartedContainer] = []
         for pod in sorted(await self._pods(pods, primary), key=_position):
-            wanted = await self._container_in(pod, primary)
+            is_named = self.container or self.all_nodes
+            wanted = self.container if is_named else await primary.container_of(pod)
             if wanted and wanted not in containers_of(pod):
                 if self.all_nodes:
                     continue
@@ -57,11 +58,6 @@ class LogChoice:
             )
         is_first_of_job = place == (self.node, 0, 0)
         return is_first_of_job or self.node in {node_name(pod), name_of(pod)}
-
-    async def _container_in(self, pod: Object, primary: PrimaryContainer) -> str:
-        if self.container or self.all_nodes:
-            return self.container
-        return await primary.container_of(pod)
 
     @property
     def is_default(self) -> bool:

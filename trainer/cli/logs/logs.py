@@ -208,10 +208,10 @@ class LogReader(LogConsumer):
             options = ContainerLogOptions(previous=self._request.previous, since=self._since, tail_lines=count)
             return log_of(container, self._client, self._clock, options)
 
-        return await last_lines(log_of_last, lines, is_shown=self._is_shown)
+        def is_shown(line: bytes) -> bool:
+            return any(log_lines(line + b"\n", with_messages=self._request.progress))
 
-    def _is_shown(self, line: bytes) -> bool:
-        return any(log_lines(line + b"\n", with_messages=self._request.progress))
+        return await last_lines(log_of_last, lines, is_shown=is_shown)
 
     def _previous(
         self, picked: Sequence[StartedContainer], present: Sequence[StartedContainer], pods: Sequence[Object]

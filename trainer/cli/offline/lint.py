@@ -83,8 +83,10 @@ async def _findings(items: list[Document | DocumentError], workspace: Workspace)
             continue
         document = next(admitted)
         found = [*(_of_error(repeated[document.place]) if document.place in repeated else ())]
-        found += await _of_review(document, workspace)
-        findings += found or [Finding(document.place, document.subject, Severity.OK, "", "")]
+        finding, review = partial(Finding, document.place, document.subject), await workspace.review(document)
+        found += [finding(Severity.ERROR, error.field, error.message) for error in review.errors]
+        found += [finding(Severity.WARNING, warning.field, warning.message) for warning in review.warnings]
+        findings += found or [finding(Severity.OK, "", "")]
     return findings
 
 
@@ -106,14 +108,6 @@ def _of_error(error: DocumentError) -> Iterator[Finding]:
         return
     for problem in error.errors:
         yield Finding(error.place, error.subject, Severity.ERROR, problem.field, problem.message)
-
-
-async def _of_review(document: Document, workspace: Workspace) -> Iterator[Finding]:
-    review = await workspace.review(document)
-    finding = partial(Finding, document.place, document.subject)
-    errors = [finding(Severity.ERROR, error.field, error.message) for error in review.errors]
-    warnings = [finding(Severity.WARNING, warning.field, warning.message) for warning in review.warnings]
-    return iter([*errors, *warnings])
 
 
 def lint(

@@ -99,7 +99,9 @@ class Workspace:
     async def review(self, document: Document) -> Review:
         """The admission review of the creation of a TrainJob, runtime or served v1 job; empty for other kinds."""
         if document.version == "v1alpha1":
-            return await self._v1alpha1_review(document)
+            if document.is_runtime:
+                return v1alpha1.review_runtime(document.obj, self.pipeline)
+            return await v1alpha1.review_train_job(document.obj, None, self.pipeline, self, must_exist=False)
         if document.is_train_job:
             return await review_train_job(document.obj, None, self.pipeline, self)
         if document.is_runtime:
@@ -107,11 +109,6 @@ class Workspace:
         if document.resource in SERVED_JOBS.values():
             return installed_v1_jobs().review(document.obj, self.pipeline, self._version)
         return Review()
-
-    async def _v1alpha1_review(self, document: Document) -> Review:
-        if document.is_runtime:
-            return v1alpha1.review_runtime(document.obj, self.pipeline)
-        return await v1alpha1.review_train_job(document.obj, None, self.pipeline, self, must_exist=False)
 
 
 def _admitted(document: Document) -> Document:

@@ -64,9 +64,8 @@ class JobDisplay:
 
     def warning(self, job: ObjectKey, text: str) -> None:
         """Print a warning about a job."""
-        line = Text("warning: ", style="bold yellow").append(
-            f"{self._prefix(job)}{printable(text)}", style="not bold default"
-        )
+        prefix = "" if len(self._states) == 1 else f"{self._label(job)}: "
+        line = Text("warning: ", style="bold yellow").append(f"{prefix}{printable(text)}", style="not bold default")
         self._console.print(line)
 
     def state(self, job: ObjectKey, state: JobState) -> None:
@@ -122,9 +121,6 @@ class JobDisplay:
 
     def _label(self, job: ObjectKey) -> str:
         return job.name if self._one_namespace else str(job)
-
-    def _prefix(self, job: ObjectKey) -> str:
-        return "" if len(self._states) == 1 else f"{self._label(job)}: "
 
 
 def _bar_width(room: int, metric: int) -> int:

@@ -47,13 +47,14 @@ class JobWarnings:
 
         Events of the TrainJob controller about the TrainJob repeat its conditions, which are shown anyway.
         """
-        if event.get("type") != "Warning" or _repeats_condition(event):
+        about = event.get("involvedObject") or {}
+        repeats = about.get("kind") == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER
+        if event.get("type") != "Warning" or repeats:
             return
-        if not self._concerns_job(event.get("involvedObject") or {}, event):
+        if not self._concerns_job(about, event):
             self._unclaimed[uid_of(event)] = event
             return
         self._unclaimed.pop(uid_of(event), None)
-        about = event["involvedObject"]
         kind, name = about.get("kind", ""), about.get("name", "")
         said = (event.get("reason", ""), event.get("message", ""))
         # A thousand pods often have the same problem.
@@ -67,11 +68,6 @@ class JobWarnings:
             return True
         seen = event.get("lastTimestamp") or event.get("eventTime") or ""
         return about.get("kind") == "JobSet" and about.get("name") == self._name and seen >= self._created
-
-
-def _repeats_condition(event: Object) -> bool:
-    about = (event.get("involvedObject") or {}).get("kind")
-    return about == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER
 
 
 _HINT_SECONDS = 10.0

@@ -9,15 +9,13 @@ from typing import Final
 
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import (
-    CLUSTER_TRAINING_RUNTIMES,
     FRAMEWORK_LABEL,
     SUPPORT_LABEL,
     TENSORFLOW_ROLES,
-    TRAINING_RUNTIMES,
 )
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError, CommandError
-from trainer.cli.jobs.find import list_served
+from trainer.cli.jobs.find import list_runtimes
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
@@ -150,17 +148,11 @@ def framework_of(modules: Iterable[str], script: str, required: Collection[str] 
 
 async def runtimes_of_cluster(client: Client, namespace: str) -> list[ChosenRuntime]:
     """The runtimes that a TrainJob of the namespace may refer to; those of the cluster first."""
-    found: list[ChosenRuntime] = []
-    for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
-        try:
-            objects = await list_served(client, resource, where)
-        except ForbiddenError as error:
-            raise CommandError(f"the runtimes cannot be listed: {error}") from None
-        found += [
-            ChosenRuntime(each, resource.kind, labels_of(each).get(FRAMEWORK_LABEL, ""))
-            for each in sorted(objects, key=name_of)
-        ]
-    return found
+    try:
+        found = await list_runtimes(client, namespace)
+    except ForbiddenError as error:
+        raise CommandError(f"the runtimes cannot be listed: {error}") from None
+    return [ChosenRuntime(obj, kind, labels_of(obj).get(FRAMEWORK_LABEL, "")) for obj, kind in found]
 
 
 def choose_runtime(

@@ -17,7 +17,7 @@ from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.folder import PackedFile, size, too_large
 from trainer.cli.run.requirements import REQUIREMENTS, included_files, project_requirements
-from trainer.kube.objects import Object, mapping_at, name_of
+from trainer.kube.objects import Object, ObjectKey, key_of, mapping_at
 from trainer.kube.resource import CONFIG_MAPS
 
 START, ARCHIVE = "start.py", "code.tar.gz"
@@ -65,11 +65,12 @@ class CodePackage:
         return f"{train_job}{_INFIX}{self.digest}"
 
 
-def is_code_of(config_map: Object, train_job: str) -> bool:
+def is_code_of(config_map: Object, train_job: ObjectKey) -> bool:
     """Whether it is a ConfigMap that was made for a TrainJob of this name."""
-    name, _, digest = name_of(config_map).rpartition(_INFIX)
+    namespace, name = key_of(config_map)
+    stem, _, digest = name.rpartition(_INFIX)
     is_made_here = config_map.get("immutable") is True and START in mapping_at(config_map, "data")
-    return is_made_here and name == train_job and len(digest) == _HASH
+    return is_made_here and (namespace, stem) == train_job and len(digest) == _HASH
 
 
 def pack(
@@ -90,8 +91,9 @@ def pack(
     names, added = [file.name for file in files], dict(additions)
     if REQUIREMENTS not in names and (stated := project_requirements(folder)):
         added[REQUIREMENTS] = "".join(f"{each}\n" for each in stated).encode()
-    if REQUIREMENTS in names:
-        _check_included(names, folder)
+    packed = set(names)
+    if REQUIREMENTS in packed and (lost := [name for name in included_files(folder) if name not in packed]):
+        raise BadInputError(f"{printable(lost[0])}, which {REQUIREMENTS} includes, is ignored: it must travel")
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
         for file in files:
@@ -110,14 +112,6 @@ def pack(
 def start_program() -> str:
     """The program that unpacks the code in a container."""
     return resources.files(__package__).joinpath(START).read_text("utf-8")
-
-
-def _check_included(names: Sequence[str], folder: Path) -> None:
-    """Refuse requirements that include a file which stays behind."""
-    packed = set(names)
-    for name in included_files(folder):
-        if name not in packed:
-            raise BadInputError(f"{printable(name)}, which {REQUIREMENTS} includes, is ignored: it must travel")
 
 
 def _add(archive: tarfile.TarFile, file: PackedFile) -> None:

@@ -34,7 +34,10 @@ def included_files(folder: Path) -> list[str]:
     waiting = [REQUIREMENTS]
     while waiting:
         file = waiting.pop()
-        for number, name in _includes(root, file):
+        for number, line in enumerate(_lines(root, file), start=1):
+            name = _included(line)
+            if not name or _URL.match(name) or "${" in name:  # pip reads URLs and variables in the pod
+                continue
             path = os.path.normpath(Path(file).parent / name)
             where = f"{printable(file)} of {root}, line {number}"
             if Path(name).is_absolute() or path.startswith(".."):
@@ -47,12 +50,6 @@ def included_files(folder: Path) -> list[str]:
             if len(found) > _MOST_FILES:
                 raise BadInputError(f"{where}: more than {_MOST_FILES} files are included")
     return list(found)
-
-
-def _includes(root: Path, file: str) -> list[tuple[int, str]]:
-    """What a file includes, each with the number of its line; pip reads URLs and variables in the pod."""
-    names = ((number, _included(line)) for number, line in enumerate(_lines(root, file), start=1))
-    return [(number, name) for number, name in names if name and not _URL.match(name) and "${" not in name]
 
 
 def _lines(root: Path, file: str) -> list[str]:

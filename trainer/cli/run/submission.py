@@ -22,7 +22,7 @@ from trainer.kube.errors import (
     KubeError,
     NotFoundError,
 )
-from trainer.kube.objects import Object, name_of, namespace_of, owner_reference, owner_references_of
+from trainer.kube.objects import Object, key_of, name_of, namespace_of, owner_reference, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS
 
 
@@ -35,7 +35,8 @@ async def submit(
     """
     placed = place(documents, namespace=namespace, default=default_namespace)
     jobs = [document for document in placed if document.is_train_job]
-    codes = [next((each for each in placed if _is_code_of(each, job)), None) for job in jobs]
+    maps = [document for document in placed if document.resource == CONFIG_MAPS]
+    codes = [next((each for each in maps if is_code_of(each.obj, key_of(job.obj))), None) for job in jobs]
     for job in jobs:
         await _refuse_existing(client, job)
     for document in placed:
@@ -65,11 +66,6 @@ async def _create_with(client: Client, job: Document, code: Document | None, *, 
     if code is not None and is_ours:
         await _own(client, code, created)
     return created
-
-
-def _is_code_of(document: Document, job: Document) -> bool:
-    is_near = namespace_of(document.obj) == namespace_of(job.obj)
-    return document.resource == CONFIG_MAPS and is_near and is_code_of(document.obj, name_of(job.obj))
 
 
 async def _create_code(client: Client, document: Document) -> bool:
