@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.cli.console import complain, duration, escaped, note, printable, say, say_json, short_duration
+from trainer.cli.console import duration, escaped, note, printable, say, say_json, short_duration
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,6 @@ def test_say_leaves_text_alone(capsys: pytest.CaptureFixture[str]) -> None:
     say(text)
 
     assert capsys.readouterr().out == f"{text}\n"
-
-
-def test_complain_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    """An error of several lines becomes one."""
-    complain("spec: wrong\n  metadata: wrong [too]")
-
-    captured = capsys.readouterr()
-    assert captured.err == "error: spec: wrong metadata: wrong [too]\n"
-    assert not captured.out
 
 
 def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:

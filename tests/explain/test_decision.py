@@ -95,6 +95,30 @@ async def test_kueue(
     assert state(client) == (after, active)
 
 
+@pytest.mark.parametrize(
+    ("suspend", "condition", "remark"),
+    [
+        pytest.param(
+            True,
+            {"type": "Suspended", "status": "False", "reason": "Resumed"},
+            "is suspended already, but somebody else has resumed its Jobs: resume and suspend it to stop them",
+            id="somebody has resumed the JobSet",
+        ),
+        pytest.param(
+            False,
+            {"type": "Pending", "status": "True", "reason": "JobSetSuspended"},
+            "is not suspended, but its JobSet is: resume the JobSet, or suspend and resume the TrainJob",
+            id="somebody has suspended the JobSet",
+        ),
+    ],
+)
+async def test_jobset_that_others_have_changed(suspend: bool, condition: dict[str, str], remark: str) -> None:
+    """Where there is nothing to do, the remark says how to get there when the Jobs are not as the TrainJob asks for."""
+    made = job(suspend=suspend) | {"status": {"conditions": [condition]}}
+    decision = await set_suspend(cluster(made), made, suspend=suspend, field_manager="test")
+    assert decision == Decision(False, f"TrainJob demo {remark}")
+
+
 async def test_older_kueue() -> None:
     """Its former version is found as well."""
     made = job()

@@ -36,7 +36,6 @@ from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.plugins import coscheduling
 from trainer.v1alpha1.client import SERVED
-from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
@@ -200,19 +199,6 @@ def test_what_may_not_be_read(served: FakeClient, cluster: None, resource: Any, 
     assert result.exit_code == 3
     assert word in result.stdout.splitlines()[0]
     assert f"  not read {resource.plural}: {resource.plural} is forbidden\n" in result.stdout
-
-
-def test_a_training_without_the_right_to_jobsets(served: FakeClient, cluster: None) -> None:
-    """What runs is running, also for those who may only read its pods."""
-    for obj in (train_job(state="Running"), jobset(ready=1), running(0), running(1)):
-        served.add(obj)
-    served.faults.fail(ForbiddenError(403, "jobsets is forbidden"), resource=JOBSETS)
-
-    result = CliRunner().invoke(app, "explain demo")
-
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "TrainJob demo is running")
-    assert "  not read jobsets: jobsets is forbidden\n" in result.stdout
-    assert asked(served) == ["get jobsets", "get trainjobs", "list pods"]
 
 
 @pytest.mark.parametrize(

@@ -79,34 +79,30 @@ def test_nothing_would_hold_it(blueprint: FakeClient, cluster: None, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "words"),
+    ("spec", "message", "command"),
     [
-        pytest.param({"trainer": {"env": [SECRET]}}, 3, "Missing: Secret credentials does not exist", id="secret"),
         pytest.param(
-            {"runtimeRef": {"name": "none"}},
-            3,
-            "Missing: ClusterTrainingRuntime none does not exist, which spec.runtimeRef names",
+            {"trainer": {"env": [SECRET]}},
+            "Secret credentials does not exist, which containers[trainer].env[TOKEN] names",
+            "kubectl get secret -n default",
+            id="secret",
+        ),
+        pytest.param(
+            {"runtimeRef": {"name": "none", "kind": "TrainingRuntime"}},
+            "TrainingRuntime none does not exist, which spec.runtimeRef names",
+            "trainer runtimes -n default",
             id="runtime",
         ),
     ],
 )
-def test_what_would_hold_it(
-    blueprint: FakeClient, cluster: None, tmp_path: Path, spec: dict[str, object], code: int, words: str
+def test_what_does_not_exist(
+    blueprint: FakeClient, cluster: None, tmp_path: Path, spec: dict[str, object], message: str, command: str
 ) -> None:
-    """By what the cluster has."""
-    found, said = explain("-f", write(tmp_path, job(**spec)))
-    assert found == code
-    assert words in said.splitlines()[0]
-
-
-def test_a_missing_runtime(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
-    """The command lists those that there are."""
-    said = explain("-f", write(tmp_path, job(runtimeRef={"name": "none", "kind": "TrainingRuntime"})), "-o", "json")[1]
+    """It waits for what its pods or itself name, and the command lists what there is."""
+    code, said = explain("-f", write(tmp_path, job(**spec)), "-o", "json")
     (cause,) = json.loads(said)["causes"]
-    assert (cause["remedy"], cause["command"]) == (
-        "create it, or name one that exists",
-        "trainer runtimes -n default",
-    )
+    assert (code, cause["reason"], cause["message"], cause["command"]) == (3, "Missing", message, command)
+    assert cause["remedy"] == "create it, or name one that exists"
 
 
 def test_what_the_file_has_counts(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
@@ -175,13 +171,19 @@ def test_pods_that_are_refused(blueprint: FakeClient, cluster: None, tmp_path: P
             'not read pods by dry run: admission webhook "audit.example.com" does not support dry run',
             id="webhook-with-side-effects",
         ),
+        pytest.param(
+            ForbiddenError(403, 'pods is forbidden: User "u" cannot create resource "pods" in API group ""'),
+            0,
+            "not read pods by dry run: pods is forbidden",
+            id="no-right",
+        ),
         pytest.param(UnauthorizedError(401, "Unauthorized"), 1, "Unauthorized", id="no-credentials"),
     ],
 )
 def test_dry_runs_that_say_nothing(
     blueprint: FakeClient, cluster: None, tmp_path: Path, error: ApiError, code: int, note: str
 ) -> None:
-    """What the file itself brings is not there yet, and some webhooks refuse each dry run."""
+    """What the file itself brings is not there yet, and some webhooks and roles refuse each dry run."""
     blueprint.faults.fail(error, resource=PODS, times=9)
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}
     overrides = [{"targetJobs": [{"name": "node"}], "serviceAccountName": "reader"}]
@@ -214,15 +216,6 @@ def test_many_references(blueprint: FakeClient, cluster: None, tmp_path: Path) -
     assert asked(blueprint).count("get secrets") == 19
     assert "not read further objects that pods name: pods name 23, and at most 20 are read" in said
     assert "not read configmaps: overloaded" in said
-
-
-def test_a_user_with_few_rights(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:
-    """What could not be tried is named; the answer is made of the rest."""
-    answer = 'pods is forbidden: User "u" cannot create resource "pods" in API group ""'
-    blueprint.faults.fail(ForbiddenError(403, answer), resource=PODS)
-    code, said = explain("-f", write(tmp_path, job()))
-    assert code == 0
-    assert "not read pods by dry run: pods is forbidden" in said
 
 
 @pytest.fixture

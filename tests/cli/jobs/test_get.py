@@ -76,6 +76,14 @@ def jobs(client: FakeClient, clock: ManualClock) -> None:
     client.add(aged(clock, 5, {**other, "metadata": {**other["metadata"], "namespace": "team"}}))
 
 
+async def shown(client: FakeClient, clock: ManualClock, job: Object) -> list[str]:
+    """The lines of `trainer get demo` for this TrainJob."""
+    client.add(job)
+    console = screen()
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
+    return text_of(console).splitlines()
+
+
 NARROW = """\
 NAME        STATE      PROGRESS         ETA   STEP        METRICS      AGE
 an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347  13m
@@ -236,12 +244,8 @@ async def test_conditions(
 ) -> None:
     """The details say why a job waits or has failed, and nothing about conditions that everybody expects."""
     said = condition(clock, kind, reason, message, status)
-    client.add(train_job("demo", state=state, conditions=[said], jobsStatus=[COUNTS]))
-    console = screen()
-
-    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
-
-    assert text_of(console).splitlines()[3:] == lines
+    job = train_job("demo", state=state, conditions=[said], jobsStatus=[COUNTS])
+    assert (await shown(client, clock, job))[3:] == lines
 
 
 @pytest.mark.parametrize(
@@ -256,12 +260,8 @@ async def test_conditions(
 )
 async def test_staleness(client: FakeClient, clock: ManualClock, state: str, seconds: int, line: str) -> None:
     """Old progress of a running training is reported as stale."""
-    client.add(train_job("demo", state=state, trainerStatus=reported(clock, seconds, progressPercentage=1)))
-    console = screen()
-
-    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
-
-    assert text_of(console).splitlines()[4].strip() == line
+    job = train_job("demo", state=state, trainerStatus=reported(clock, seconds, progressPercentage=1))
+    assert (await shown(client, clock, job))[4].strip() == line
 
 
 async def test_metrics_cannot_command_the_terminal(client: FakeClient, clock: ManualClock) -> None:
@@ -338,9 +338,7 @@ async def test_watch_for_programs(client: FakeClient, clock: ManualClock, form: 
         await clock.advance(1)
 
     text = text_of(console)
-    if form is GetFormat.NAME:
-        assert text.splitlines() == lines
-    elif form is GetFormat.JSON:
+    if form is GetFormat.JSON:
         assert [json.loads(line)["status"]["state"] for line in text.splitlines()] == lines
     else:
         assert [document["status"]["state"] for document in yaml.safe_load_all(text)] == lines
@@ -495,57 +493,44 @@ def counted(**counts: int) -> Object:
 @pytest.mark.parametrize(
     ("counts", "nodes", "line"),
     [
-        pytest.param(counted(active=1, ready=1), 2, "node: 2 nodes, all ready", id="ready"),
-        pytest.param(counted(), 2, "node: no Jobs now", id="none"),
-        pytest.param(counted(active=2, ready=1), 2, "node: 2 Jobs, 2 active, 1 of 2 ready", id="several Jobs"),
+        pytest.param(counted(active=1, ready=1), None, "node: 2 nodes, all ready", id="ready"),
+        pytest.param(counted(), None, "node: no Jobs now", id="none"),
+        pytest.param(counted(active=2, ready=1), None, "node: 2 Jobs, 2 active, 1 of 2 ready", id="several Jobs"),
         pytest.param(
             counted(active=1, ready=1) | {"name": "dataset-initializer"},
-            2,
+            None,
             "dataset-initializer: all ready",
             id="not the nodes",
         ),
+        pytest.param(counted(active=1, ready=1), 1, "node: 1 node, all ready", id="fewer nodes of an elastic training"),
     ],
 )
 async def test_jobs(client: FakeClient, clock: ManualClock, counts: Object, nodes: int | None, line: str) -> None:
-    """One Job has all nodes, so that people read how these are doing."""
-    job = train_job("demo", state="Running", jobsStatus=[counts])
-    client.add(job | {"spec": job["spec"] | ({"trainer": {"numNodes": nodes}} if nodes else {})})
-    console = screen()
-    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
-    assert text_of(console).splitlines()[-1] == f"Jobs          {line}"
-
-
-async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualClock) -> None:
-    """The nodes that there are count, where the cluster has not made those that the TrainJob asks for."""
-    scale = {"nodes": 1, "minNodes": 1, "maxNodes": 4, "selector": ""}
-    job = train_job("demo", state="Running", jobsStatus=[counted(active=1, ready=1)], scale=scale)
-    client.add(job | {"spec": job["spec"] | {"trainer": {"numNodes": 2}}})
-    console = screen()
-    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
-    assert text_of(console).splitlines()[-1] == "Jobs          node: 1 node, all ready"
+    """One Job has all nodes, so that people read how many there are, and how these are doing."""
+    job = train_job("demo", state="Running", jobsStatus=[counts], scale={"nodes": nodes})
+    assert (await shown(client, clock, job | {"spec": job["spec"] | {"trainer": {"numNodes": 2}}}))[-1] == (
+        f"Jobs          {line}"
+    )
 
 
 @pytest.mark.parametrize(
-    ("suspend", "status_shown", "line"),
+    ("kind", "status", "message", "line"),
     [
-        pytest.param(False, ("Created", "True", "Succeeded to create Jobs"), "", id="created"),
+        pytest.param("Created", "True", "Succeeded to create Jobs", "", id="created"),
         pytest.param(
-            False,
-            ("Created", "True", "Succeeded to create Jobs; the cluster has rejected a change: no"),
+            "Created",
+            "True",
+            "Succeeded to create Jobs; the cluster has rejected a change: no",
             "Conditions    Created (Because): Succeeded to create Jobs; the cluster has rejected a change: no",
             id="a later change is not applied",
         ),
-        pytest.param(False, ("Suspended", "False", "TrainJob is resumed"), "", id="resumed"),
+        pytest.param("Suspended", "False", "TrainJob is resumed", "", id="resumed"),
     ],
 )
 async def test_conditions_that_are_news(
-    client: FakeClient, clock: ManualClock, suspend: bool, status_shown: tuple[str, str, str], line: str
+    client: FakeClient, clock: ManualClock, kind: str, status: str, message: str, line: str
 ) -> None:
     """Where the Jobs are not as the TrainJob asks for, its condition is shown."""
-    kind, status, message = status_shown
-    condition = {"type": kind, "status": status, "reason": "Because", "message": message}
-    job = train_job("demo", state="Running", conditions=[condition])
-    client.add(job | {"spec": job["spec"] | {"suspend": suspend}})
-    console = screen()
-    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
-    assert [each for each in text_of(console).splitlines() if "Conditions" in each] == [line] * bool(line)
+    said = {"type": kind, "status": status, "reason": "Because", "message": message}
+    lines = await shown(client, clock, train_job("demo", state="Running", conditions=[said]))
+    assert [each for each in lines if "Conditions" in each] == [line] * bool(line)

@@ -433,17 +433,6 @@ async def test_follow_tells_what_keeps_it(
     assert reported[1:] == ["warning: its pods cannot be watched, trying again: pods is forbidden: cannot watch"]
 
 
-async def test_follow_a_job_that_was_just_deleted(
-    client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """When the job is deleted between the first look at it and the watch, following ends as well."""
-    asked = LogRequest(LogChoice(), follow=True)
-    with anyio.fail_after(10):
-        await LogReader(client, RUNNING, asked, screen(), clock).run()
-
-    assert "TrainJob demo was deleted" in capsys.readouterr().err
-
-
 async def test_follow_what_is_forbidden(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:

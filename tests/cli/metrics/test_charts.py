@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from trainer.cli.metrics.charts import Canvas
@@ -28,11 +26,3 @@ def test_braille(points: list[tuple[float, float]], lines: list[str]) -> None:
 def test_ascii() -> None:
     """Where there is nothing but ASCII, each cell is one dot."""
     assert Canvas(5, 3, ascii_only=True).draw([(0, 0), (1, 1), (4, 0)]) == [" *   ", "* ** ", "*   *"]
-
-
-def test_many_points() -> None:
-    """A chart of many points is as large as one of few, and every column has a dot."""
-    lines = Canvas(20, 4).draw([(x, math.sin(x / 1000)) for x in range(100_000)])
-
-    assert [len(line) for line in lines] == [20] * 4
-    assert all(any(line[column] != " " for line in lines) for column in range(20))

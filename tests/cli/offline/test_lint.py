@@ -156,14 +156,6 @@ def test_runtimes_come_from_any_file() -> None:
     assert set(ends(lint(job=job, runtime=runtime))) == {"ok"}
 
 
-def test_warnings_alone() -> None:
-    """Warnings are reported, but they are no failure."""
-    result = lint(job=JOB.replace("torch-distributed", "nope"))
-
-    assert result.exit_code == 0
-    assert result.stdout.startswith("job.yaml, document 1 (TrainJob demo): warning: spec.runtimeRef.name: there is no")
-
-
 def test_namespaces() -> None:
     """Objects that name no namespace are in the one asked for, where their runtime has to be."""
     job = JOB.replace("{name: torch-distributed}", "{name: mine, kind: TrainingRuntime}")

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from trainer.cli.errors import CommandError
-from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
+from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.supervisor import RunRecord
 
@@ -43,14 +43,6 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)
 
     assert StateDirectory.of_user().root == Path("/.local/state/trainer")
-
-
-def test_asking_creates_nothing(tmp_path: Path) -> None:
-    """Reading commands work on a home that cannot be written to."""
-    state = StateDirectory(tmp_path / "trainer")
-
-    assert state.record("cluster").parent == state.log("cluster").parent == state.kubeconfig.parent == state.root
-    assert not state.root.exists()
 
 
 def test_lock_makes_others_wait(tmp_path: Path) -> None:
@@ -168,11 +160,3 @@ def test_end_of_which_the_supervisor_has_yet_to_tell(tmp_path: Path) -> None:
 
     replace(run, supervisor=gone).write(state.record("server"))
     assert BackgroundProcess("server", state).crash() == "ended without leaving an exit code"
-
-
-def test_uptime() -> None:
-    """Uptime counts from the start of the run."""
-    this = ProcessIdentity.of(os.getpid())
-    assert this is not None
-
-    assert 60 <= uptime_seconds(RunRecord(this, datetime.now(UTC) - timedelta(minutes=1))) < 120

@@ -67,16 +67,6 @@ def test_identity_of_this_process() -> None:
     assert not replace(identity, boot_id="an earlier boot").is_running()
 
 
-def test_zombie_does_not_run() -> None:
-    """A process that has ended but was not waited for does not run."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-
-    assert ProcessIdentity.of(process.pid) is None
-    process.wait()
-    assert ProcessIdentity.of(process.pid) is None
-
-
 async def test_stop_asks_first(start: StartProgram) -> None:
     """A process that heeds SIGTERM is not killed."""
     process = start(OBEDIENT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -29,23 +28,6 @@ async def start(directory: Path, program: str) -> RunRecord:
 
 async def start_command(directory: Path, *command: str) -> RunRecord:
     return await start_supervised(list(command), record=directory / "run.json", log=directory / "run.log")
-
-
-@pytest.mark.parametrize(
-    ("program", "status"),
-    [
-        pytest.param("raise SystemExit(3)", 3, id="exit code"),
-        pytest.param("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL, id="signal"),
-    ],
-)
-async def test_record_tells_how_it_ended(tmp_path: Path, program: str, status: int) -> None:
-    """When the command has ended, its record says how."""
-    started = await start(tmp_path, program)
-
-    ended = await wait_for_end(tmp_path / "run.json")
-
-    assert ended.exit_status == status
-    assert (ended.process, ended.started) == (started.process, started.started)
 
 
 async def test_command_that_ends_at_once(tmp_path: Path) -> None:
