@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import anyio
@@ -274,16 +273,3 @@ async def test_without_certificate_the_manager_ends(clock: ManualClock, backgrou
     assert manager.is_ready
     await clock.advance(2)
     assert await running == "no certificate for metrics within 120 s: nobody has made a certificate yet"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        pytest.param({"port": -1}, "port must be from 0 to 65535, got -1", id="port"),
-        pytest.param({"max_concurrent": 0}, "max_concurrent must be more than 0, got 0", id="concurrency"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The field is named."""
-    with pytest.raises(ValueError, match=message):
-        MetricsServerOptions(**options)

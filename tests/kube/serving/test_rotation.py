@@ -226,30 +226,6 @@ async def test_two_replicas_renew_once(client: FakeClient, clock: Calendar, back
     assert replicas[0].shown[1] != first
 
 
-async def test_servers_of_one_process_share(
-    client: FakeClient, clock: Calendar, replica: Replica, background: Background
-) -> None:
-    """They show the same certificates, and the Secret is read for all of them together."""
-    shown: list[ServingCertificate] = []
-
-    async def use(certificate: ServingCertificate) -> None:
-        shown.append(certificate)
-
-    background(replica.run())
-    await idle(clock)
-    client.requests.clear()
-    background(replica.rotator.run(use))
-    await eventually(lambda: shown and client.requests, within=10)
-    await idle(clock)
-    client.requests.clear()
-    for _ in range(3):
-        await pass_time(clock, 0)
-    assert [request.verb for request in client.requests] == ["get"] * 3
-    await pass_time(clock, LIFETIME.total_seconds())
-    assert len(shown) == 2
-    assert shown == replica.shown
-
-
 async def test_server_that_comes_later_needs_no_api_server(
     client: FakeClient, clock: Calendar, replica: Replica, background: Background
 ) -> None:

@@ -45,20 +45,6 @@ async def test_certificate_is_valid_and_renewed(clock: ManualClock, background: 
     assert certificate.not_valid_after_utc > START + timedelta(days=600)
 
 
-async def test_several_servers_show_the_same(clock: ManualClock, background: Background) -> None:
-    """Whichever comes later, and also when the one that came first has ended."""
-    source, first, second = SelfSignedCertificates(clock=clock), Server(), Server()
-    running = background(source.run(first.use))
-    await eventually(lambda: first.shown, within=10)
-    background(source.run(second.use))
-    await eventually(lambda: second.shown, within=10)
-    assert first.shown == second.shown
-    running.cancel()
-    await clock.advance(timedelta(days=244).total_seconds())
-    await eventually(lambda: len(second.shown) == 2, within=10)
-    assert len(first.shown) == 1
-
-
 async def test_server_that_cannot_use_it(clock: ManualClock, background: Background) -> None:
     """The others are served, and the problem is logged until it is over."""
     source, first, second = SelfSignedCertificates(clock=clock), Server(), Server()

@@ -92,12 +92,13 @@ class Webhook:
         return self.server.address[1]
 
     async def post(
-        self, body: object, *, path: str = PATH, query: str = "", content_type: str = "application/json"
+        self, body: object, *, path: str = PATH, query: str = "", method: str = "POST", **headers: str
     ) -> tuple[int, Object]:
         """HTTP status and decoded answer."""
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         url = f"https://127.0.0.1:{self.port}{path}{query}"
-        async with self.session.post(url, data=data, headers={"Content-Type": content_type}) as answer:
+        headers = {"Content-Type": "application/json"} | headers
+        async with self.session.request(method, url, data=data, headers=headers) as answer:
             return answer.status, await answer.json()
 
     async def review(self, operation: str = "CREATE", *, query: str = "", **fields: Any) -> Object:

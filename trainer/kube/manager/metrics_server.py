@@ -28,7 +28,6 @@ from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.metrics.servers import ExpirySeries
 from trainer.kube.serving.certificates import CertificateSource, SelfSignedCertificates
-from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 
@@ -36,6 +35,8 @@ log = get_logger(__name__)
 
 _FINISH = 1.0
 """Seconds that answers under way have when the server stops."""
+_AT_ONCE = 4
+"""Answers that are made at a time; more would not be made faster."""
 _READS = {"GET", "HEAD"}
 
 
@@ -54,21 +55,6 @@ class MetricsServerOptions:
     the port."""
     tls: TlsOptions = field(default_factory=TlsOptions)
     """What is spoken with clients. Default: those of its class."""
-    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """Limits of the connections. Default: those of its class."""
-    max_concurrent: int = 4
-    """Answers that are made at a time; others wait. Default: 4, more would not be made faster."""
-
-    def __post_init__(self) -> None:
-        """Refuse what no server could work with.
-
-        Raises:
-            ValueError: names the field.
-        """
-        if not 0 <= self.port <= 65535:
-            raise ValueError(f"port must be from 0 to 65535, got {self.port}")
-        if self.max_concurrent < 1:
-            raise ValueError(f"max_concurrent must be more than 0, got {self.max_concurrent}")
 
 
 class MetricsServer:
@@ -98,12 +84,12 @@ class MetricsServer:
         self._exposition = Exposition(manager.metrics)
         gate = BearerGate(manager.api_reader, clock=manager.clock)
         self._gate = gate if self._options.authorize else None
-        self._turns = anyio.CapacityLimiter(self._options.max_concurrent)
+        self._turns = anyio.CapacityLimiter(_AT_ONCE)
         expires = manager.metrics.series(ExpirySeries).of("metrics")
         self._tls = ServingTls(options=self._options.tls, expires=expires) if self._options.secure else None
         self._certificates = certificates or SelfSignedCertificates(clock=manager.clock)
         context = self._tls.context if self._tls is not None else None
-        http = HttpServerOptions(self._options.host, self._options.port, self._options.limits, context)
+        http = HttpServerOptions(self._options.host, self._options.port, tls=context)
         self._server = HttpServer("metrics", self._answer, http, clock=manager.clock, metrics=manager.metrics)
         manager.add(self.run, name="metrics server", group=Group.HTTP_SERVERS)
 

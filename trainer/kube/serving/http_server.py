@@ -49,6 +49,15 @@ class HttpServerOptions:
     tls: ssl.SSLContext | None = None
     """For HTTPS. Default: None, plain HTTP."""
 
+    def __post_init__(self) -> None:
+        """Refuse a port that there is not.
+
+        Raises:
+            ValueError: names it.
+        """
+        if not 0 <= self.port <= 65535:
+            raise ValueError(f"port must be from 0 to 65535, got {self.port}")
+
 
 class HttpServer:
     """Serves HTTP/1.1 while `run` does.

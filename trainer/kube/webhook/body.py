@@ -65,7 +65,7 @@ def _check_head(request: web.BaseRequest, max_bytes: int, content: str) -> None:
 
 def _check_size(size: int, max_bytes: int) -> None:
     if size > max_bytes:
-        raise HttpError(413, "RequestEntityTooLarge", f"the body has more than {max_bytes} bytes (max_body_bytes)")
+        raise HttpError(413, "RequestEntityTooLarge", f"the body has more than {max_bytes} bytes")
 
 
 async def _invite(request: web.BaseRequest) -> None:

@@ -21,33 +21,22 @@ from trainer.kube.serving.tls import ServingTls, TlsOptions, common_names
 from trainer.kube.webhook.admission import AdmissionHandler
 from trainer.kube.webhook.body import HttpError, failure
 from trainer.kube.webhook.endpoint import AdmissionEndpoint
-from trainer.kube.webhook.turns import SMALL, Turns
+from trainer.kube.webhook.turns import Turns
 
 log = get_logger(__name__)
-
-
-_POSITIVE = ("max_body_bytes", "max_concurrent", "max_connections", "idle_timeout")
+_LIMITS = ConnectionLimits(max_connections=500, idle_timeout=120.0)
+"""An API server opens a connection for each request under way. It closes unused ones after 90 seconds; one that the
+server closes in the moment of its use costs a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookServerOptions:
-    """Address and limits of a webhook server."""
+    """Where a webhook server listens, and to whom."""
 
     host: str = ""
     """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since the API server comes from elsewhere."""
     port: int = 9443
     """Port; 0 takes a free one, see `WebhookServer.address`. Default: 9443, as in controller-runtime."""
-    max_body_bytes: int = 3 * 1024 * 1024 + SMALL
-    """Size of the largest request. Default: 3 MiB, which is an object and an old object of 1.5 MiB each, the most that
-    an API server stores by default, and 64 KiB for what is around them."""
-    idle_timeout: float = 120.0
-    """Seconds after which an unused connection is closed. Default: 120; the API server closes its own after 90, and one
-    that the server closes in the moment of its use costs a refusal."""
-    max_concurrent: int = 100
-    """Requests of up to 64 KiB that are answered at a time; others wait as long as they can. Of larger ones eight are
-    read and one is answered at a time. Default: 100."""
-    max_connections: int = 500
-    """Open connections, see `ConnectionLimits`. Default: 500, as an API server opens one for each request under way."""
     tls: TlsOptions = field(default_factory=TlsOptions)
     """What is spoken with clients. Default: those of its class."""
     client_ca: Path | None = None
@@ -64,11 +53,6 @@ class WebhookServerOptions:
         Raises:
             ValueError: names the field.
         """
-        if not 0 <= self.port <= 65535:
-            raise ValueError(f"port must be from 0 to 65535, got {self.port}")
-        for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be more than 0, got {getattr(self, name)}")
         if self.client_names and self.client_ca is None:
             raise ValueError("client_names needs client_ca, without which clients show no certificate")
 
@@ -96,11 +80,12 @@ class WebhookServer:
         self._clock = manager.clock
         self._series = manager.metrics.series(WebhookSeries)
         self._endpoints: dict[str, AdmissionEndpoint] = {}
-        self._turns = Turns(self._options.max_body_bytes, self._options.max_concurrent, self._clock)
+        self._turns = Turns(self._clock)
         expires = manager.metrics.series(ExpirySeries).of("webhooks")
         self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
         self._refused_clients = SparseLog("refused client certificate", clock=self._clock)
-        self._server = self._make_server(manager)
+        http = HttpServerOptions(self._options.host, self._options.port, _LIMITS, self._tls.context)
+        self._server = HttpServer("webhooks", self._answer, http, clock=manager.clock, metrics=manager.metrics)
         self._preparing = anyio.CancelScope()
         self._stopping = anyio.Event()
         manager.add(self.run, name="webhook server", group=Group.WEBHOOKS, stop=self.stop, started=self.wait_for_start)
@@ -168,13 +153,6 @@ class WebhookServer:
             if not self._stopping.is_set():
                 await self._server.run(self._stopping.wait)
             tasks.cancel_scope.cancel()
-
-    def _make_server(self, manager: Manager) -> HttpServer:
-        limits = ConnectionLimits(
-            max_connections=self._options.max_connections, idle_timeout=self._options.idle_timeout
-        )
-        options = HttpServerOptions(self._options.host, self._options.port, limits, self._tls.context)
-        return HttpServer("webhooks", self._answer, options, clock=manager.clock, metrics=manager.metrics)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         allowed, shown = self._options.client_names, common_names(request)

@@ -16,8 +16,14 @@ from trainer.kube.webhook.body import HttpError, read_body
 
 SMALL = 64 * 1024
 """Bytes of a body that waits for no large one: most reviews have some kilobytes."""
+MAX_BODY_BYTES = 3 * 1024 * 1024 + SMALL
+"""An object and an old object of 1.5 MiB each, the most that an API server stores by default, and what is around."""
+SMALL_AT_ONCE = 100
+"""Small requests that are answered; others wait as long as they can."""
 _LARGE_AT_ONCE = 8
 """Large bodies that are read, or wait to be answered."""
+LARGE_ANSWERED = 2
+"""Large requests that are answered: one that waits for the API server leaves the other turn to the rest."""
 _ARRIVAL = 2.0
 """Seconds within which a large body arrives: an API server sends it at once, and others wait for its place."""
 _REST = 3.0
@@ -28,20 +34,13 @@ _LONGEST_REST = 1.0
 
 
 class Turns:
-    """Reads bodies, and lets their requests be answered.
+    """Reads bodies, and lets their requests be answered; the clock measures the pauses."""
 
-    Args:
-        max_bytes: size of the largest body.
-        max_concurrent: small requests that are answered at a time.
-        clock: measures the pauses.
-    """
-
-    def __init__(self, max_bytes: int, max_concurrent: int, clock: Clock) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._small = anyio.Semaphore(max_concurrent, fast_acquire=True)
+        self._small = anyio.Semaphore(SMALL_AT_ONCE, fast_acquire=True)
         self._large = anyio.Semaphore(_LARGE_AT_ONCE, fast_acquire=True)
-        self._answering_large = anyio.Lock(fast_acquire=True)
+        self._answering_large = anyio.Semaphore(LARGE_ANSWERED, fast_acquire=True)
         self._rests_until = 0.0
 
     @asynccontextmanager
@@ -54,14 +53,14 @@ class Turns:
             HttpError: see `read_body`; or a large body did not arrive in time.
         """
         # A body that does not say how large it is may be as large as allowed.
-        if (request.content_length or self._max_bytes) <= SMALL:
-            body = await read_body(request, self._max_bytes)
+        if (request.content_length or MAX_BODY_BYTES) <= SMALL:
+            body = await read_body(request, MAX_BODY_BYTES)
             async with self._small:
                 yield body
             return
         async with self._large:
             async with move_on_after(self._clock, _ARRIVAL) as arrival:
-                body = await read_body(request, self._max_bytes)
+                body = await read_body(request, MAX_BODY_BYTES)
             if arrival.cancelled_caught:
                 raise HttpError(408, "Timeout", f"the body did not arrive within {_ARRIVAL:g} seconds")
             async with self._answering_large, self._resting():
