@@ -24,36 +24,6 @@ def checks(clock: ManualClock) -> HealthChecks:
     return HealthChecks("healthz", clock=clock)
 
 
-@pytest.mark.parametrize(
-    ("failing", "exclude", "verbose", "passed", "text"),
-    [
-        pytest.param(False, [], False, True, "ok", id="ok"),
-        pytest.param(False, [], True, True, "[+]ping ok\n[+]db ok\nhealthz check passed\n", id="ok-verbose"),
-        pytest.param(
-            True, [], False, False, "[+]ping ok\n[-]db failed: reason withheld\nhealthz check failed\n", id="failed"
-        ),
-        pytest.param(True, ["db"], False, True, "ok", id="excluded"),
-        pytest.param(
-            True, ["db"], True, True, "[+]ping ok\n[+]db excluded: ok\nhealthz check passed\n", id="excluded-verbose"
-        ),
-        pytest.param(
-            False,
-            ["bd"],
-            True,
-            True,
-            "[+]ping ok\n[+]db ok\nwarn: some checks cannot be excluded: no matches for 'bd'\nhealthz check passed\n",
-            id="unknown-exclusion",
-        ),
-    ],
-)
-async def test_report(
-    checks: HealthChecks, failing: bool, exclude: list[str], verbose: bool, passed: bool, text: str
-) -> None:
-    """Texts are those of the Kubernetes API server; a failure lists all checks and withholds why."""
-    checks.add("db", fail if failing else pass_)
-    assert await checks.report(exclude, verbose=verbose) == (passed, text)
-
-
 async def test_changes_are_logged_with_the_reason(checks: HealthChecks) -> None:
     """The log tells why, once when it begins and once when it is over."""
     is_failing = True

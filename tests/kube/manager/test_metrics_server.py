@@ -7,7 +7,6 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import aiohttp
 import anyio
@@ -17,16 +16,14 @@ import anyio.to_thread
 import pytest
 from aiohttp import web
 
-from tests.kube.certificates import Pair
 from tests.kube.conftest import Background
 from tests.kube.reviewers import TOKEN, Reviewer
-from tests.kube.webhook.serving import AUTHORITY, GivenCertificates, client_context
-from trainer.kube import Clock, LeaderElectionOptions, Manager, ManagerOptions, WebhookServer, WebhookServerOptions
-from trainer.kube.errors import ConfigurationError, TransportError
+from tests.kube.webhook.serving import GivenCertificates, client_context
+from trainer.kube import Clock, Manager, ManagerOptions
+from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.metrics.controllers import ControllerMetrics
-from trainer.kube.resource import LEASES
-from trainer.kube.serving.certificates import CertificateSource, FileCertificates
+from trainer.kube.serving.certificates import CertificateSource
 from trainer_kube_testing import FakeClient, ManualClock
 
 OPTIONS = MetricsServerOptions(host="127.0.0.1", port=0)
@@ -116,41 +113,51 @@ async def test_metrics(accept: str, content_type: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "headers", "status", "text"),
+    ("method", "path", "headers", "status", "text"),
     [
-        pytest.param("/metrics", READER, 200, "process_open_fds", id="allowed"),
-        pytest.param("/jobs/a/b?x=1", READER, 200, "asked /jobs/a/b?x=1", id="handler"),
-        pytest.param("/nothing", READER, 404, "there is nothing at this path", id="nothing-there"),
-        pytest.param("/metrics", {}, 401, "send a bearer token", id="without-token"),
-        pytest.param(f"/metrics?token={TOKEN}&access_token={TOKEN}", {}, 401, "send a bearer", id="token-in-query"),
-        pytest.param("/jobs/b/b", READER, 403, "prometheus may not get this path", id="not-this-one"),
+        pytest.param("GET", "/metrics", READER, 200, "process_open_fds", id="allowed"),
+        pytest.param("GET", "/jobs/a/b?x=1", READER, 200, "asked /jobs/a/b?x=1", id="handler"),
+        pytest.param("GET", "/nothing", READER, 404, "there is nothing at this path", id="nothing-there"),
+        pytest.param("GET", "/metrics", {}, 401, "send a bearer token", id="without-token"),
+        pytest.param("GET", f"/metrics?token={TOKEN}", {}, 401, "send a bearer", id="token-in-query"),
+        pytest.param("GET", "/jobs/b/b", READER, 403, "prometheus may not get this path", id="not-this-one"),
+        pytest.param("HEAD", "/metrics", READER, 403, "", id="who-may-get-may-not-head"),
     ],
 )
-async def test_access(path: str, headers: dict[str, str], status: int, text: str) -> None:
+async def test_access(method: str, path: str, headers: dict[str, str], status: int, text: str) -> None:
     """Only authenticated and authorized requests get an answer; others do not learn which paths exist."""
-    async with serving() as served:
-        code, answer = await served.get(path, headers)
-        assert (code, text in answer) == (status, True), answer
+    async with serving() as served, served.session.request(method, path, headers=headers) as response:
+        answer = await response.text()
+        assert (response.status, text in answer) == (status, True), answer
         assert "process_open_fds" not in answer or status == 200
+        # A client learns how to show who it is (RFC 6750).
+        assert response.headers.get("WWW-Authenticate") == ("Bearer" if status == 401 else None)
         assert await served.sample("requests_total", server="metrics", code=str(status)) == 1
+
+
+async def test_wrong_token() -> None:
+    """The challenge says so (RFC 6750)."""
+    wrong = {"Authorization": "Bearer x"}
+    async with serving() as served, served.session.get("/metrics", headers=wrong) as response:
+        assert response.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+
+
+async def test_only_reading() -> None:
+    """There is nothing to write."""
+    async with serving(options=OPEN) as served, served.session.post("/metrics") as response:
+        assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.parametrize(
     ("target", "status"),
     [
         pytest.param("/metrics", 200, id="plain"),
-        pytest.param("http://elsewhere/metrics", 200, id="with-a-host"),
         pytest.param("/%6detrics", 200, id="encoded"),
-        pytest.param("//metrics", 403, id="two-slashes"),
         pytest.param("/./metrics", 403, id="dot"),
         pytest.param("/metrics/../jobs/b/b", 403, id="dots"),
-        pytest.param("/jobs/a/../b/b", 403, id="dots-in-a-route"),
         pytest.param("/jobs/a%2Fb", 200, id="encoded-slash"),
         pytest.param("/metrics%00", 403, id="null"),
-        pytest.param("/metrics%0d%0aX-Evil:%201", 403, id="line-break"),
-        pytest.param("/metrics;x=1", 403, id="parameter"),
         pytest.param("metrics", 400, id="relative"),
-        pytest.param("*", 400, id="asterisk"),
     ],
 )
 async def test_path_that_is_allowed_is_the_path_that_is_served(target: str, status: int) -> None:
@@ -176,86 +183,11 @@ async def test_paths_that_cannot_be_served(path: str) -> None:
         assert await served.get("/late") == (200, "asked /late")
 
 
-async def test_challenge() -> None:
-    """A client learns how to show who it is (RFC 6750)."""
-    async with serving() as served:
-        async with served.session.get("/metrics") as response:
-            assert response.headers["WWW-Authenticate"] == "Bearer"
-        async with served.session.get("/metrics", headers={"Authorization": "Bearer x"}) as response:
-            assert response.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
-
-
-@pytest.mark.parametrize(
-    ("method", "status"),
-    [
-        pytest.param("HEAD", 200, id="head"),
-        pytest.param("POST", 405, id="post"),
-    ],
-)
-async def test_only_reading(method: str, status: int) -> None:
-    """There is nothing to write."""
-    async with serving(options=OPEN) as served, served.session.request(method, "/metrics") as response:
-        assert response.status == status
-        if status == 405:
-            assert response.headers["Allow"] == "GET, HEAD"
-
-
-async def test_verb_is_the_method() -> None:
-    """As for the API server's own paths: who may get may not head."""
-    async with serving() as served, served.session.head("/metrics", headers=READER) as response:
-        assert response.status == 403
-
-
 async def test_open_server_asks_nobody() -> None:
     """Without authorisation there is plain HTTP for everybody, and no review."""
     async with serving(options=OPEN) as served:
         assert (await served.get("/metrics"))[0] == 200
         assert not served.reviewer.reviews
-
-
-async def test_replica_that_does_not_lead_serves() -> None:
-    """Everybody is scraped, and reviews need no leadership."""
-    lease = LeaderElectionOptions(name="l", namespace="ns")
-    async with serving(manager_options=ManagerOptions(loop_lag=None, leader_election=lease)) as served:
-        served.reviewer.faults.fail(TransportError("down"), times=None, resource=LEASES)
-        assert (await served.get("/metrics", READER))[0] == 200
-
-
-async def shown(server: MetricsServer | WebhookServer) -> bytes:
-    """The certificate that is shown."""
-    context = client_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    stream = await anyio.connect_tcp(*server.address, ssl_context=context, tls_standard_compatible=False)
-    async with stream:
-        certificate = stream.extra(anyio.streams.tls.TLSAttribute.peer_certificate_binary)
-    assert certificate is not None
-    return certificate
-
-
-async def write_pair(directory: Path, pair: Pair) -> None:
-    """As cert-manager does."""
-    await anyio.Path(directory / "tls.crt").write_bytes(pair.chain)
-    await anyio.Path(directory / "tls.key").write_bytes(pair.key)
-
-
-async def test_certificate_of_the_webhook_server(tmp_path: Path, background: Background) -> None:
-    """Both servers show each certificate of the one source."""
-    clock = ManualClock()
-    await write_pair(tmp_path, before := AUTHORITY.issue("old", "127.0.0.1"))
-    certificates = FileCertificates(tmp_path, clock=clock)
-    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
-    metrics = MetricsServer(manager, OPTIONS, certificates=certificates)
-    webhooks = WebhookServer(manager, certificates=certificates, options=WebhookServerOptions(host="127.0.0.1", port=0))
-    running = background(manager.run())
-    await metrics.wait_for_start()
-    await webhooks.wait_for_start()
-    for pair in (before, AUTHORITY.issue("new", "127.0.0.1")):
-        await write_pair(tmp_path, pair)
-        await certificates.refresh()
-        expected = ssl.PEM_cert_to_DER_cert(pair.chain.decode())
-        assert await shown(metrics) == await shown(webhooks) == expected
-    manager.stop()
-    await running
 
 
 async def test_without_certificate_the_manager_ends(clock: ManualClock, background: Background) -> None:

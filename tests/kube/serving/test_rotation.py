@@ -270,20 +270,6 @@ async def test_authority_changes_in_three_steps(
     assert len(replica.shown) == shown + 1
 
 
-async def test_replicas_of_two_versions_agree(client: FakeClient, clock: Calendar, background: Background) -> None:
-    """Each has other names; the certificate is made once more, for those of both."""
-    one, two = Replica(client.peer(), clock), Replica(client.peer(), clock, dns_names=("other.system.svc",))
-    background(one.run())
-    await idle(clock)
-    background(two.run())
-    await idle(clock, 2)
-    for _ in range(3):
-        await pass_time(clock, 0, 2)
-    assert one.shown[-1] == two.shown[-1]
-    assert Keyring.parse(data(client)).names == {*NAMES, "other.system.svc", "127.0.0.1"}
-    assert (len(one.shown), len(two.shown)) == (2, 1)
-
-
 async def test_deleted_secret_is_restored(
     client: FakeClient, clock: Calendar, replica: Replica, background: Background
 ) -> None:

@@ -118,15 +118,6 @@ async def test_nothing_is_written_without_need(client: FakeClient, clock: Manual
     assert source.refreshed == 0
 
 
-async def test_bundle_is_kept_there(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """Somebody who applies the configuration anew, without a bundle, finds it back at once."""
-    client.add(configuration(VALIDATING, None))
-    start(client, clock, background, Source())
-    await eventually(lambda: bundles(client) == [b"ours"], clock=clock, within=2)
-    client.add(configuration(VALIDATING, None, None, applied="again"))
-    await eventually(lambda: bundles(client) == [b"ours", b"ours"], clock=clock, within=2)
-
-
 async def test_new_bundle_is_written(client: FakeClient, clock: ManualClock, background: Background) -> None:
     """As soon as the source has it; as long as it has none, nothing is written, and the check tells why."""
     client.add(configuration(VALIDATING, None))
@@ -242,18 +233,3 @@ async def test_failures_are_reported_and_retried(
         await eventually(lambda: bundles(client) == [b"ours"], clock=clock, within=60)
     assert [entry["reason"] for entry in logs if entry["log_level"] == "warning"] == [reason]
     await injector.check()
-
-
-async def test_two_replicas_agree(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """Both write; one comes second, sees that it is done, and that is that."""
-    client.add(configuration(VALIDATING, None))
-    peers = [client.peer(), client.peer()]
-    holds = [peer.faults.hold(verb="patch") for peer in peers]
-    for peer in peers:
-        start(peer, clock, background, Source())
-    await eventually(lambda: all(hold.waiting for hold in holds), clock=clock, within=2)
-    for hold in holds:
-        hold.release()
-    await clock.advance(60)
-    assert bundles(client) == [b"ours"]
-    assert sorted(len(peer.requests_of("patch")) for peer in peers) == [1, 1]

@@ -67,29 +67,6 @@ async def test_only_clients_of_the_authority_may_ask(tmp_path: Path, version: ss
         assert webhook.sample("requests_total", webhook=PATH, code="200") == 1
 
 
-async def test_without_an_authority_everybody_may_ask() -> None:
-    """As an API server asks that is not configured to show a certificate."""
-    async with serving(allow) as webhook:
-        assert await ask(webhook, None) == 200
-        assert await ask(webhook, API_SERVER) == 200
-
-
-@pytest.mark.parametrize(
-    ("names", "status"),
-    [
-        pytest.param(["kube-apiserver"], 200, id="its-name"),
-        pytest.param(["front-proxy-client", "kube-apiserver"], 200, id="one-of-them"),
-        pytest.param(["front-proxy-client"], 403, id="another-name"),
-        pytest.param(["kube-apiserver-2"], 403, id="longer-name"),
-    ],
-)
-async def test_names_of_clients(tmp_path: Path, names: list[str], status: int) -> None:
-    """Where an authority signs others as well, the common name decides."""
-    async with guarded(tmp_path, client_names=frozenset(names)) as webhook:
-        assert await ask(webhook, API_SERVER) == status
-        assert (webhook.sample("requests_total", webhook=PATH, code="200") or 0) == (1 if status == 200 else 0)
-
-
 async def test_the_authority_is_replaced(tmp_path: Path) -> None:
     """A new file counts for the next connections; while it cannot be used, the old authorities do."""
     clock, theirs = ManualClock(), OTHERS.issue("kube-apiserver")
