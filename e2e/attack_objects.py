@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.framework.deploying.child import APPLIED_HASH
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.plugins.torch.elastic import LABEL as AUTOSCALER_LABEL
 
 Object: TypeAlias = dict[str, Any]

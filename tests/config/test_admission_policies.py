@@ -10,7 +10,7 @@ from tests.config.kustomized import of_kind, rendered
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.runtime_snapshot import SNAPSHOT_LABEL
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.framework.runtimes.snapshot import make_snapshot
+from trainer.framework.runtimes.runtimes import make_snapshot
 from trainer.kube.objects import Object, controller_reference, labels_of, name_of, namespace_of, owner_reference
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.admission.conditions import MatchCondition

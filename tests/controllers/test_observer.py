@@ -12,7 +12,7 @@ from tests.framework.status.test_status import COMPLETE, CREATED, condition, job
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.job import Job
-from trainer.controllers.observer import SECONDS, Debounce, Observer
+from trainer.controllers.job_status import SECONDS, Debounce, Observer
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Plugin
 from trainer.framework.plugin_api.reports import Outcome, StatusCondition, StatusReport

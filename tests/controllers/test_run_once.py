@@ -7,7 +7,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
 

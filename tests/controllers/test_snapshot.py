@@ -9,7 +9,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.framework.runtimes.snapshot import make_snapshot
+from trainer.framework.runtimes.runtimes import make_snapshot
 from trainer.kube.errors import InvalidError
 from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS

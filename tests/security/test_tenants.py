@@ -17,7 +17,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON
 from trainer.framework.plugin_api.component import ADOPTED
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.kube.objects import Object, controller_reference, find_condition, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, SECRETS, Resource
 from trainer.plugins.coscheduling import POD_GROUPS

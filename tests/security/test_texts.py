@@ -11,7 +11,7 @@ import pytest
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.submitted_object import text_errors
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.runtimes.snapshot import open_snapshot
+from trainer.framework.runtimes.runtimes import open_snapshot
 from trainer.kube.rest.failures import answer_error
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.kubernetes_yaml import YamlError

@@ -13,7 +13,7 @@ from tests.controllers.conftest import Cluster
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.plugin_api.component import ADOPTED
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
 from trainer.kube.objects import Object, find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.plugins.coscheduling import POD_GROUPS

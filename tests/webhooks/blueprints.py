@@ -7,8 +7,7 @@ from typing import Any
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TrainJob
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
-from trainer.framework.runtimes.snapshot import snapshot_key
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place, snapshot_key
 from trainer.kube.objects import Object, ObjectKey
 
 API_VERSION = "trainer.kubeflow.org/v2alpha1"

@@ -15,10 +15,10 @@ from trainer.framework.runtimes.runtimes import (
     FoundRuntime,
     RuntimeNotFoundError,
     Runtimes,
+    make_snapshot,
     read_runtime,
     runtime_place,
 )
-from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import Resource
 from trainer.webhooks.live_runtimes import LiveRuntimes

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType, TrainJobStatus
 from trainer.framework.plugin_api.reports import Outcome
-from trainer.framework.status.conditions import Conditions
-from trainer.framework.status.status import is_finished
+from trainer.framework.status.status import Conditions, is_finished
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import Object, is_condition_true, uid_of
 

@@ -18,8 +18,7 @@ from trainer.framework.deploying.deployer import RETRY_AFTER, ApplyResult, Deplo
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
-from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
-from trainer.framework.runtimes.snapshot import make_snapshot
+from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes, make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Ensured, is_finished
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client, DeleteOptions

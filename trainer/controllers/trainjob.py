@@ -12,9 +12,8 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
 from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.controllers.job import Job, expiry_of
 from trainer.controllers.job_objects import JobObjects, TakeOver
+from trainer.controllers.job_status import Observer, StatusWriter, soonest
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
-from trainer.controllers.observer import Observer, soonest
-from trainer.controllers.status_writer import StatusWriter
 from trainer.framework.deploying.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Watch

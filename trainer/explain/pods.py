@@ -11,7 +11,7 @@ from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
 from trainer.framework import PodProblem
-from trainer.framework.status.conditions import Conditions, reported_lines
+from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin

@@ -17,8 +17,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionReason, ConditionType, TrainerStatus
-from trainer.framework.status.conditions import Conditions
-from trainer.framework.status.status import has_ended
+from trainer.framework.status.status import Conditions, has_ended
 from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client
 from trainer.kube.clock import timestamp

@@ -35,7 +35,8 @@ from trainer.kube.objects import Object, is_being_deleted, labels_of, mapping_at
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.v1alpha1.client import SERVED, decoded
 from trainer.v1alpha1.decode import is_larger_than_the_model, override_paths
-from trainer.v1alpha1.policies import NODE, HasPriorityClass, ignored, policy_errors, priority_errors
+from trainer.v1alpha1.policies import HasPriorityClass, ignored, policy_errors, priority_errors
+from trainer.v1alpha1.profile import NODE
 from trainer.v1alpha1.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 from trainer.webhooks.handlers import AdmissionHandlers, changed, placed
 from trainer.webhooks.runtime import review_runtime as review_model

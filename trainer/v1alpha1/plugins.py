@@ -15,7 +15,7 @@ from trainer.plugins.mpi.ssh_keys import KeyStyle
 from trainer.plugins.mpi.start import waits_for_nodes
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.xgboost import WORKERS_PER_NODE, XGBoost
-from trainer.v1alpha1 import tune_run
+from trainer.v1alpha1.torchtune import complete_tune_run
 
 
 class V1Alpha1Torch(Torch):
@@ -27,7 +27,7 @@ class V1Alpha1Torch(Torch):
 
     def complete(self, info: RuntimeInfo, train_job: TrainJob, variables: list[Object]) -> list[Object]:
         """Complete a command `tune run`; no variables are added."""
-        return tune_run.complete(info, train_job, variables)
+        return complete_tune_run(info, train_job, variables)
 
 
 class V1Alpha1Jax(Jax):

@@ -19,6 +19,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer.kube.resource import PRIORITY_CLASSES
 from trainer.v1alpha1 import torchtune
+from trainer.v1alpha1.profile import NODE
 from trainer.v1alpha1.runtime_patches import containers_of
 from trainer.v1alpha1.torchtune import Method
 
@@ -28,8 +29,6 @@ DevicesOf: TypeAlias = Callable[[Object, Object], Devices]
 HasPriorityClass: TypeAlias = Callable[[str], Awaitable[bool]]
 """Whether the cluster has a PriorityClass of this name."""
 
-NODE: Final = "node"
-"""Name of the container that trains, and of the nodes of an MPI training."""
 _TRAINER: Final = "spec.trainer"
 _FLUX_INSTALLER: Final = "flux-installer"
 _RESERVED: Final = {

@@ -16,8 +16,14 @@ from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.plugin_context import Reader
-from trainer.framework.runtimes.runtimes import Runtimes
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot, open_snapshot, snapshot_key
+from trainer.framework.runtimes.runtimes import (
+    RUNTIME_DIGEST,
+    Runtimes,
+    digest_of,
+    make_snapshot,
+    open_snapshot,
+    snapshot_key,
+)
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client
 from trainer.kube.errors import ConflictError, NotFoundError

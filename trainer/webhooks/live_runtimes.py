@@ -6,9 +6,15 @@ from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.runtimes.alternatives import Alternatives
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, Runtimes, read_runtime, runtime_place
-from trainer.framework.runtimes.snapshot import open_snapshot, snapshot_key
-from trainer.framework.status.conditions import Conditions
+from trainer.framework.runtimes.runtimes import (
+    RuntimeNotFoundError,
+    Runtimes,
+    open_snapshot,
+    read_runtime,
+    runtime_place,
+    snapshot_key,
+)
+from trainer.framework.status.status import Conditions
 from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import Object, ObjectKey, controller_of

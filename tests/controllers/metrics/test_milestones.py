@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.framework.samples import train_job_object
-from trainer.controllers.metrics.milestones import Life, Milestones, Summary
+from trainer.controllers.metrics.state_counts import Summary
+from trainer.controllers.metrics.trainjobs import Life, Milestones
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object
 from trainer_kube_testing import ManualClock

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.framework.samples import runtime_object, train_job_object
-from trainer.controllers.metrics.milestones import Milestones
-from trainer.controllers.metrics.state_counts import Frameworks, RecentChanges, StateCounts
+from trainer.controllers.metrics.state_counts import Frameworks, RecentChanges, StateCounts, Summary
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import ObjectKey
-from trainer_kube_testing import ManualClock
 
 _EVENTS = st.lists(
     st.tuples(
@@ -31,6 +29,10 @@ def train_job(name: str, runtime: str, state: str, reason: str = "") -> CachedOb
     return CachedObject.of(train_job_object(name, status=status, runtimeRef={"name": runtime}))
 
 
+def see(state_counts: StateCounts, obj: CachedObject) -> None:
+    state_counts.put(obj.key, Summary.of(obj))
+
+
 def runtimes(*names: str) -> Frameworks:
     frameworks = Frameworks()
     for name in names:
@@ -41,18 +43,15 @@ def runtimes(*names: str) -> Frameworks:
 @given(events=_EVENTS)
 def test_counts_what_is_there(events: list[tuple[str, str, str, bool]]) -> None:
     """Whatever the events, each TrainJob is counted once, and no count is 0."""
-    state_counts = StateCounts(runtimes("torch", "jax"), Milestones(ManualClock()))
+    state_counts = StateCounts(runtimes("torch", "jax"))
     present: dict[str, CachedObject] = {}
     for name, runtime, state, is_deleted in events:
         old, new = present.pop(name, None), train_job(name, runtime, state)
         if old is not None and is_deleted:
-            state_counts.on_delete(old, stale=False)
+            state_counts.remove(old.key)
             continue
         present[name] = new
-        if old is None:
-            state_counts.on_add(new, initial=False)
-        else:
-            state_counts.on_update(old, new)
+        see(state_counts, new)
     places = (
         (obj["spec"]["runtimeRef"]["name"], (obj.get("status") or {}).get("state", "Unknown"))
         for obj in present.values()
@@ -65,10 +64,10 @@ def test_counts_what_is_there(events: list[tuple[str, str, str, bool]]) -> None:
 def test_runtimes_that_do_not_exist_are_none() -> None:
     """A runtime that does not exist is counted as `none`, and by its name once it exists."""
     frameworks = runtimes("torch")
-    state_counts = StateCounts(frameworks, Milestones(ManualClock()))
+    state_counts = StateCounts(frameworks)
     for number in range(3):
-        state_counts.on_add(train_job(f"a{number}", f"invented-{number}", "Blocked"), initial=False)
-    state_counts.on_add(train_job("b", "torch", "Blocked"), initial=False)
+        see(state_counts, train_job(f"a{number}", f"invented-{number}", "Blocked"))
+    see(state_counts, train_job("b", "torch", "Blocked"))
     assert state_counts.count() == {
         ("default", "none", "none", "Blocked"): 3,
         ("default", "torch", "none", "Blocked"): 1,
@@ -85,16 +84,16 @@ def test_runtimes_that_do_not_exist_are_none() -> None:
 
 def test_pending_reasons() -> None:
     """TrainJobs are counted by the reason for which their pods wait, as long as they wait."""
-    state_counts = StateCounts(runtimes("torch"), Milestones(ManualClock()))
+    state_counts = StateCounts(runtimes("torch"))
     waiting = train_job("a", "torch", "Pending", "Unschedulable")
-    state_counts.on_add(waiting, initial=False)
-    state_counts.on_add(train_job("b", "torch", "Pending", "ImagePullBackOff"), initial=False)
-    state_counts.on_add(train_job("c", "torch", "Running"), initial=False)
+    see(state_counts, waiting)
+    see(state_counts, train_job("b", "torch", "Pending", "ImagePullBackOff"))
+    see(state_counts, train_job("c", "torch", "Running"))
     assert state_counts.pending() == {("default", "Unschedulable"): 1, ("default", "ImagePullBackOff"): 1}
     other = train_job("a", "torch", "Pending", "ImagePullBackOff")
-    state_counts.on_update(waiting, other)
+    see(state_counts, other)
     assert state_counts.pending() == {("default", "ImagePullBackOff"): 2}
-    state_counts.on_update(other, train_job("a", "torch", "Running"))
+    see(state_counts, train_job("a", "torch", "Running"))
     assert state_counts.pending() == {("default", "ImagePullBackOff"): 1}
 
 

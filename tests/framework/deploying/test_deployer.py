@@ -15,7 +15,7 @@ from trainer.framework.deploying.deployer import ApplyResult, Deployer
 from trainer.framework.plugin_api.component import ADOPTED, Component, Loss, Revision
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_api.plugin_context import CacheReader
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,

@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import runtime_object, train_job, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.runtimes.snapshot import KeptSnapshots, digest_of, make_snapshot, open_snapshot, snapshot_key
+from trainer.framework.runtimes.runtimes import KeptSnapshots, digest_of, make_snapshot, open_snapshot, snapshot_key
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.objects import Object, key_of

@@ -9,15 +9,105 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from datetime import datetime
+from sys import intern
 from typing import NamedTuple
 
-from trainer.api.trainingruntime import FRAMEWORK_LABEL
-from trainer.api.trainjob_status import State
-from trainer.controllers.metrics.milestones import Milestones, Summary
+import msgspec
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
+from trainer.api.trainjob_status import ConditionType, State
 from trainer.controllers.metrics.series import JobLabels
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.metrics.cardinality import OTHER, BoundedValues, Shares
 from trainer.kube.objects import ObjectKey
+
+UNKNOWN = "Unknown"
+"""State of a TrainJob without status."""
+EXTERNAL = "External"
+"""State of a TrainJob without status that another controller manages (`spec.managedBy`)."""
+
+
+class _RuntimeRef(msgspec.Struct, gc=False):
+    name: str = ""
+    kind: str | None = None
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    runtime_ref: _RuntimeRef | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str
+    reason: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    state: str | None = None
+    conditions: msgspec.Raw = msgspec.Raw(b"[]")
+    """Decoded only if the state is Pending."""
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class _TrainJob(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+_decoder = msgspec.json.Decoder(_TrainJob)
+_conditions: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(list[_Condition] | None)
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """What metrics count of a TrainJob."""
+
+    runtime: str
+    """Key of the runtime as text; "" if it cannot be read."""
+    state: str
+    is_suspended: bool
+    created: datetime | None
+    """None if it cannot be read."""
+    pending: str = ""
+    """Reason of the condition Pending; "" if no pod waits."""
+
+    @classmethod
+    def of(cls, obj: CachedObject) -> Summary:
+        """Read a TrainJob; fields that an older schema accepted and that cannot be decoded count as absent."""
+        try:
+            seen = _decoder.decode(obj.raw)
+        except msgspec.ValidationError:
+            return cls("", UNKNOWN, is_suspended=False, created=None)
+        spec, status = seen.spec or _Spec(), seen.status or _Status()
+        runtime = "" if spec.runtime_ref is None else _key(spec.runtime_ref, obj.key.namespace)
+        is_ours = (spec.managed_by or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
+        state = intern(status.state or (UNKNOWN if is_ours else EXTERNAL))
+        pending = intern(_pending_reason(status)) if state == State.PENDING else ""
+        return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp, pending)
+
+
+def _pending_reason(status: _Status) -> str:
+    try:
+        conditions = _conditions.decode(status.conditions) or ()
+    except msgspec.ValidationError:
+        return ""
+    for condition in conditions:
+        if condition.type == ConditionType.PENDING and condition.status == "True":
+            return condition.reason
+    return ""
+
+
+def _key(ref: _RuntimeRef, namespace: str) -> str:
+    is_for_all = (ref.kind or CLUSTER_TRAINING_RUNTIMES.kind) == CLUSTER_TRAINING_RUNTIMES.kind
+    return str(ObjectKey("" if is_for_all else namespace, ref.name))
+
 
 NONE = "none"
 """Label `runtime` of TrainJobs whose runtime does not exist, and label `framework` of those and of runtimes that name
@@ -108,11 +198,10 @@ class _Place(NamedTuple):
 
 
 class StateCounts:
-    """Counts TrainJobs by the events of their informer, and passes the events on to the milestones."""
+    """Counts TrainJobs by the events of their informer."""
 
-    def __init__(self, frameworks: Frameworks, milestones: Milestones) -> None:
+    def __init__(self, frameworks: Frameworks) -> None:
         self._frameworks = frameworks
-        self._milestones = milestones
         self._recent = RecentChanges()
         self._places: dict[ObjectKey, _Place] = {}
         self._counts: dict[_Place, int] = {}
@@ -148,30 +237,8 @@ class StateCounts:
             groups |= {self._group(place)[:2], (place.namespace, OTHER)}
         return groups
 
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
-        """Handle an added TrainJob."""
-        summary = Summary.of(obj)
-        self._put(obj.key, summary)
-        self._milestones.on_add(obj, summary, initial=initial)
-
-    def on_update(self, old: CachedObject, new: CachedObject) -> None:
-        """Handle a changed TrainJob."""
-        if old is new:  # a resync
-            return
-        summary = Summary.of(new)
-        self._put(new.key, summary)
-        self._milestones.on_update(new.uid, summary)
-
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - a handler is called so
-        """A TrainJob was deleted."""
-        self._leave(self._places.pop(obj.key, None))
-        self._recent.remove(obj.key)
-        self._milestones.on_delete(obj.uid)
-
-    def _group(self, place: _Place) -> JobLabels:
-        return JobLabels(place.namespace, *self._frameworks.labels_of(place.runtime))
-
-    def _put(self, key: ObjectKey, summary: Summary) -> None:
+    def put(self, key: ObjectKey, summary: Summary) -> None:
+        """A TrainJob was added or has changed."""
         old, place = self._places.get(key), _Place(key.namespace, summary.runtime, summary.state, summary.pending)
         if old == place:
             return
@@ -180,6 +247,14 @@ class StateCounts:
         self._counts[place] = self._counts.get(place, 0) + 1
         if old is None or old.state != place.state:
             self._recent.put(key, has_ended=place.state in _ENDS)
+
+    def remove(self, key: ObjectKey) -> None:
+        """A TrainJob was deleted."""
+        self._leave(self._places.pop(key, None))
+        self._recent.remove(key)
+
+    def _group(self, place: _Place) -> JobLabels:
+        return JobLabels(place.namespace, *self._frameworks.labels_of(place.runtime))
 
     def _leave(self, place: _Place | None) -> None:
         if place is None:

@@ -1,20 +1,29 @@
-"""Counts what happens to TrainJobs."""
+"""Counts what happens to TrainJobs, and measures how long each stage takes.
+
+Timestamps in objects have whole seconds, and the status does not say when a training first ran. So every replica
+records when TrainJobs that have not ended were created, got their JobSet and first ran, and goes on with that when it
+becomes the leader. What happened before the process started is estimated from the object: to a second, or, for a
+running training, from when its Jobs were created or resumed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
-from trainer.controllers.metrics.milestones import Life, Milestones
 from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
-from trainer.controllers.metrics.state_counts import Frameworks, StateCounts
+from trainer.controllers.metrics.state_counts import EXTERNAL, UNKNOWN, Frameworks, StateCounts, Summary
 from trainer.framework.runtimes.runtimes import runtime_place
-from trainer.framework.status.conditions import Conditions
-from trainer.framework.status.status import is_finished
+from trainer.framework.status.status import Conditions, is_finished
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.clock import Clock, parse_timestamp
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import find_condition
 from trainer.kube.selection import Selection
 
 Step: TypeAlias = tuple[Callable[[float], None], float]
@@ -25,6 +34,114 @@ _REMOVAL_INTERVAL = 1800.0
 """Seconds between two removals of series of deleted objects; every scrape sees the last values before that."""
 
 
+_LATE = 3.0
+"""Seconds of age from which a new TrainJob counts as missed by the watch; less may be a difference of clocks."""
+
+_RUN = frozenset({State.RUNNING.value, State.STALLED.value, State.RESTARTING.value})
+_MADE = frozenset({State.CREATED.value, State.PENDING.value, *_RUN})
+_ENDS = frozenset({State.COMPLETE.value, State.FAILED.value})
+
+
+@dataclass(slots=True)
+class Life:
+    """A TrainJob that has not ended; times are those of the monotonic clock."""
+
+    created: float
+    is_suspended: bool
+    awaits_jobset_since: float | None
+    """When it was created or resumed and began to wait for its JobSet; None while it does not wait."""
+    running_since: float | None = None
+    """When it was Running for the first time. Defaults to never."""
+    jobset_created_at: float | None = None
+    """When the JobSet that it awaits was created, which the status does not show yet. Defaults to never."""
+
+    def got_jobset(self, _: float = 0) -> None:
+        """Record that its JobSet exists and the status shows it."""
+        self.awaits_jobset_since = self.jobset_created_at = None
+
+    def ran(self, at: float) -> None:
+        """Record that it is Running."""
+        if self.running_since is None:
+            self.running_since = at
+
+
+class Milestones:
+    """The lives of all cached TrainJobs that have not ended, by uid."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lives: dict[str, Life] = {}
+
+    def of(self, uid: str) -> Life | None:
+        """The life of a TrainJob; None if it has ended."""
+        return self._lives.get(uid)
+
+    def on_add(self, obj: CachedObject, summary: Summary, *, initial: bool) -> None:
+        """Handle a TrainJob that was added to the cache; `initial` if the first list had it."""
+        if summary.state in _ENDS:
+            return
+        now = self._clock.monotonic()
+        age = self._age(summary.created)
+        if not initial and age < _LATE:
+            age = 0.0
+        begun = now - age
+        life = self._lives[obj.uid] = Life(begun, summary.is_suspended, awaits_jobset_since=begun)
+        status = obj.get("status") or {}
+        if summary.state == UNKNOWN and (jobs := status.get("jobsStatus")):
+            # The released manager has made it, which does not say when it ran first.
+            life.got_jobset()
+            if any(job.get(count) for job in jobs for count in ("active", "ready", "succeeded", "failed")):
+                life.ran(begun)
+        if summary.state in {UNKNOWN, EXTERNAL}:
+            return
+        if _since(status, ConditionType.CREATED) is not None:
+            life.got_jobset()
+        ran = _ran_since(status, summary.state)
+        if ran is not None:
+            life.ran(now - self._age(ran))
+
+    def on_update(self, uid: str, summary: Summary) -> None:
+        """Handle a changed TrainJob."""
+        life = self._lives.get(uid)
+        if life is None:
+            return
+        if summary.state in _ENDS:
+            del self._lives[uid]
+            return
+        if summary.state in _MADE:  # by whichever replica leads
+            life.got_jobset()
+        if life.is_suspended and not summary.is_suspended:
+            life.awaits_jobset_since, life.jobset_created_at = self._clock.monotonic(), None
+        life.is_suspended = summary.is_suspended
+        if summary.state == State.RUNNING:
+            life.ran(self._clock.monotonic())
+
+    def on_delete(self, uid: str) -> None:
+        """Handle a deleted TrainJob."""
+        self._lives.pop(uid, None)
+
+    def _age(self, moment: datetime | None) -> float:
+        return 0.0 if moment is None else max((self._clock.now() - moment).total_seconds(), 0.0)
+
+
+def _ran_since(status: dict[str, object], state: str) -> datetime | None:
+    """When a TrainJob that seems to have run was created or last suspended or resumed."""
+    made = _since(status, ConditionType.CREATED)
+    if made is None:
+        return None
+    changed = _since(status, ConditionType.SUSPENDED, must_hold=False) or made
+    # A TrainJob that was created suspended has that condition since before its Jobs exist.
+    has_run = state in _RUN or "trainerStatus" in status or changed > made
+    return max(made, changed) if has_run else None
+
+
+def _since(status: dict[str, object], condition_type: ConditionType, *, must_hold: bool = True) -> datetime | None:
+    found = find_condition({"status": status}, condition_type)
+    if found is None or (must_hold and found.get("status") != "True") or not found.get("lastTransitionTime"):
+        return None
+    return parse_timestamp(found["lastTransitionTime"])
+
+
 class TrainJobMetrics:
     """Handles the events of the informers of TrainJobs and runtimes; constructed before the manager runs."""
 
@@ -33,14 +150,33 @@ class TrainJobMetrics:
         self._series = manager.metrics.series(TrainJobSeries)
         self._milestones = Milestones(manager.clock)
         self._frameworks = Frameworks()
-        self._state_counts = state_counts = StateCounts(self._frameworks, self._milestones)
+        self._state_counts = state_counts = StateCounts(self._frameworks)
         self._removes_stale_at = self._clock.monotonic() + _REMOVAL_INTERVAL
         self._series.population.observe(state_counts.count)
         self._series.pending.observe(state_counts.pending)
         self._series.info.observe(state_counts.latest)
-        manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(state_counts)
+        manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(self)
         manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+        """Handle an added TrainJob."""
+        summary = Summary.of(obj)
+        self._state_counts.put(obj.key, summary)
+        self._milestones.on_add(obj, summary, initial=initial)
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        """Handle a changed TrainJob."""
+        if old is new:  # a resync
+            return
+        summary = Summary.of(new)
+        self._state_counts.put(new.key, summary)
+        self._milestones.on_update(new.uid, summary)
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - a handler is called so
+        """Handle a deleted TrainJob."""
+        self._state_counts.remove(obj.key)
+        self._milestones.on_delete(obj.uid)
 
     def jobset_created(self, train_job: TrainJob) -> None:
         """Record that its JobSet was created; the status is written later."""

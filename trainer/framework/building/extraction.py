@@ -14,9 +14,8 @@ import msgspec
 from trainer.api.jobset import ReplicatedJob
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy, Runtime
 from trainer.api.trainjob import StorageSettings, TrainJob
-from trainer.framework.building.order import MODEL_EXPORTER
 from trainer.framework.building.overrides import apply_override
-from trainer.framework.building.profile import V2ALPHA1_PROFILE, Profile
+from trainer.framework.building.profile import MODEL_EXPORTER, V2ALPHA1_PROFILE, Profile
 from trainer.framework.building.template import normalised, normalised_once, pod_spec_of
 from trainer.framework.building.trainer_step import stated_ancestor
 from trainer.framework.plugin_api.devices import USUAL_DEVICES, DeviceTable

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from trainer.framework.plugin_api.component import ADOPTED, Component
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.objects import (

@@ -14,7 +14,7 @@ from trainer.framework.plugin_api.component import Component, Revision
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.plugin_calls import PluginSeries
-from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.clock import Clock

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from trainer.api.event_reasons import EventReason
 from trainer.api.metadata import Condition
 from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
-from trainer.framework.status.conditions import due_events, reported_lines
-from trainer.framework.status.status import CORE_CONDITIONS, Observation
+from trainer.framework.status.status import CORE_CONDITIONS, Observation, due_events, reported_lines
 from trainer.kube.events.recorder import EventKind
 
 _LOG_LIMIT = 700
