@@ -7,7 +7,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import Object, controller_of, name_of, uid_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES, Resource
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
@@ -73,30 +73,6 @@ async def test_only_what_is_suspended_follows_the_cluster(cluster: Cluster, sche
         assert needs(cluster, kind) == {"waits": {"cpu": "2500m"}, "runs": {"cpu": "2"}}
 
     assert [(request.verb, request.name) for request in cluster.writes] == [("apply", "waits")] * 3
-
-
-@each_scheduler
-async def test_from_the_installation_of_the_kind_to_the_end(cluster: Cluster, scheduler: str, kind: Resource) -> None:
-    """A TrainJob waits for the kind, is then built with the PodGroup first, and takes it away when it has ended."""
-    cluster.client.add(gang_runtime(scheduler))
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        created = cluster.condition("Created")
-        assert created is not None
-        assert (
-            f"spec.podGroupPolicy.{scheduler}: Forbidden: the cluster does not have {kind.qualified_name}" in created[2]
-        )
-        cluster.forget_requests()
-
-        cluster.client.serve(kind)
-        await cluster.clock.advance(40)
-        assert [request.resource for request in cluster.writes if request.verb == "apply"][:2] == [kind, JOBSETS]
-        (group,) = cluster.client.objects(kind)
-        assert (controller_of(group) or {})["uid"] == uid_of(cluster.train_job)
-        assert group["spec"]["minMember"] == 2
-
-        await cluster.run_jobset("Completed")
-        assert cluster.client.objects(kind) == []
 
 
 @each_scheduler

@@ -9,7 +9,6 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
@@ -82,18 +81,6 @@ async def test_the_train_job_has_the_say_when_it_changes(cluster: Cluster, has_r
             await cluster.change(cluster.train_job, suspend=False)
             assert cluster.jobset["spec"]["suspend"] is False
             assert state(cluster) == "Created"
-
-
-async def test_a_resume_that_failed_is_not_taken_for_anothers_will(cluster: Cluster) -> None:
-    """It is tried again, and nothing is said of others meanwhile."""
-    async with cluster.managed():
-        await cluster.put(train_job_object(suspend=True))
-        cluster.client.faults.fail(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
-        await cluster.change(cluster.train_job, suspend=False)
-        assert cluster.condition("Pending") is None
-        await cluster.clock.advance(5)
-        assert cluster.jobset["spec"]["suspend"] is False
-        assert cluster.condition("Pending") is None
 
 
 async def test_others_resume_what_the_train_job_has_suspended(cluster: Cluster) -> None:

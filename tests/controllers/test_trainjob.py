@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.controllers.conftest import Cluster
-from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job_object
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.trainjob import TrainJobController
@@ -27,7 +27,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, key_of, name_of
-from trainer.kube.resource import CONFIG_MAPS, PODS
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
@@ -58,33 +58,6 @@ async def test_a_train_job_runs_to_completion(cluster: Cluster) -> None:
         assert cluster.condition("Complete") == ("True", "AllJobsCompleted", "jobset completed")
         assert cluster.train_job["status"]["state"] == "Complete"
     assert cluster.events == []
-
-
-async def test_a_failure_names_the_pod(cluster: Cluster) -> None:
-    """The reason of the JobSet and the first pod that failed are in the condition and in an event."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        terminated = {"exitCode": 3, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}
-        await cluster.put(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": pod_metadata("demo-node-0-1-xyz"),
-                "status": {
-                    "phase": "Failed",
-                    "containerStatuses": [{"name": "trainer", "state": {"terminated": terminated}}],
-                },
-            }
-        )
-        await cluster.run_jobset("Failed", FAILED, failed=1)
-        message = "a job failed; pod demo-node-0-1-xyz: container trainer exited with code 3"
-        assert cluster.condition("Failed") == ("True", "FailedJobs", message)
-        assert cluster.train_job["status"]["state"] == "Failed"
-        assert ("Warning", "FailedJobs", message) in cluster.events
-
-        await cluster.client.delete(PODS, "demo-node-0-1-xyz", "default")
-        await cluster.run_jobset("Failed", FAILED, failed=1)
-        assert cluster.condition("Failed") == ("True", "FailedJobs", message), "the reason outlives the pod"
 
 
 async def test_suspend_and_resume(cluster: Cluster) -> None:
@@ -164,19 +137,6 @@ async def test_a_train_job_that_was_stored_before_the_bounds(cluster: Cluster, s
         assert cluster.jobsets == []
 
 
-async def test_a_running_train_job_beyond_the_bounds_goes_on(cluster: Cluster) -> None:
-    """Its Jobs stay as they are, and the condition says why later changes do not reach them."""
-    async with cluster.managed():
-        await cluster.put(train_job_object())
-        before = cluster.jobset
-        await cluster.change(cluster.train_job, podSpecOverrides=OVERRIDES)
-        created = cluster.condition("Created")
-        assert created is not None
-        assert created[:2] == ("True", "JobsCreationSucceeded")
-        assert "spec.podSpecOverrides: Too many: 17" in created[2]
-        assert cluster.jobset["metadata"]["uid"] == before["metadata"]["uid"]
-
-
 async def test_a_runtime_that_was_stored_before_the_bounds(cluster: Cluster) -> None:
     """Nothing is built on it, and the condition names its field."""
     async with cluster.managed():
@@ -234,34 +194,6 @@ async def test_training_runtimes_are_of_the_same_namespace(cluster: Cluster, nam
         )
         await cluster.put(local)
         assert bool(cluster.jobsets) is found
-
-
-@pytest.mark.parametrize(
-    ("ref", "hint"),
-    [
-        pytest.param({"name": "bluprint"}, "Did you mean blueprint? There is blueprint", id="mistyped"),
-        pytest.param(
-            {"name": "mine"},
-            "There is a TrainingRuntime mine: set spec.runtimeRef.kind to TrainingRuntime",
-            id="kind-forgotten",
-        ),
-    ],
-)
-async def test_a_mistyped_runtime_is_reported_with_what_exists(cluster: Cluster, ref: Object, hint: str) -> None:
-    """Condition and event name the runtime that was meant and what there is; naming it is enough."""
-    local = runtime_object() | {"kind": "TrainingRuntime"}
-    for name, namespace in (("mine", "default"), ("yours", "default"), ("theirs", "other")):
-        cluster.client.add(local | {"metadata": {"name": name, "namespace": namespace}})
-    async with cluster.managed():
-        await cluster.put(train_job_object(runtimeRef=ref))
-        created = cluster.condition("Created")
-        assert created is not None
-        assert created[2].endswith(f"; create it, or change spec.runtimeRef. {hint}")
-        assert cluster.events == [("Warning", "JobsBuildFailed", created[2])]
-
-        await cluster.change(cluster.train_job, runtimeRef={"name": "yours", "kind": "TrainingRuntime"})
-        assert cluster.condition("Created") == CREATED
-        assert len(cluster.jobsets) == 1
 
 
 @pytest.mark.parametrize("gone", [pytest.param(True, id="deleted"), pytest.param(False, id="made-anew")])

@@ -120,19 +120,6 @@ async def test_kind_that_goes_away_and_comes_back(cluster: Cluster, is_reported:
         assert cluster.jobset == before
 
 
-async def test_missing_kind_is_reported_once(cluster: Cluster) -> None:
-    """The manager starts, is well, says in one line what it waits for, and sends no request to find it for long."""
-    with capture_logs() as logs:
-        async with cluster.managed(plugins()):
-            await cluster.clock.advance(600)
-    [reported] = [entry for entry in logs if entry.get("resource") == "gangs.gang.example.com"]
-    assert (reported["event"], reported["log_level"]) == ("waits for kind", "info")
-    assert reported["remedy"] == "gangs.gang.example.com is not served by the API server: install the Gang CRD"
-    asked = [request for request in cluster.client.requests if request.resource == GANGS]
-    assert 15 <= len(asked) <= 30
-    assert {request.verb for request in asked} == {"watch"}
-
-
 async def test_finished_train_jobs_are_not_looked_at_again(cluster: Cluster) -> None:
     """A kind that comes concerns what has not ended."""
     condition = {"type": "Complete", "status": "True", "reason": "JobsCompleted", "message": ""}

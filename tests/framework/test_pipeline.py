@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -111,7 +110,9 @@ class OtherEnding(Ending):
     """A second one."""
 
 
-@pytest.mark.parametrize("plugins", list(itertools.permutations([Builder(), Gang(), Network(), Policy()])))
+@pytest.mark.parametrize(
+    "plugins", [(Builder(), Gang(), Network(), Policy()), (Network(), Policy(), Builder(), Gang())]
+)
 def test_phases_have_a_fixed_order(plugins: tuple[Plugin, ...]) -> None:
     """Build runs EnforceMLPolicy, EnforcePodGroupPolicy, PodNetwork and ComponentBuilder, in any registry."""
     pipeline = Pipeline(Registry(plugins))

@@ -40,12 +40,14 @@ def with_volcano(name: str, *, queue: str | None = None, priority: str = "") -> 
     return found
 
 
-def injecting(name: str, *containers: str) -> Object:
+def injecting(name: str, *containers: str, job_name: str = "node") -> Object:
     """A runtime that gives the variables of torchrun to more containers."""
-    targets = [{"jobName": "node", "containerNames": [*containers]}]
+    targets = [{"jobName": job_name, "containerNames": [*containers]}]
     return runtime(name, {"torch": {"envInjection": {"targets": targets}}}, NODE)
 
 
+TWO_GPUS = replicated_job("node", "node", ancestor="trainer")
+TWO_GPUS["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 2}}
 FETCHING = [replicated_job(name, name) for name in ("dataset-initializer", "model-initializer")]
 TUNED = ("torchtune-llama3.2-1b", "torchtune-llama3.3-70b", "torchtune-qwen2.5-1.5b", "torchtune-gemma-2b")
 ALL_RUNTIMES = [
@@ -55,12 +57,21 @@ ALL_RUNTIMES = [
     runtime("jax", {"jax": {}}),
     injecting("injecting", "side", "init"),
     injecting("missing", "gone"),
+    injecting("lost", "side", job_name="lost"),
+    runtime("two-gpus-torchtune", {"torch": {}}, TWO_GPUS) | {"metadata": {"name": "torchtune-llama3.2-3b"}},
+    runtime("unlabelled", {}, replicated_job("node", "node")),
     with_volcano("queued", queue="a"),
     with_volcano("no-queue", queue=""),
     with_volcano("urgent", priority="high"),
     with_volcano("too-urgent", priority="lost"),
 ]
 PRIORITY_CLASSES = ("high",)
+
+
+def in_queue(queue: str) -> Object:
+    """A patch that names a queue of Volcano."""
+    metadata = {"annotations": {"scheduling.volcano.sh/queue-name": queue}}
+    return {"runtimePatches": [{"manager": "a.io/b", "trainingRuntimeSpec": {"template": {"metadata": metadata}}}]}
 
 
 def named(name: str) -> Object:
@@ -102,6 +113,7 @@ def patch_change(name: str, before: Any, after: Any, *, is_free: bool = False) -
     return [Case(f"{name} of a patch changes", new, INVALID, text, old)]
 
 
+EMPTY: Object = {"trainingRuntimeSpec": {"template": {"spec": {}}}}
 LABEL_FORMAT = "metadata.name must match RFC 1035 DNS label format"
 MANAGED = "spec.managedBy: Invalid value: … ManagedBy must be trainer.kubeflow.org/trainjob-controller or "
 NO_URI = "storageUri may be empty, or it must be a valid URI (scheme://...)"
@@ -118,6 +130,7 @@ RUNNING = {"status": {"jobsStatus": [{"name": "node"} | COUNTS]}}
 NOT_FOUND = "must be created before the TrainJob is created"
 RESERVED = "spec.trainer.env: Invalid value: "
 ONE_DEVICE = "torchtune runs QLoRA of llama3_2/1B on a single device"
+ONE_GPU: Object = {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}}
 QLORA, LORA = "model.quantize_base=True", "model.lora_attn_modules=[q_proj]"
 PATHS = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file")
 ENVIRONMENT = "must not have envs for the dataset-initializer, model-initializer, node containers"
@@ -227,6 +240,7 @@ RULES: dict[str, list[Case]] = {
         ),
         Case("one in the namespace", job(runtimeRef={"name": "mine", "kind": "TrainingRuntime"})),
         Case("it was deleted", job("none", suspend=True), text=NOT_FOUND, old=job("none")),
+        Case("it trains nothing", job("unlabelled", trainer={"numNodes": 2}), text="spec.trainer: has no effect"),
         Case("it is deprecated", job("old"), text='Referenced ClusterTrainingRuntime "old" is deprecated'),
     ],
     "torch: variables are reserved": [
@@ -241,6 +255,7 @@ RULES: dict[str, list[Case]] = {
         Case(
             "one is missing", job("missing"), FORBIDDEN, 'envInjection target podSet "node" container "gone" not found'
         ),
+        Case("no such Job", job("lost"), FORBIDDEN, 'envInjection target podSet "lost" container "side" not found'),
     ],
     "torchtune: models, nodes and methods": [
         Case("one node", tune(TUNED[0])),
@@ -252,6 +267,18 @@ RULES: dict[str, list[Case]] = {
         ),
         Case("QLoRA in two processes", tune(TUNED[0], QLORA, numProcPerNode=2), FORBIDDEN, ONE_DEVICE),
         Case("QLoRA in one process", tune(TUNED[0], QLORA, numProcPerNode=1)),
+        Case("LoRA", tune(TUNED[0], LORA)),
+        Case(
+            "QLoRA on two GPUs",
+            tune("torchtune-llama3.2-3b", QLORA),
+            FORBIDDEN,
+            "must be 1, or unset with one GPU: … must have one GPU, unless numProcPerNode is 1: ",
+        ),
+        Case("QLoRA on one GPU", tune("torchtune-llama3.2-3b", LORA, QLORA, **ONE_GPU)),
+        Case("quantized DoRA", tune("torchtune-llama3.2-3b", LORA, QLORA, "model.use_dora=true")),
+        Case("QLoRA of a large model", tune(TUNED[1], QLORA)),
+        Case("another command", tune("torch", "output_dir=/o", command=["tune", "run", "mine"], numNodes=4)),
+        Case("the runtime's command", job(trainer={"args": ["output_dir=/o"], "numNodes": 4})),
         Case("LoRA on several nodes", tune(TUNED[1], LORA, numNodes=2), FORBIDDEN, "must be 1 with LoRA"),
         *(
             Case(path, tune(TUNED[0], f"{path}=/p"), FORBIDDEN, f'must not set immutable config "{path}"')
@@ -327,6 +354,7 @@ RULES: dict[str, list[Case]] = {
                 ("a.io/ b", "Invalid path"),
             )
         ),
+        Case("the entry of Kueue", job(runtimePatches=[{"manager": "kueue.x-k8s.io/manager"} | EMPTY])),
         Case("kueue.x-k8s.io/manager", job(**patched({}, manager="kueue.x-k8s.io/manager"))),
         Case("twice", job(runtimePatches=PLACED["runtimePatches"] * 2), INVALID, "Duplicate value"),
         Case("without", job(runtimePatches=[{}]), INVALID, "spec.runtimePatches[0].manager: Required value"),
@@ -361,6 +389,8 @@ RULES: dict[str, list[Case]] = {
     "Volcano: queue and PriorityClass": [
         Case("a queue", job("queued")),
         Case("an empty queue", job("no-queue"), FORBIDDEN, f'{QUEUE}: Invalid value: "": Volcano queue name must not'),
+        Case("a patch names one", job("no-queue", **in_queue("a"))),
+        Case("a patch empties it", job("queued", **in_queue("")), FORBIDDEN, "Volcano queue name must not"),
         Case("a PriorityClass", job("urgent")),
         Case("none of the name", job("too-urgent"), FORBIDDEN, 'PriorityClass "lost" doesn\'t exist'),
         Case("it was deleted", job("too-urgent", suspend=True), text='"lost" doesn\'t exist', old=job("too-urgent")),

@@ -104,18 +104,6 @@ async def validated(admission: V1Alpha1Admission, obj: Object, old: Object | Non
 
 
 ENTRY = {"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": {"template": {"spec": {}}}}
-ACCEPTED = [
-    pytest.param(job(), id="least"),
-    pytest.param(job("mine", runtimeRef={"name": "mine", "kind": "TrainingRuntime"}), id="a TrainingRuntime"),
-    pytest.param(job(runtimePatches=[ENTRY]), id="the entry of Kueue"),
-    pytest.param(job(trainer={"numProcPerNode": 4}), id="processes"),
-    pytest.param(job(**patched({"containers": [{"name": "side", "env": [{"name": "A"}]}]})), id="env of a sidecar"),
-    pytest.param(job("mpi", trainer={"numNodes": 2}), id="MPI on two nodes"),
-    pytest.param(job("lonely", trainer={"numNodes": 1}), id="MPI on a launcher"),
-    pytest.param(job("flux", trainer={"numProcPerNode": 1}), id="Flux"),
-    pytest.param(job("data", initializer={"dataset": {"storageUri": "hf://d"}}), id="a dataset"),
-    pytest.param(job("torch", **env("OMPI_MCA_plm_rsh_args", "JAX_PROCESS_ID")), id="names of other frameworks"),
-]
 
 
 async def test_more_than_the_model_has(admission: V1Alpha1Admission) -> None:
@@ -125,12 +113,6 @@ async def test_more_than_the_model_has(admission: V1Alpha1Admission) -> None:
     patches = [{"manager": f"example.io/{number}", "trainingRuntimeSpec": template} for number in range(9)]
     response = await validated(admission, job("mpi", runtimePatches=patches))
     assert (response.allowed, response.warnings) == (True, ())
-
-
-@pytest.mark.parametrize("obj", ACCEPTED)
-async def test_accepted(admission: V1Alpha1Admission, obj: Object) -> None:
-    """What the released Trainer accepts is accepted."""
-    assert (await validated(admission, obj)).allowed
 
 
 async def test_several_errors(admission: V1Alpha1Admission) -> None:
@@ -157,12 +139,6 @@ GRACE = patched({"terminationGracePeriodSeconds": 0})
 @pytest.mark.parametrize(
     ("old", "new", "status", "text"),
     [
-        pytest.param({}, {}, ACTIVE, "", id="no change"),
-        pytest.param({}, PATCH, {}, "when the TrainJob is suspended before or after the update", id="running"),
-        pytest.param(SUSPENDED, SUSPENDED | PATCH, {}, "", id="suspended"),
-        pytest.param(SUSPENDED, PATCH, {}, "", id="resumed with it"),
-        pytest.param(PATCH, SUSPENDED, {}, "", id="suspended with it"),
-        pytest.param(SUSPENDED, SUSPENDED | PATCH, ACTIVE, "ReplicatedJob node is still active", id="pods are active"),
         pytest.param({}, SUSPENDED, ACTIVE, "", id="suspend alone"),
         pytest.param(patched({}), GRACE, {}, "when the TrainJob is suspended before or after", id="zero is a change"),
         pytest.param(SENT, SUSPENDED | SENT_BACK, ACTIVE, "", id="suspend by a client that leaves out what is empty"),
@@ -175,13 +151,6 @@ async def test_changes_of_patches(
     response = await validated(admission, job(**new), job(**old) | {"status": status})
     assert response.allowed is not bool(text)
     assert text in response.message
-
-
-async def test_runtime_that_has_gone(admission: V1Alpha1Admission) -> None:
-    """A TrainJob without its runtime can still be suspended; the released Trainer refuses that."""
-    response = await validated(admission, job("none", suspend=True), job("none"))
-    assert response.allowed
-    assert "must be created before" in response.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +178,6 @@ async def test_runtime_that_has_gone(admission: V1Alpha1Admission) -> None:
             "spec.trainer.resourcesPerNode: is for the launcher alone",
             id="resources of a launcher",
         ),
-        pytest.param(job("old"), 'Referenced ClusterTrainingRuntime "old" is deprecated', id="a deprecated runtime"),
     ],
 )
 async def test_warnings(admission: V1Alpha1Admission, obj: Object, field: str) -> None:
@@ -217,31 +185,6 @@ async def test_warnings(admission: V1Alpha1Admission, obj: Object, field: str) -
     response = await validated(admission, obj)
     assert response.allowed
     assert [warning for warning in response.warnings if warning.startswith(field)]
-
-
-@pytest.mark.parametrize(
-    ("obj", "text"),
-    [
-        pytest.param(RUNTIMES[0], "", id="torch"),
-        pytest.param(
-            runtime("r", {}, {**NODE, "replicas": 2}),
-            "spec.template.spec.replicatedJobs[0].replicas: Invalid value: 2: always must be 1",
-            id="replicas",
-        ),
-        pytest.param(
-            runtime("r", {}, replicated_job("node", "trainer", ancestor="trainer")),
-            "must contain the required container for the ancestor: trainer",
-            id="another container",
-        ),
-        pytest.param(runtime("r", {}, replicated_job("node", "trainer", ancestor="other")), "", id="another ancestor"),
-    ],
-)
-async def test_runtimes(admission: V1Alpha1Admission, obj: Object, text: str) -> None:
-    """Jobs that a TrainJob changes have one replica and the container that it changes; runtimes may be updated."""
-    for old in (None, runtime("r", {})):
-        response = await validated(admission, obj, old)
-        assert response.allowed is not bool(text)
-        assert text in response.message
 
 
 async def test_a_runtime_that_keeps_its_mistakes(admission: V1Alpha1Admission) -> None:

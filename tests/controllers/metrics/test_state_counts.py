@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -129,21 +128,6 @@ def runtime(name: str, namespace: str = "", **labels: str) -> CachedObject:
         "labels": {f"{domain}/{label}": text for label, text in labels.items()},
     }
     return CachedObject.of(runtime_object() | {"metadata": metadata})
-
-
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        pytest.param({"framework": "torch"}, "torch", id="label"),
-        pytest.param({}, "none", id="no-label"),
-        pytest.param({"framework": ""}, "none", id="empty-label"),
-    ],
-)
-def test_a_runtime_says_its_framework(labels: dict[str, str], expected: str) -> None:
-    """The label counts, not the name of the runtime."""
-    frameworks = Frameworks()
-    frameworks.on_add(runtime("jax-distributed", **labels), initial=True)
-    assert frameworks.labels_of("jax-distributed") == ("jax-distributed", expected)
 
 
 def test_frameworks_are_few() -> None:

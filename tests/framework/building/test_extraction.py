@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import check_growth, extract
@@ -80,22 +80,6 @@ def test_refused(jobs: list[Object], spec: Any, message: str) -> None:
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("job", "policy", "trainer", "count"),
-    [
-        pytest.param({}, None, None, 1, id="nothing-said"),
-        pytest.param({"parallelism": 3}, {"numNodes": 2}, None, 2, id="runtime-over-template"),
-        pytest.param({"parallelism": 3}, {"numNodes": 2}, {"numNodes": 5}, 5, id="TrainJob-over-runtime"),
-        pytest.param({}, {"numNodes": 2, "torch": {}}, {}, 2, id="empty-trainer"),
-    ],
-)
-def test_number_of_nodes(job: Object, policy: Object | None, trainer: Object | None, count: int) -> None:
-    """The number of nodes comes from the TrainJob, else the runtime's policy, else its template, else it is 1."""
-    spec: dict[str, Any] = {} if trainer is None else {"trainer": trainer}
-    info = extract(train_job(**spec), runtime(replicated_job("node", job=job), policy=policy))
-    assert info.trainer.count == count
-
-
 def test_trainer_settings() -> None:
     """Image, command, args and resources of the TrainJob replace or join those of the runtime's trainer."""
     container = {
@@ -120,40 +104,6 @@ def test_trainer_settings() -> None:
         "limits": {"nvidia.com/gpu": 1},
         "claims": [{"name": "gpu"}],
     }
-
-
-def test_storage_settings() -> None:
-    """Dataset and model settings reach their containers as STORAGE_URI, variables and credentials."""
-    initializers = replicated_job(
-        "Initializer",
-        {"name": "dataset-initializer", "env": [{"name": "STORAGE_URI", "value": "hf://old"}, {"name": "A"}]},
-        {"name": "model-initializer"},
-    )
-    info = extract(
-        train_job(
-            datasetConfig={
-                "storageUri": "s3://data",
-                "env": [{"name": "SPLIT", "value": "train"}],
-                "secretRef": {"name": "s3-credentials"},
-            },
-            modelConfig={
-                "input": {"storageUri": "hf://model", "env": [{"name": "STORAGE_URI", "value": "hf://explicit"}]},
-                "output": {"storageUri": "s3://trained"},
-            },
-        ),
-        runtime(initializers, replicated_job(), replicated_job("Finalizer", {"name": "model-exporter"})),
-    )
-
-    dataset, model = info.pod_sets[0].containers
-    exporter = info.pod_sets[2].containers[0]
-    assert dataset.env == [
-        {"name": "STORAGE_URI", "value": "s3://data"},
-        {"name": "A"},
-        {"name": "SPLIT", "value": "train"},
-    ]
-    assert dataset.env_from == [{"secretRef": {"name": "s3-credentials"}}]
-    assert env_of({"env": model.env}) == {"STORAGE_URI": "hf://explicit"}
-    assert env_of({"env": exporter.env}) == {"STORAGE_URI": "s3://trained"}
 
 
 def mpi_info(*jobs: Object, mpi: Object | None = None, **spec: Any) -> RuntimeInfo:

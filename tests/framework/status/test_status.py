@@ -12,7 +12,7 @@ from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatu
 from trainer.framework.plugin_api.errors import BuildDefectError
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
-from trainer.framework.status.status import Ensured, Observation, is_finished, next_status, owned_fields
+from trainer.framework.status.status import Ensured, Observation, next_status, owned_fields
 from trainer.kube.objects import Object
 
 BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -290,19 +290,6 @@ def test_counts_outlive_the_jobs(before: list[JobStatus], seen: Observation, aft
         "state": "Failed",
     }
     assert next_status(train_job(status=previous), seen, NOW).jobs_status == after
-
-
-@pytest.mark.parametrize(
-    ("conditions", "finished"),
-    [
-        pytest.param([], False, id="no-conditions"),
-        pytest.param([condition("Failed", "True", "r")], True, id="failed"),
-        pytest.param([condition("Failed", "False", "r")], False, id="not-failed"),
-    ],
-)
-def test_is_finished(conditions: list[Object], finished: bool) -> None:
-    """A TrainJob has finished when it is complete or failed."""
-    assert is_finished(train_job(status={"conditions": conditions})) is finished
 
 
 def test_observed_generation() -> None:
