@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType, TrainJobStatus
@@ -18,7 +19,7 @@ from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import Object, is_condition_true, uid_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """A TrainJob."""
 
@@ -45,7 +46,7 @@ class Job:
         """Whether its status says that its objects exist."""
         return is_condition_true(self.stored, ConditionType.CREATED)
 
-    @property
+    @cached_property
     def is_finished(self) -> bool:
         """Whether it is complete or failed."""
         return is_finished(self.model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
 from trainer.framework.building.extraction import Step, extract, subject_of, unobserved
 from trainer.framework.building.profile import V2ALPHA1_PROFILE, Profile
 from trainer.framework.plugin_api.component import Component, is_unique_name
@@ -245,7 +245,8 @@ class Pipeline:
 
     def status(self, train_job: TrainJob, *, finds_problems: bool = True) -> tuple[StatusReport, list[BuildError]]:
         """PostExecution: what all plugins together report, with or without pod problems, and the errors of plugins."""
-        merged = StatusReport()
+        jobs: Sequence[JobStatus] | None = None
+        scale: NodeScale | None = None
         conditions: list[StatusCondition] = []
         problems: list[PodProblem] = []
         errors: list[BuildError] = []
@@ -254,12 +255,16 @@ class Pipeline:
                 with call:
                     report = plugin.train_job_status(train_job)
                     # One after the other: the last two may be generators, which raise after the counts are known.
-                    merged = _with_counts(merged, report)
+                    if jobs is not None and report.jobs is not None:
+                        raise ValueError("another plugin counts the child Jobs already; disable one of the two")
+                    if scale is not None and report.scale is not None:
+                        raise ValueError("another plugin counts the nodes already; disable one of the two")
+                    jobs, scale = (jobs if report.jobs is None else report.jobs), report.scale or scale
                     conditions += list(_own_conditions(report, plugin))
                     problems += [*report.problems] if finds_problems else []
             except BuildError as error:
                 errors.append(error)
-        return StatusReport(merged.jobs, merged.scale, tuple(problems), tuple(conditions)), errors
+        return StatusReport(jobs, scale, tuple(problems), tuple(conditions)), errors
 
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False
@@ -310,15 +315,6 @@ class Pipeline:
 def _with_origin(findings: Iterable[FieldError | AdmissionWarning], origin: str) -> list[FieldError | AdmissionWarning]:
     """The findings, those of the runtime with their origin: plugins begin their paths with `RuntimeInfo.runtime`."""
     return [replace(each, origin=origin) if each.field.startswith(f"{origin} ") else each for each in findings]
-
-
-def _with_counts(known: StatusReport, report: StatusReport) -> StatusReport:
-    if known.jobs is not None and report.jobs is not None:
-        raise ValueError("another plugin counts the child Jobs already; disable one of the two")
-    if known.scale is not None and report.scale is not None:
-        raise ValueError("another plugin counts the nodes already; disable one of the two")
-    jobs = known.jobs if report.jobs is None else report.jobs
-    return StatusReport(jobs, known.scale if report.scale is None else report.scale)
 
 
 def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> Iterator[StatusCondition]:

@@ -108,23 +108,24 @@ class TrainJobSeries:
         )
 
         self._counters = (self.created, self.completed, self.failed)
-        self._timed: set[str] = set()
+        self._expected: set[JobLabels] = set()
 
     def expect(self, group: JobLabels) -> None:
-        """Expose the counters of this group with 0: otherwise `increase()` misses the first event."""
+        """Expose the series of this group with 0: otherwise `increase()` misses the first event."""
+        if group in self._expected:
+            return
+        self._expected.add(group)
         self.created.labels(*group)
         self.completed.labels(*group)
         self.failed.labels(*group, _FAILED_JOBS)
-        framework = group.framework
-        if framework not in self._timed:
-            self._timed.add(framework)
-            self.to_jobset.labels(framework)
-            self.in_queue.labels(framework)
-            for end in _ENDS:
-                self.running.labels(framework, end)
+        self.to_jobset.labels(group.framework)
+        self.in_queue.labels(group.framework)
+        for end in _ENDS:
+            self.running.labels(group.framework, end)
 
     def remove_stale(self, groups: AbstractSet[tuple[str, str]]) -> None:
         """Remove the series that have not changed since the last call and belong to no existing group."""
+        self._expected.clear()
         for counter in self._counters:
             counter.remove_stale(lambda values: values[:2] in groups)
 

@@ -107,16 +107,16 @@ def _pod_set(job: ReplicatedJob) -> PodSet:
     return PodSet(
         name=job.name,
         ancestor=stated_ancestor(job),
-        count=_first(job.template.spec.parallelism, job.template.spec.completions, 1),
-        replicas=_first(job.replicas, 1),
+        count=_number(job.template.spec.parallelism, _number(job.template.spec.completions, 1)),
+        replicas=_number(job.replicas, 1),
         containers=[_container(container) for container in spec.get("containers") or []],
         init_containers=[_container(container) for container in spec.get("initContainers") or []],
         volumes=list(spec.get("volumes") or []),
     )
 
 
-def _first(*values: int | None) -> int:
-    return next(value for value in values if value is not None)
+def _number(stated: int | None, default: int) -> int:
+    return default if stated is None else stated
 
 
 def _container(container: Object) -> Container:

@@ -239,7 +239,8 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     """
     previous, generation = train_job.status or TrainJobStatus(), train_job.metadata.generation
     jobs = list(seen.jobs) if seen.jobs is not None else previous.jobs_status
-    if seen.jobs is None and is_finished(train_job) and not seen.errors:
+    has_finished = is_finished(train_job)
+    if seen.jobs is None and has_finished and not seen.errors:
         jobs = _stopped(jobs)
     scale = seen.scale or previous.scale
     digest = (seen.ensured and seen.ensured.runtime_digest) or previous.runtime_digest
@@ -253,7 +254,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         scale=scale,
         runtime_digest=digest,
     )
-    if is_finished(train_job):
+    if has_finished:
         return status
     conditions = Conditions(ours, now, generation)
     if seen.ensured:
