@@ -19,7 +19,7 @@ OVERLAYS = sorted(str(file.parent.relative_to(CONFIG)) for file in CONFIG.rglob(
 INSTALLED = ("default", "dashboard", "history", "admissionpolicy", "networkpolicy", "prometheus", "grafana", "samples")
 """What people apply: everything, and what is optional besides."""
 V1ALPHA1 = "v1alpha1/default"
-"""What people apply for the version of the released Trainer."""
+"""What people apply for the version of Kubeflow Trainer (Go)."""
 
 
 def rendered(overlay: str) -> list[Object]:

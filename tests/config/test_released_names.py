@@ -1,4 +1,4 @@
-"""config/v1alpha1 goes by the names of the released Trainer: what clients look up, and what lets it take its place."""
+"""config/v1alpha1 goes by the names of Kubeflow Trainer (Go): what clients look up, and what lets it take its place."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_one_namespace(overlay: str) -> None:
 
 
 def test_the_namespace_of_the_released_trainer() -> None:
-    """For v1alpha1 it is that of the released Trainer, with the Lease of the same name."""
+    """For v1alpha1 it is that of Kubeflow Trainer (Go), with the Lease of the same name."""
     assert namespaces(rendered(V1ALPHA1)) == {"kubeflow-system"}
     webhooks = [webhook for obj in rendered(V1ALPHA1) if "webhooks" in obj for webhook in obj["webhooks"]]
     assert {webhook["clientConfig"]["service"]["namespace"] for webhook in webhooks} == {"kubeflow-system"}

@@ -64,7 +64,7 @@ statusServer:
   qps: 5
   burst: 10
 """
-"""Every setting that the released manager ships with."""
+"""Every setting that Kubeflow Trainer (Go) ships with."""
 
 
 def test_defaults() -> None:

@@ -14,7 +14,8 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter, shown_steps
+from trainer.progress.train_jobs import REMAINING, shown_steps
+from trainer.progress.writer import FIELD_MANAGER, ProgressWriter
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 

@@ -48,7 +48,7 @@ def semantic_pod_template_errors(template: Object, path: str) -> Iterator[FieldE
 
 
 def check_volumes(volumes: list[Object] | None, path: str) -> Iterator[FieldError]:
-    """Refuse volumes of several types, of which one of none is an emptyDir for Kubernetes, and steps out of a path."""
+    """Refuse volumes of several types (one without a type is an emptyDir for Kubernetes) and steps out of a path."""
     for index, volume in enumerate(volumes or []):
         types = [name for name, value in volume.items() if name != "name" and value is not None]
         if len(types) > 1:

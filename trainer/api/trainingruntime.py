@@ -77,7 +77,7 @@ class TorchElasticPolicy(Policy):
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """The fewest and the most nodes, of which one defaults to the other; None when the policy names neither."""
+        """The fewest and the most nodes; each defaults to the other, and None means that the policy names neither."""
         least = self.min_nodes if self.min_nodes is not None else self.max_nodes
         most = self.max_nodes if self.max_nodes is not None else self.min_nodes
         return None if least is None or most is None else (least, most)

@@ -45,7 +45,7 @@ class Configuration(ApiModel):
     """Settings of the controller manager; everything but apiVersion and kind has a default."""
 
     api_version: Literal["config.trainer.kubeflow.org/v1alpha1"] = API_VERSION
-    """Always config.trainer.kubeflow.org/v1alpha1, as for the released manager, whose files are accepted."""
+    """Always config.trainer.kubeflow.org/v1alpha1, as for Kubeflow Trainer (Go), whose files are accepted."""
     kind: Literal["Configuration"] = KIND
     """Always Configuration."""
     webhook: WebhookConfiguration = Field(default_factory=WebhookConfiguration)
@@ -99,7 +99,7 @@ class Configuration(ApiModel):
 
     @property
     def ignored(self) -> list[str]:
-        """Paths of settings of the released manager that have no effect here."""
+        """Paths of settings of Kubeflow Trainer (Go) that have no effect here."""
         return self.controller.ignored
 
     def without_servers(self) -> Configuration:

@@ -46,7 +46,7 @@ TRAIN_JOB_STATUS: Final = FeatureGate(
     "TrainJobStatus",
     Stage.ALPHA,
     default=False,
-    description="Pods may also post their progress to a server of the manager, as in the released Kubeflow Trainer: "
+    description="Pods may also post their progress to a server of the manager, as in Kubeflow Trainer (Go): "
     "see statusServer.",
 )
 KNOWN_GATES: Final = (TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS)

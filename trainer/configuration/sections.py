@@ -149,8 +149,8 @@ class MetricsAuthConfiguration(ApiModel):
 
     enabled: bool = True
     """Whether the manager asks the API server who a caller is (TokenReview) and whether it may get the path
-    (SubjectAccessReview). Defaults to true, unlike in the released manager: metrics name namespaces and runtimes, which
-    are not for everybody."""
+    (SubjectAccessReview). Defaults to true, unlike in Kubeflow Trainer (Go): metrics name namespaces and runtimes,
+    which are not for everybody."""
 
 
 class MetricsConfiguration(ApiModel):
@@ -198,7 +198,7 @@ class ControllerConfiguration(ApiModel):
     ] = Field(default_factory=dict, validate_default=True)
     """How many objects of a kind are reconciled at the same time, by `<Kind>.<group>`. Defaults to 10 for
     TrainJob.trainer.kubeflow.org: reconciles mostly wait for the API server, and more of them do not make this process
-    faster. TrainingRuntime and ClusterTrainingRuntime are accepted, as in files of the released manager, and ignored
+    faster. TrainingRuntime and ClusterTrainingRuntime are accepted, as in files of Kubeflow Trainer (Go), and ignored
     with a line in the log: they have no controller here."""
     api_version: Literal["", "v1alpha1", "v2alpha1"] = ""
     """Version of TrainJobs and runtimes to work with; the manager does not start where the cluster does not serve it.
@@ -306,14 +306,14 @@ class StatusServerConfiguration(ApiModel):
     """The server to which pods post their progress, while the gate TrainJobStatus is on; every replica has one."""
 
     port: Port = 10443
-    """Port to listen on. Defaults to 10443, as in the released manager."""
+    """Port to listen on. Defaults to 10443, as in Kubeflow Trainer (Go)."""
     host: str = ""
     """Address to listen on. Defaults to "", all addresses, since pods connect from elsewhere."""
     qps: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
     """How many statuses are written per second, in the long run; 0: no limit. Defaults to 5, as in the released
     manager; a training posts each five seconds, so that this is enough for 25 of them."""
     burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 10
-    """How many may be written at once before qps counts; 0: twice qps. Defaults to 10, as in the released manager."""
+    """How many may be written at once before qps counts; 0: twice qps. Defaults to 10, as in Kubeflow Trainer (Go)."""
     url: Annotated[str, Field(json_schema_extra=text(pattern=r"^(https://[^/?#\s]+)?$", longest=300))] = ""
     """By what pods reach the server, such as https://trainer.example.com:10443; webhook.hosts must have the host.
     Defaults to "", the Service certManagement.webhookServiceName with this port."""

@@ -28,7 +28,7 @@ JOB = "PADDLE_JOB_ID"
 PROCESSES_PER_NODE = "PADDLE_NPROC_PER_NODE"
 """Processes on every node; unset, the launcher starts one for each device, or one on the CPUs."""
 LOGS = "PADDLE_LOG_DIR"
-"""Directory of the launcher's log files, of which it prints that of the node's first process."""
+"""Directory of the launcher's log files; it prints the file of the node's first process."""
 
 RESERVED = frozenset({NODES, RANK, MASTER, HOST, JOB, PROCESSES_PER_NODE})
 """Variables that only this plugin sets."""

@@ -142,7 +142,7 @@ def _has_image_of_runtime(info: RuntimeInfo) -> bool:
 
 
 def _reporting(info: RuntimeInfo) -> PodSet:
-    """The pods of which one reports: the nodes, unless a peer of theirs is the primary pod, such as a chief."""
+    """The pod set with the pod that reports: the nodes, unless a peer such as a chief is the primary pod."""
     return next((peer for peer in info.peers if peer.annotations.get(PRIMARY_POD) == "true"), info.trainer)
 
 

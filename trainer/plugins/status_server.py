@@ -1,4 +1,4 @@
-"""Status server: what pods need to post their progress to it (KEP-2779), as the released Kubeflow Trainer gives it.
+"""Status server: what pods need to post their progress to it (KEP-2779), as Kubeflow Trainer (Go) gives it.
 
 It is part of the manager while the gate TrainJobStatus is on. The containers that train get three variables and a
 volume with a token of their service account, made for this very TrainJob, and with the certificates by which they

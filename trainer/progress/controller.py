@@ -60,9 +60,17 @@ from trainer.progress.primary import (
 from trainer.progress.protocol import Message, RejectedMessageError
 from trainer.progress.stalls import Before
 from trainer.progress.steps import OnEnd, step_states
-from trainer.progress.train_jobs import is_settled, progress_changed, shown_progress, train_job_changed
+from trainer.progress.train_jobs import (
+    has_stopped,
+    is_settled,
+    progress_changed,
+    shown_progress,
+    shown_steps,
+    shows_remaining,
+    train_job_changed,
+)
 from trainer.progress.training import Training
-from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shown_steps, shows_remaining
+from trainer.progress.writer import FIELD_MANAGER, ProgressWriter
 from trainer.workloads import JOBSETS
 
 log = get_logger(__name__)
@@ -196,7 +204,7 @@ class ProgressController:
         )
 
     def _candidates(self, jobset: Object) -> list[Object]:
-        """The pods of a JobSet of which one is the primary pod."""
+        """The pods of a JobSet that may be the primary one."""
         pods = self._pods.by_index(CANDIDATES, candidates_of(key_of(jobset)))
         return [pod for pod in pods if is_made_of(jobset, pod)]
 

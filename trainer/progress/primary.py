@@ -1,7 +1,7 @@
 """The primary pod of a TrainJob, whose log has the progress messages, and the state of its container (KEP-2779).
 
 An annotation selects it; the default is the first pod of the replicated Job that trains. After failures there are
-several pods with the same place, of which the newest counts.
+several pods with the same place, and the newest counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The body with which a pod posts its progress, as the released Kubeflow Trainer defines it.
+"""The body with which a pod posts its progress, as Kubeflow Trainer (Go) defines it.
 
 {"trainerStatus": {"progressPercentage": 42, "estimatedRemainingSeconds": 120,
 "metrics": [{"name": "loss", "value": "0.12"}], "lastUpdatedTime": "2026-01-02T10:00:00Z"}}
@@ -25,7 +25,7 @@ from trainer.progress.pace import summarize
 from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT, with_constants
 
 BODY_LIMIT: Final = 64 * 1024
-"""Most bytes of a body, as in the released Trainer."""
+"""Most bytes of a body, as in Kubeflow Trainer (Go)."""
 
 _json = msgspec.json.Decoder(Any)
 

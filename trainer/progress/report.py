@@ -65,7 +65,7 @@ _LIMITS = {"progressPercentage": 100, "estimatedRemainingSeconds": 2**63 - 1, **
 _POSITION = frozenset({"progressPercentage", "currentStep", "currentEpoch"})
 _METRICS_LIMIT, _TEXT_LIMIT = 256, 64
 _LINE_LIMIT = 60_000
-"""Bytes; longer lines are skipped by those who read them: at 64 KiB, of which a little is theirs."""
+"""Bytes; readers skip lines of more than 64 KiB, with the little that they add themselves."""
 _LINES_AT_THE_END = 10
 """Lines that do not wait for the interval once the last step is reached: enough for the words at the end of a training,
 and few when its last epoch is reported thousands of times."""
@@ -235,7 +235,7 @@ def _write_some(fd: int, data: bytes, deadline: float) -> int:
 
 
 def rank() -> int | None:
-    """The place of this process among all, of which the first one writes; None: alone.
+    """The place of this process among all, the first of which writes; None: alone.
 
     In an Indexed Job whose pods have several processes each it is counted by pods. Otherwise it is that of PyTorch once
     its processes have met, else that of the environment.

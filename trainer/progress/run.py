@@ -142,7 +142,7 @@ class _Measure(NamedTuple):
 
 
 def _without_impossible_totals(reported: Message) -> tuple[Message, tuple[FieldError, ...]]:
-    """Without a total number of steps or epochs of which more than all are done, such as step 200 of 100."""
+    """Without a total number of steps or epochs that is less than what is done, such as step 200 of 100."""
     errors = []
     for total, current in (("total_steps", "current_step"), ("total_epochs", "current_epoch")):
         most, done = getattr(reported, total), getattr(reported, current)

@@ -1,4 +1,4 @@
-"""Status server: pods of a TrainJob post their progress to it (KEP-2779), as to that of the released Kubeflow Trainer.
+"""Status server: pods of a TrainJob post their progress to it (KEP-2779), as to that of Kubeflow Trainer (Go).
 
     POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/<namespace>/trainjobs/<name>/status
     Authorization: Bearer <token of the pod's service account, made for this very TrainJob>
@@ -80,7 +80,7 @@ _WAIT_TIMEOUT: Final = 4.0
 """Seconds that a request waits for the limiter; the clients wait five."""
 _READ_TIMEOUT: Final = 10.0
 _FINISH: Final = 5.0
-"""Seconds that answers under way have when the server stops, as in the released Trainer."""
+"""Seconds that answers under way have when the server stops, as in Kubeflow Trainer (Go)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class StatusServerOptions:
     host: str = ""
     """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since pods connect from elsewhere."""
     port: int = 10443
-    """Port; 0 takes a free one, see `StatusServer.address`. Default: 10443, as in the released Trainer."""
+    """Port; 0 takes a free one, see `StatusServer.address`. Default: 10443, as in Kubeflow Trainer (Go)."""
     limit: tuple[float, int] | None = (5.0, 10)
-    """Writes per second, and how many at once; None: no limit. Default: those of the released Trainer."""
+    """Writes per second, and how many at once; None: no limit. Default: those of Kubeflow Trainer (Go)."""
     tls: TlsOptions = field(default_factory=TlsOptions)
     """TLS versions and cipher suites. Default: those of its class."""
 
@@ -242,7 +242,7 @@ class StatusServer:
         self._warned[uid] = True
 
     async def _wait_for_limiter(self, namespace: str) -> None:
-        """Wait in the line of a namespace, of which the first one waits with those of the others."""
+        """Wait in the line of a namespace; the first of each line waits for the limiter."""
         if self._limiter is None:
             return
         line = self._lines.setdefault(namespace, anyio.Lock())

@@ -19,8 +19,8 @@ from trainer.progress.follower import Follower, FollowerContext, Listener
 from trainer.progress.message_reader import TimedMessage
 from trainer.progress.primary import ContainerState, is_of, state_of
 from trainer.progress.protocol import RejectedMessageError
-from trainer.progress.train_jobs import is_settled
-from trainer.progress.writer import ProgressWriter, shown_steps
+from trainer.progress.train_jobs import is_settled, shown_steps
+from trainer.progress.writer import ProgressWriter
 from trainer.workloads.containers import containers_of
 
 OnEnd = Callable[[Exception | None], None]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.trainjob_status import TrainerStatus
+from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.objects import Object
-from trainer.progress.writer import has_stopped, shows_remaining
+from trainer.kube.objects import Object, is_condition_true
 
+REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
+"""The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""
 SETTLED_AFTER = timedelta(minutes=10)
 """A manager that starts reads the log of an ended TrainJob for this long after its end."""
 
@@ -23,11 +25,10 @@ def train_job_changed(old: CachedObject | None, new: CachedObject | None) -> boo
 
 def progress_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
     """Predicate: passes each write of the progress, which may have been pushed to another replica."""
-    return old is not None and new is not None and _progress(old) != _progress(new)
-
-
-def _progress(obj: CachedObject) -> object:
-    return (obj.get("status") or {}).get("trainerStatus")
+    if old is None or new is None:
+        return False
+    before, after = ((obj.get("status") or {}).get("trainerStatus") for obj in (old, new))
+    return before != after
 
 
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:
@@ -36,9 +37,30 @@ def _decisive(obj: CachedObject) -> tuple[Any, ...]:
     return obj.uid, obj.meta.deletion_timestamp is None, obj.annotations, has_ended(status), is_outdated
 
 
+def has_stopped(obj: Mapping[str, Any]) -> bool:
+    """Whether a TrainJob, as JSON, has ended or is suspended, so that no remaining time is shown."""
+    return has_ended(obj) or is_condition_true(obj, ConditionType.SUSPENDED)
+
+
+def progress_of(obj: Mapping[str, Any]) -> Object:
+    """The trainerStatus of a TrainJob, as JSON; empty without one."""
+    return (obj.get("status") or {}).get("trainerStatus") or {}
+
+
+def shows_remaining(obj: Mapping[str, Any]) -> bool:
+    """Whether a TrainJob, as JSON, shows a remaining time."""
+    return not REMAINING.isdisjoint(progress_of(obj))
+
+
+def shown_steps(obj: Mapping[str, Any]) -> Object:
+    """The fields of a TrainJob's status that show the steps beside the training."""
+    status = obj.get("status") or {}
+    return {name: status[name] for name in STEP_FIELDS.values() if name in status}
+
+
 def shown_progress(obj: Object) -> TrainerStatus | None:
     """The trainerStatus of a TrainJob; None without one, or if it is malformed."""
-    shown = (obj.get("status") or {}).get("trainerStatus")
+    shown = progress_of(obj)
     try:
         return TrainerStatus.from_object(shown) if shown else None
     except InvalidObjectError:

@@ -9,15 +9,14 @@ With pushes every replica writes: what is newer wins, and the version of the Tra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import STEP_FIELDS, ConditionReason, ConditionType, TrainerStatus
-from trainer.framework.status.status import Conditions, has_ended
+from trainer.api.trainjob_status import ConditionReason, ConditionType, TrainerStatus
+from trainer.framework.status.status import Conditions
 from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client
 from trainer.kube.clock import timestamp
@@ -40,6 +39,7 @@ from trainer.kube.objects import (
 )
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
+from trainer.progress.train_jobs import REMAINING, has_stopped, progress_of, shown_steps
 
 log = get_logger(__name__)
 
@@ -48,20 +48,13 @@ FIELD_MANAGER = "trainer-progress"
 _ATTEMPTS = 5
 """Attempts to write a posted status while others change the TrainJob."""
 
-REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
-"""The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""
-
-
-def _nothing_reported() -> None:
-    return None
-
 
 @dataclass(slots=True)
 class _Account:
     """The pending writes of one TrainJob."""
 
     uid: str
-    status: Callable[[], TrainerStatus | None] = _nothing_reported
+    status: Callable[[], TrainerStatus | None] = lambda: None
     newest: Instant | None = None
     """Time of the newest message that has not been written."""
     written_at: float = -math.inf
@@ -169,7 +162,7 @@ class ProgressWriter:
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        shown = _status(_progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj)
+        shown = _status(progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj)
         if fields != shown and self._dropped.get(key) != (uid_of(obj), fields):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
@@ -199,7 +192,7 @@ class ProgressWriter:
             self._series.lag_seconds.observe(max(lag, 0.0))
 
     def _note_dropped(self, obj: Object, fields: Object, answer: Object) -> None:
-        """Note a write of which the API server has kept no steps, so that it is not repeated."""
+        """Note a write whose steps the API server has not kept, so that it is not repeated."""
         key = key_of(obj)
         if shown_steps(answer) or not shown_steps({"status": fields}):
             self._dropped.pop(key, None)
@@ -254,44 +247,24 @@ async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: b
         "status": fields,
     }
     answer = await client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
-    # What the released Trainer has written belongs to its field manager, so that apply cannot remove it.
-    outlived = REMAINING & _progress_of(answer).keys() - _progress_of(applied).keys()
+    # What Kubeflow Trainer (Go) has written belongs to its field manager, so that apply cannot remove it.
+    outlived = REMAINING & progress_of(answer).keys() - progress_of(applied).keys()
     if outlived:
         removal = {"status": {"trainerStatus": dict.fromkeys(outlived)}}
         await client.patch(TRAIN_JOBS, name_of(obj), removal, namespace_of(obj), subresource="status")
     return answer
 
 
-def has_stopped(obj: Mapping[str, Any]) -> bool:
-    """Whether a TrainJob, as JSON, has ended or is suspended, so that no remaining time is shown."""
-    return has_ended(obj) or is_condition_true(obj, ConditionType.SUSPENDED)
-
-
-def shows_remaining(obj: Mapping[str, Any]) -> bool:
-    """Whether a TrainJob, as JSON, shows a remaining time."""
-    return not REMAINING.isdisjoint(_progress_of(obj))
-
-
-def shown_steps(obj: Mapping[str, Any]) -> Object:
-    """The fields of a TrainJob's status that show the steps beside the training."""
-    status = obj.get("status") or {}
-    return {name: status[name] for name in STEP_FIELDS.values() if name in status}
-
-
-def _progress_of(obj: Mapping[str, Any]) -> Object:
-    return (obj.get("status") or {}).get("trainerStatus") or {}
-
-
 def _is_newer(obj: Object, status: TrainerStatus) -> bool:
     """Whether a TrainJob shows newer progress than this."""
-    present = Instant.parse(_progress_of(obj).get("lastUpdatedTime") or "")
+    present = Instant.parse(progress_of(obj).get("lastUpdatedTime") or "")
     other = Instant.parse(status.last_updated_time)
     return present is not None and other is not None and present > other
 
 
 def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str) -> Object:
     """The desired status of this field manager; without a new status it keeps the present one."""
-    progress = _progress_of(obj) if status is None else status.to_object()
+    progress = progress_of(obj) if status is None else status.to_object()
     return _status(_shown(obj, progress, is_stalled=stall is not None), _stalled(obj, stall, now))
 
 

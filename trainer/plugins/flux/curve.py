@@ -61,6 +61,6 @@ def _files(name: str) -> dict[str, bytes]:
 
 
 def z85(content: bytes) -> str:
-    """Bytes in base 85, five digits for four bytes, of which there must be a multiple."""
+    """Bytes in base 85, five digits for four bytes; their number is a multiple of four."""
     numbers = struct.unpack(f">{len(content) // 4}I", content)
     return "".join(_DIGITS[number // 85**place % 85] for number in numbers for place in (4, 3, 2, 1, 0))

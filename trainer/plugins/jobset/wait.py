@@ -230,7 +230,7 @@ def cannot_start(
     reason: str, pods: AbstractSet[ObjectKey], example: Object, message: str, *, missing: Named | None = None,
     debounce: float = 0,
 ) -> WaitReason:  # fmt: skip
-    """Pods that exist and do not start, of which one is the example; see `WaitReason`."""
+    """Pods that exist and do not start, with one of them as the example; see `WaitReason`."""
     shown = Example(PODS.kind, name_of(example), is_one_of_many=len(pods) > 1)
     job = labels_of(example).get(REPLICATED_JOB, "")
     return WaitReason(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, debounce)
