@@ -10,7 +10,7 @@ from trainer.kube.field_errors import FieldError
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.protocol import Message
-from trainer.progress.stalls import Before, StallWatch
+from trainer.progress.stalls import StallWatch
 from trainer_kube_testing import ManualClock
 
 TIME = Instant(10 * 3600 + 30 * 60 + 45, 5)
@@ -162,7 +162,7 @@ SHOWN = TrainerStatus(current_step=4, progress_percentage=40, last_updated_time=
 
 async def test_what_another_manager_has_seen_is_no_progress(bench: Bench) -> None:
     """A training that repeats what is shown already has not got on."""
-    bench.watch.watch("run", TIMEOUT, before=Before(SHOWN))
+    bench.watch.watch("run", TIMEOUT, shown=SHOWN)
     await bench.clock.advance(300)
     bench.report(Message(current_step=4))
     assert await bench.after(300) == "no progress for 10 minutes (last: step 4 at 10:30:45 UTC)"

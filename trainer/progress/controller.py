@@ -58,7 +58,6 @@ from trainer.progress.primary import (
     primary_pod,
 )
 from trainer.progress.protocol import Message, RejectedMessageError
-from trainer.progress.stalls import Before
 from trainer.progress.steps import OnEnd, step_states
 from trainer.progress.train_jobs import (
     has_stopped,
@@ -165,9 +164,13 @@ class ProgressController:
 
     def _observe(self, obj: Object, jobset: Object | None) -> Result | None:
         """Follow what has a log by now, and requeue for the next check for a stall."""
-        pods = self._candidates(jobset) if jobset is not None else []
-        pod = primary_pod(pods, jobset) if jobset is not None else None
-        state = container_state(pod, jobset, obj) if jobset is not None and pod is not None else None
+        pods: list[Object] = []
+        state = None
+        if jobset is not None:
+            found = self._pods.by_index(CANDIDATES, candidates_of(key_of(jobset)))
+            pods = [pod for pod in found if is_made_of(jobset, pod)]
+            primary = primary_pod(pods, jobset)
+            state = container_state(primary, jobset, obj) if primary is not None else None
         training = self._training_of(obj) or Training(obj, self._context, self._writer, self._start)
         self._follow_container(training, obj, state)
         training.steps.observe(obj, step_states(jobset, pods, state))
@@ -202,11 +205,6 @@ class ProgressController:
         return is_condition_true(obj, ConditionType.STALLED) != is_stalled or (
             has_stopped(obj) and shows_remaining(obj)
         )
-
-    def _candidates(self, jobset: Object) -> list[Object]:
-        """The pods of a JobSet that may be the primary one."""
-        pods = self._pods.by_index(CANDIDATES, candidates_of(key_of(jobset)))
-        return [pod for pod in pods if is_made_of(jobset, pod)]
 
     def _follow_container(self, training: Training, obj: Object, state: ContainerState | None) -> None:
         """Follow the log of this container and stop the follower of any other."""
@@ -261,9 +259,14 @@ class ProgressController:
         if training.place is None or state is None or state.has_ended or has_ended(owners[0]):
             stalls.stop()
             return None
-        run, before = (state.place, state.started), _before(owners[0], training.follower, state)
         timeout, is_own = self._stall_timeout(training, owners)
-        stalls.watch(run, timeout, is_expected_to_report=is_own, before=before)
+        stalls.watch(
+            (state.place, state.started),
+            timeout,
+            is_expected_to_report=is_own,
+            shown=training.follower.reports.resumed if training.follower is not None else None,
+            stall=_stall_before(owners[0], state),
+        )
         if (complaint := stalls.check()) is not None:
             log.warning("training makes no progress", complaint=complaint)
             reason = EventReason.TRAINING_STALLED
@@ -368,14 +371,12 @@ class ProgressController:
             await anyio.sleep_forever()
 
 
-def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Before:
-    """The status that an earlier manager has written about the present run."""
+def _stall_before(obj: Object, state: ContainerState) -> str | None:
+    """The message of a stall of the present run that an earlier manager has written; None if it has ended."""
     stalled = find_condition(obj, ConditionType.STALLED) or {}
     since = Instant.parse(stalled.get("lastTransitionTime") or "")
     is_of_run = since is not None and state.started is not None and since > state.started
-    is_stalled = is_of_run and stalled.get("status") == "True"
-    status = follower.reports.resumed if follower is not None else None
-    return Before(status, str(stalled.get("message") or "") if is_stalled else None)
+    return str(stalled.get("message") or "") if is_of_run and stalled.get("status") == "True" else None
 
 
 def _candidate_changed(old: CachedObject | None, new: CachedObject | None) -> bool:

@@ -109,16 +109,11 @@ class Message:
     @property
     def is_all_dropped(self) -> bool:
         """Whether it had values and each of them broke a rule, so that nothing was measured."""
-        return (
-            bool(self.dropped) and not self.cleared and not any(_has_value(getattr(self, name)) for name in _REPORTED)
-        )
+        has_value = any(getattr(self, name) not in (None, {}) for name in _REPORTED)
+        return bool(self.dropped) and not self.cleared and not has_value
 
 
 _REPORTED: Final = [field.name for field in fields(Message) if field.name not in {"cleared", "dropped"}]
-
-
-def _has_value(value: object) -> bool:
-    return value is not None and value != {}
 
 
 class RejectedMessageError(ValueError):

@@ -13,10 +13,6 @@ from trainer.progress.protocol import RejectedMessageError
 from trainer.progress.run import TrainingRun
 
 
-def _left_to_the_manager(_: RejectedMessageError) -> None:
-    """The manager reports it in an event."""
-
-
 class Reports:
     """Merges the messages of the present run of a container, and begins anew after its restart.
 
@@ -26,14 +22,15 @@ class Reports:
     Args:
         state: that of the container.
         shown: the status that an earlier process has written; if it is of the present run, it is continued.
-        on_rejected: takes tagged lines that are not a message, or stand behind text that no launcher writes.
+        on_rejected: takes tagged lines that are not a message, or stand behind text that no launcher writes. Default:
+            they are left to the manager, which reports them in an event.
     """
 
     def __init__(
         self,
         state: ContainerState,
         shown: TrainerStatus | None = None,
-        on_rejected: Callable[[RejectedMessageError], None] = _left_to_the_manager,
+        on_rejected: Callable[[RejectedMessageError], None] = lambda _: None,
     ) -> None:
         self.state = state
         reported = Instant.parse(shown.last_updated_time) if shown is not None else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from datetime import timedelta
 
 from trainer.api.trainjob_status import TrainerStatus
@@ -18,19 +17,6 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.pace import summarize
 from trainer.progress.protocol import Message
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The state of a training that an earlier manager has watched."""
-
-    status: TrainerStatus | None = None
-    """The last status of this run; None before its first message."""
-    stall: str | None = None
-    """The message of a stall of this run that has not ended; None without one."""
-
-
-_NOTHING_BEFORE = Before()
 
 
 class StallWatch:
@@ -58,7 +44,8 @@ class StallWatch:
         timeout: float | None,
         *,
         is_expected_to_report: bool = False,
-        before: Before = _NOTHING_BEFORE,
+        shown: TrainerStatus | None = None,
+        stall: str | None = None,
     ) -> None:
         """Watch the training; the time without progress continues while `run` is the same.
 
@@ -66,7 +53,8 @@ class StallWatch:
             run: identifies the run.
             timeout: seconds without progress that make a stall; None or 0 stops watching.
             is_expected_to_report: whether it may stall before its first report.
-            before: the state from an earlier manager, used at the first call.
+            shown: the last status of this run that an earlier manager wrote; used at the first call.
+            stall: the message of a stall of this run that an earlier manager found and that has not ended; likewise.
         """
         if not timeout:
             self.stop()
@@ -77,7 +65,7 @@ class StallWatch:
             self._run, self._since = run, self._clock.monotonic()
             self._last, self._time = Message(), None
             if is_first:
-                self._resume(before, timeout)
+                self._resume(shown, stall, timeout)
         self._timeout, self._is_expected_to_report = timeout, is_expected_to_report
         if self._remaining > 0:
             self._recover()
@@ -124,14 +112,12 @@ class StallWatch:
             return "nothing has been reported yet"
         return f"last: {_place(self._last)} at {self._time.moment:%H:%M:%S} UTC"
 
-    def _resume(self, before: Before, timeout: float) -> None:
-        status = before.status
-        time = Instant.parse(status.last_updated_time) if status is not None else None
-        if status is not None and time is not None:
-            self._has_moved(Message.of_status(status), time)
-        if before.stall is not None:
+    def _resume(self, shown: TrainerStatus | None, stall: str | None, timeout: float) -> None:
+        if shown is not None and (time := Instant.parse(shown.last_updated_time)) is not None:
+            self._has_moved(Message.of_status(shown), time)
+        if stall is not None:
             self._since -= timeout
-            self._begin(before.stall)
+            self._begin(stall)
 
     def _has_moved(self, message: Message, time: Instant) -> bool:
         """Merge a message; returns whether it has progress."""

@@ -102,12 +102,13 @@ class Steps:
             return _Step(state, reported=_as_training(shown))
         follower = Follower(self._context, state, _as_training(shown), self._listener(name))
         step = _Step(state, follower)
-        self._start(follower, f"{name} of {self._key}", lambda _: self._end(step))
-        return step
 
-    def _end(self, step: _Step) -> None:
-        step.stop()
-        self._writer.flush(self._key, is_last=True)
+        def end(_: Exception | None) -> None:
+            step.stop()
+            self._writer.flush(self._key, is_last=True)
+
+        self._start(follower, f"{name} of {self._key}", end)
+        return step
 
     def _listener(self, name: str) -> Listener:
         warned = set[str]()
@@ -181,15 +182,11 @@ def step_states(
     if jobset is None:
         return {}
     newest: dict[str, Object] = {}
-    for pod in sorted((pod for pod in pods if _has_steps(pod, jobset)), key=recency_of):
+    for pod in sorted((pod for pod in pods if is_of(jobset, pod)), key=recency_of):
         newest |= dict.fromkeys(STEP_FIELDS.keys() & containers_of(pod), pod)
     states = {name: state_of(pod, name) for name, pod in newest.items()}
     training = trainer.place if trainer is not None else None
     return {name: state for name, state in states.items() if state.started is not None and state.place != training}
-
-
-def _has_steps(pod: Object, jobset: Object) -> bool:
-    return is_of(jobset, pod) and not STEP_FIELDS.keys().isdisjoint(containers_of(pod))
 
 
 def _parsed(shown: object) -> StepStatus | None:

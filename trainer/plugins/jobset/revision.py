@@ -87,7 +87,6 @@ def _job_spec(spec: Object, elastic: ElasticJob | None) -> Object | None:
 
 
 _MUTABLE = ("suspend", "ttlSecondsAfterFinished", "coordinator")
-_POD_COUNTS = ("parallelism", "completions")
 _MUTABLE_IN_POD_METADATA = ("labels", "annotations")
 _MUTABLE_IN_POD_SPEC = ("nodeSelector", "tolerations", "schedulingGates")
 
@@ -241,7 +240,7 @@ def _has_run_nothing(jobset: Object) -> bool:
 def _sizes(jobset: Object) -> dict[str, tuple[int, ...]]:
     """Jobs of each replicated Job and pods of each Job; both default to 1."""
     return {
-        job["name"]: (job.get("replicas", 1), *(job["template"]["spec"].get(name, 1) for name in _POD_COUNTS))
+        job["name"]: (job.get("replicas", 1), *(job["template"]["spec"].get(name, 1) for name in _SIZE))
         for job in jobset["spec"].get("replicatedJobs") or []
     }
 
