@@ -116,14 +116,6 @@ async def test_client_certificates(cluster: ClusterClient, certificates: Path) -
                 await ask(server, stranger, **FROM_PROXY)
 
 
-async def test_plain_http(cluster: ClusterClient) -> None:
-    """Behind what has the TLS, it is plain HTTP."""
-    async with serving(cluster, is_secure=False) as server, aiohttp.ClientSession() as session:
-        assert server.address.startswith("http://127.0.0.1:")
-        async with session.get(server.address) as answer:
-            assert answer.status == 200
-
-
 async def test_history(cluster: ClusterClient, tmp_path: Path) -> None:
     """What a recorder has written about the cluster is shown to who may list TrainJobs."""
     database = await anyio.to_thread.run_sync(Database, f"sqlite:///{tmp_path}/history.db")

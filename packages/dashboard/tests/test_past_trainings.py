@@ -458,19 +458,6 @@ async def test_no_existence_without_rights(cluster: ClusterClient, clock: Manual
         assert answers == [(403, {"error": "you may not get TrainJobs in the namespace team"})] * 2
 
 
-async def test_failure_of_reviews(cluster: ClusterClient, clock: ManualClock, database: Database) -> None:
-    """While the API server does not say what a user may see, nothing is shown."""
-    await run_sync(save, database, past_training("one"))
-    cluster.grant("list trainjobs", "get trainjobs")
-    async with visiting_cluster(cluster, clock, database) as visitor:
-        assert await listed(visitor) == ["one"]
-        await clock.advance(PERMITTED + 1)
-        cluster.failure = TransportError("the API server is away")
-        for path in ("/api/history", ONE, f"{ONE}/logs"):
-            status, content = await visitor.json(path)
-            assert status in {502, 503}, content
-
-
 async def test_failure_of_reviews_of_namespaces(cluster: ClusterClient, clock: ManualClock, database: Database) -> None:
     """The list says so where the API server does not say of a single namespace whether a user may see it."""
     await run_sync(save, database, past_training("one"))

@@ -35,15 +35,6 @@ async def test_list(client: UserClient) -> None:
         assert await events.next("rows") == {"changed": [], "gone": [["other", "two"]]}
 
 
-async def test_fifty_pages(client: UserClient) -> None:
-    """All open pages share one watch."""
-    async with visiting(client) as visitor:
-        for _ in range(50):
-            async with visitor.stream("/api/trainjobs") as events:
-                assert await events.next("rows") == {"all": []}
-        assert len(client.requests_of("watch")) == 1
-
-
 @pytest.mark.parametrize(
     ("denied", "options", "namespace"),
     [
@@ -318,15 +309,6 @@ async def test_wrong_number_of_nodes(client: UserClient, nodes: Any) -> None:
         assert not client.requests_of("patch")
 
 
-async def test_refused_action(client: UserClient) -> None:
-    """What the API server refuses is answered with its status and words."""
-    client.add(train_job())
-    client.faults.fail(ForbiddenError(403, "you may not patch"), verb="patch")
-    async with visiting(client) as visitor:
-        answer = await visitor.json("/api/trainjobs/default/demo/suspend", "POST", json={"uid": "uid-of-demo"})
-        assert answer == (403, {"error": "you may not patch"})
-
-
 async def test_rights(client: UserClient) -> None:
     """The page is offered what the user may do to this very TrainJob."""
     client.denied = {"delete trainjobs"}
@@ -341,16 +323,6 @@ async def test_unknown_paths(client: UserClient, path: str) -> None:
     """There is nothing at other paths."""
     async with visiting(client) as visitor:
         assert (await visitor.json(path))[0] == 404
-
-
-async def test_yaml(client: UserClient) -> None:
-    """The YAML is the TrainJob as it is stored, without the field managers."""
-    client.add(train_job())
-    async with visiting(client) as visitor:
-        _, content = await visitor.json("/api/trainjobs/default/demo/yaml")
-        assert "apiVersion: trainer.kubeflow.org/v2alpha1\n" in content["yaml"]
-        assert "managedFields" not in content["yaml"]
-        assert (await visitor.json("/api/trainjobs/default/other/yaml"))[0] == 404
 
 
 async def test_v1alpha1() -> None:

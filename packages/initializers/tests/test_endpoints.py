@@ -1,13 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from packages.initializers.tests.conftest import Initializer
-from packages.initializers.tests.s3 import run_s3_server
-from packages.initializers.tests.servers.hub_server import HubRepo, HubServer
-from packages.initializers.tests.servers.s3_server import LIBRARIES
 from trainer_initializers.endpoints import endpoint_of
 from trainer_initializers.options import read_options
 
@@ -93,22 +88,3 @@ def test_what_would_make_no_url(
     assert initializer.run(uri, **CREDENTIALS, **environ) == 2
     assert message in initializer.message
     assert capfd.readouterr().err == f"error: {initializer.message}\n"
-
-
-@pytest.mark.skipif(not LIBRARIES.is_dir(), reason="moto is not installed: make .venv/.s3-server")
-def test_bucket_at_endpoint_url(initializer: Initializer, tmp_path: Path) -> None:
-    """ENDPOINT_URL, as in the dataset config of KEP-2170, is where the bucket is asked for."""
-    (tmp_path / "bucket" / "yelp-review").mkdir(parents=True)
-    (tmp_path / "bucket" / "yelp-review" / "a.json").write_text("{}")
-    for server in run_s3_server(tmp_path / "bucket"):
-        environ = {**server.environ, "ENDPOINT": "", "ENDPOINT_URL": server.url}
-        assert initializer.run("s3://bucket/yelp-review", **environ) == 0, initializer.message
-    assert initializer.fetched() == {"a.json": b"{}"}
-
-
-def test_hub_at_endpoint_url(initializer: Initializer) -> None:
-    """ENDPOINT_URL names a Hub, too."""
-    with HubServer() as hub:
-        hub.repos["datasets/me/data"] = HubRepo({"a.json": b"{}"})
-        assert initializer.run("hf://me/data", ENDPOINT_URL=hub.url) == 0, initializer.message
-    assert initializer.fetched() == {"a.json": b"{}"}

@@ -74,22 +74,6 @@ def test_two_nodes_fetch_once(initializer: Initializer, server: RangeServer) -> 
     assert server.ranges("/a.bin") == [(0, 1), None, (0, 1)]
 
 
-def test_next_owner_of_a_lock(initializer: Initializer, server: RangeServer) -> None:
-    """A process that waits takes over when the owner is killed."""
-    server.files["/a.bin"] = b"content"
-    server.faults.append(AnswerFault(stalls=True, skips=1))
-    first = start(initializer, f"{server.url}/a.bin")
-    assert server.stalled.wait(60)
-    second = start(initializer, f"{server.url}/a.bin")
-    assert second.stderr is not None
-    assert second.stderr.readline().startswith("waiting for another initializer")
-    first.kill()
-    first.communicate()
-    output, errors = second.communicate(timeout=60)
-    assert second.returncode == 0, output + errors
-    assert initializer.fetched() == {"a.bin": b"content"}
-
-
 def test_progress_is_printed(initializer: Initializer, server: RangeServer) -> None:
     """The log shows MiB as steps, in lines of the progress protocol."""
     server.files["/a.bin"] = BIG

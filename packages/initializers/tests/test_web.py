@@ -34,15 +34,6 @@ def test_second_run_fetches_nothing(initializer: Initializer, server: RangeServe
     assert server.ranges("/a.bin") == [(0, 1)]
 
 
-def test_changed_file_is_fetched_again(initializer: Initializer, server: RangeServer) -> None:
-    """What the source has changed replaces what was fetched before."""
-    server.files["/a.bin"] = b"one"
-    assert initializer.run(f"{server.url}/a.bin") == 0
-    server.files["/a.bin"] = b"two"
-    assert initializer.run(f"{server.url}/a.bin") == 0
-    assert initializer.fetched() == {"a.bin": b"two"}
-
-
 @pytest.mark.parametrize(
     ("fault", "waits"),
     [

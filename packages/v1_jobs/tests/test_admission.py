@@ -69,31 +69,9 @@ CONTAINERS = ("pytorchReplicaSpecs", "Worker", "template", "spec", "containers")
             id="old-number-of-processes",
         ),
         pytest.param(
-            changed(
-                changed(elastic_job(), "spec", "elasticPolicy", "nProcPerNode", to=2), "spec", "nprocPerNode", to="2"
-            ),
-            [
-                (
-                    "spec.elasticPolicy.nProcPerNode: Forbidden: must not be set together with spec.nprocPerNode, "
-                    "which has taken its place; remove it"
-                )
-            ],
-            id="two-policies-at-once",
-        ),
-        pytest.param(
-            changed(elastic_job(), "spec", "elasticPolicy", "minReplicas", to=9),
-            ["spec.elasticPolicy.minReplicas: Invalid value: 9: must not be greater than maxReplicas, which is 4"],
-            id="bounds",
-        ),
-        pytest.param(
             changed(jax_job(), "spec", "jaxReplicaSpecs", "Worker", "replicas", to=0),
             ["spec.jaxReplicaSpecs[Worker].replicas: Invalid value: 0: must be at least 1"],
             id="no-worker",
-        ),
-        pytest.param(
-            changed(jax_job(), "spec", "jaxReplicaSpecs", to={}),
-            ["spec.jaxReplicaSpecs[Worker]: Required value: a JAXJob has this role"],
-            id="no-coordinator",
         ),
     ],
 )

@@ -89,14 +89,6 @@ def test_server_that_is_gone(server_url: str) -> None:
     database.close()
 
 
-def test_nothing_there(url: str) -> None:
-    """The error about a database that was never written says how to write one."""
-    database = Database(url)
-    with pytest.raises(HistoryError, match="`trainer history record` writes it"):
-        database.check()
-    database.close()
-
-
 def test_rights_of_the_file(tmp_path: Path) -> None:
     """The file of SQLite is its owner's alone, with what SQLite puts beside it."""
     database = Database(f"sqlite:///{tmp_path}/state/history.db")
@@ -161,14 +153,6 @@ def version(connection: Connection) -> Any:
 
 def change(connection: Connection) -> None:
     connection.execute(text("UPDATE alembic_version SET version_num = 'changed'"))
-
-
-def test_lost_session(server_database: Database) -> None:
-    """A recorder whose session was lost ends without an error."""
-    with server_database.recording("a"):
-        lose_session(server_database)
-    with server_database.recording("a"):
-        pass
 
 
 def test_lost_right(server_database: Database, server_url: str) -> None:

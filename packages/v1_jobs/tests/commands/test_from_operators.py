@@ -96,32 +96,6 @@ def test_the_released_trainer(option: str) -> None:
     assert names == ["TRAINJOB_NAME", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "PYTHONUNBUFFERED"]
 
 
-def test_losses_of_the_released_trainer() -> None:
-    """What v1alpha1 lacks of the result is named by the field of the job."""
-    workers = job(elasticPolicy={"minReplicas": 1, "maxReplicas": 2})
-    specs = workers["spec"]["pytorchReplicaSpecs"]
-    specs["Worker"] = specs.pop("Master")
-    result = run("-f", write("f.yaml", workers), "--target-version", "v1alpha1")
-
-    assert result.exit_code == 0
-    assert result.stderr == (
-        "warning: f.yaml, document 1: spec.elasticPolicy: has no counterpart: the number of nodes is fixed\n"
-    )
-
-
-def test_exported_jobs() -> None:
-    """What the server and kubectl have added to a job is left out."""
-    exported = job()
-    exported["metadata"] |= {"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-02T03:04:05Z"}
-    exported["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
-    exported["status"] = {"conditions": [{"type": "Created"}]}
-    result = run("-f", write("f.yaml", {"apiVersion": "v1", "kind": "List", "items": [exported]}))
-
-    assert (result.exit_code, result.stderr) == (0, "")
-    *_, train_job = yaml.safe_load_all(result.stdout)
-    assert train_job["metadata"] == {"name": "demo"}
-
-
 @pytest.mark.parametrize(
     ("objects", "code", "lines"),
     [

@@ -60,16 +60,6 @@ async def test_from_submission_to_success(cluster: Cluster, job: Object, resourc
         assert cluster.writes == []
 
 
-async def test_failure(cluster: Cluster) -> None:
-    """A failed TrainJob is a failed job."""
-    async with cluster.managed():
-        await cluster.put(pytorch_job())
-        await cluster.run_pods()
-        await cluster.end("Failed", message="jobset failed")
-        assert cluster.conditions() == ["Created", "!Running", "Failed"]
-        assert "jobset failed" in cluster.only(PYTORCH_JOBS)["status"]["conditions"][-1]["message"]
-
-
 async def test_labels_of_pods(cluster: Cluster) -> None:
     """Pods have the labels of their role from the template, and get those of their index."""
     async with cluster.managed():
@@ -131,15 +121,6 @@ async def test_labels_of_templates(cluster: Cluster, job: Object, expected: dict
         assert cluster.only(resource)["spec"] == job["spec"]
 
 
-async def test_labels_without_a_master(cluster: Cluster) -> None:
-    """The first worker leads, whose log the SDK reads."""
-    async with cluster.managed():
-        await cluster.put(jax_job())
-        await cluster.run_pods(count=2)
-        roles = [labels_of(pod).get("training.kubeflow.org/job-role") for pod in cluster.objects(PODS)]
-        assert roles == ["master", None]
-
-
 def labelled(cluster: Cluster) -> list[str]:
     """The names of the pods that were patched, in this order."""
     return [each.name or "" for each in cluster.client.requests if each.verb == "patch" and each.resource == PODS]
@@ -193,19 +174,6 @@ async def test_labels_after_the_end(cluster: Cluster, monkeypatch: pytest.Monkey
         await cluster.run_pods("Succeeded", count=5)
         assert cluster.conditions(JAX_JOBS)[-1] == "Succeeded"
         assert len(labelled(cluster)) == len({*labelled(cluster)}) == 5
-
-
-async def test_workers_without_a_master(cluster: Cluster) -> None:
-    """They are nodes of one training, and the job has succeeded when all of them have."""
-    async with cluster.managed():
-        await cluster.put(pytorch_job(3, master=False))
-        assert cluster.only(TRAIN_JOBS)["spec"]["trainer"]["numNodes"] == 3
-        await cluster.run_pods(count=3)
-        assert cluster.conditions() == ["Created", "Running"]
-        assert cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]["Worker"]["active"] == 3
-        await cluster.end("Completed")
-        await cluster.run_pods("Succeeded", count=3)
-        assert cluster.conditions()[-1] == "Succeeded"
 
 
 async def test_a_master_whose_workers_are_none(cluster: Cluster) -> None:
@@ -581,19 +549,6 @@ async def test_workers_that_run_on(cluster: Cluster, job: Object, is_deleted: bo
         counts = cluster.only(PYTORCH_JOBS)["status"]["replicaStatuses"]
         assert [counts[role]["succeeded"] for role in ("Master", "Worker")] == [1, 2]
         assert len(cluster.objects(TRAIN_JOBS)) == (job["spec"].get("runPolicy") != {"cleanPodPolicy": "All"})
-
-
-async def test_a_master_that_ends_well_when_it_is_stopped(cluster: Cluster) -> None:
-    """A worker has failed, so that JobSet deletes the Master, which exits with 0 on SIGTERM: the job has failed."""
-    async with cluster.managed():
-        await cluster.put(pytorch_job())
-        await cluster.run_pods(count=3)
-        master = cluster.objects(PODS)[0]
-        deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["batch.kubernetes.io/job-tracking"]}
-        await cluster.put(master | {"metadata": master["metadata"] | deleted, "status": {"phase": "Succeeded"}})
-        assert cluster.conditions() == ["Created", "Running"]
-        await cluster.end("Failed")
-        assert cluster.conditions() == ["Created", "!Running", "Failed"]
 
 
 async def test_workers_of_another_kind_run_on(cluster: Cluster) -> None:

@@ -167,19 +167,6 @@ def test_replica_statuses() -> None:
     assert found["Master"]["failed"] == 0
 
 
-def test_what_the_training_operator_has_counted() -> None:
-    """Its counts are written anew, also as zeros and for roles without pods; its last look stays."""
-    stored = {
-        "conditions": [condition("Created"), condition("Running")],
-        "replicaStatuses": {"Master": {"active": 1}, "Worker": {"active": 2, "failed": 1}},
-        "lastReconcileTime": BEFORE,
-    }
-    found = next_status(pytorch_job() | {"status": stored}, PYTORCH, Seen({"Master": Counts()}, train_job()), NOW)
-    counts = {role: (each.active, each.succeeded, each.failed) for role, each in (found.replica_statuses or {}).items()}
-    assert counts == {"Master": (0, 0, 0), "Worker": (0, 0, 0)}
-    assert found.last_reconcile_time == BEFORE
-
-
 def test_pods_that_run_at_the_end_have_succeeded() -> None:
     """As for the operator, which no longer looks at them."""
     found = next_status(pytorch_job(), PYTORCH, Seen(BOTH_RUN, train_job(("Complete", ""))), NOW).to_object()

@@ -44,57 +44,6 @@ def fields(conversion: Conversion) -> list[str]:
     return [finding.field for finding in conversion.findings]
 
 
-def test_a_job_of_equal_pods() -> None:
-    """The TrainJob says what runs and how often; the runtime how it is started again, and when it is over."""
-    result = converted("torch-workers")
-
-    assert result.train_job == {
-        "apiVersion": "trainer.kubeflow.org/v2alpha1",
-        "kind": "TrainJob",
-        "metadata": {"name": "torch-workers"},
-        "spec": {
-            "runtimeRef": {"kind": "TrainingRuntime", "name": "torch-workers"},
-            "trainer": {
-                "numNodes": 3,
-                "image": "pytorchjob:1",
-                "command": ["python", "/train.py"],
-                "env": [{"name": "PYTHONUNBUFFERED", "value": "1"}],
-            },
-        },
-    }
-    assert result.runtime == {
-        "apiVersion": "trainer.kubeflow.org/v2alpha1",
-        "kind": "TrainingRuntime",
-        "metadata": {"name": "torch-workers", "labels": {"trainer.kubeflow.org/framework": "torch"}},
-        "spec": {
-            "mlPolicy": {"torch": {}},
-            "template": {
-                "spec": {
-                    "replicatedJobs": [
-                        {
-                            "name": "node",
-                            "template": {
-                                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-                                "spec": {
-                                    "backoffLimit": 2**31 - 1,
-                                    "successPolicy": {"rules": [{"succeededIndexes": "0"}]},
-                                    "template": {
-                                        "spec": {
-                                            "restartPolicy": "OnFailure",
-                                            "containers": [{"name": "pytorch", "image": "pytorchjob:1"}],
-                                        }
-                                    },
-                                },
-                            },
-                        }
-                    ]
-                }
-            },
-        },
-    }
-    assert result.findings == ()
-
-
 @pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in JOBS])
 def test_the_job_is_not_changed(name: str) -> None:
     """Converting twice gives the same, from the same job."""
@@ -444,37 +393,6 @@ def test_shipped_runtimes(name: str, runtime: str, overrides: int) -> None:
     assert spec["runtimeRef"] == expected
     assert (result.runtime is None) == bool(runtime)
     assert len(spec.get("podSpecOverrides", [])) == overrides
-
-
-@pytest.mark.parametrize(
-    ("name", "pods"),
-    [
-        pytest.param("tf-workers", {"worker": (1, 2)}, id="tensorflow"),
-        pytest.param("tf-ps-chief", {"chief": (1, 1), "ps": (2, 1), "worker": (2, 1)}, id="tensorflow-roles"),
-        pytest.param("paddle-workers", {"worker": (1, 2)}, id="paddle"),
-    ],
-)
-def test_frameworks_that_v1alpha1_lacks(name: str, pods: dict[str, tuple[int, int]]) -> None:
-    """Where no plugin sets the variables of a framework they are written out, for each role."""
-    result = converted(name, "v1alpha1")
-
-    assert result.runtime is not None
-    assert "mlPolicy" not in result.runtime["spec"]
-    jobs = result.runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    found = {job["name"]: (job.get("replicas", 1), job["template"]["spec"]["parallelism"]) for job in jobs}
-    assert found == pods
-
-
-def test_a_master_whose_workers_are_none() -> None:
-    """The master trains alone, and nothing is lost."""
-    job = copy.deepcopy(JOBS["torch-workers"])
-    job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
-    kind = kind_of(job)
-    assert kind is not None
-    result = convert(job, kind)
-
-    assert result.train_job["spec"]["trainer"]["numNodes"] == 1
-    assert result.findings == ()
 
 
 def test_a_job_without_pods() -> None:
