@@ -67,14 +67,14 @@ async def test_labels_of_pods(cluster: Cluster) -> None:
         template = cluster.only(JOBSETS)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
         assert template["metadata"]["labels"]["training.kubeflow.org/job-name"] == "job"
         await cluster.run_pods(count=3)
-        seats = [
+        replicas = [
             tuple(
                 labels_of(pod).get(f"training.kubeflow.org/{name}")
                 for name in ("replica-type", "replica-index", "job-role")
             )
             for pod in cluster.objects(PODS)
         ]
-        assert seats == [("master", "0", "master"), ("worker", "0", None), ("worker", "1", None)]
+        assert replicas == [("master", "0", "master"), ("worker", "0", None), ("worker", "1", None)]
 
 
 TRIAL = {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "name": "job", "uid": "t", "controller": True}

@@ -6,25 +6,25 @@ import pytest
 
 from trainer.api.jobset_pods import Place
 from trainer.kube.objects import Object
-from trainer_v1_jobs.controllers.roles import Counts, Seat, Seating
+from trainer_v1_jobs.controllers.roles import Counts, ReplicaIndex, ReplicaLayout
 
-TOGETHER = Seating({"node": (("Master", 1), ("Worker", 2))})
-PARTED = Seating({"master": (("Master", 1),), "worker": (("Worker", 2),)})
+TOGETHER = ReplicaLayout({"node": (("Master", 1), ("Worker", 2))})
+PARTED = ReplicaLayout({"master": (("Master", 1),), "worker": (("Worker", 2),)})
 
 
 @pytest.mark.parametrize(
-    ("seating", "place", "expected"),
+    ("layout", "place", "expected"),
     [
-        pytest.param(TOGETHER, Place("node", 0, 0), Seat("Master", 0), id="the-first-node-is-the-master"),
-        pytest.param(TOGETHER, Place("node", 0, 2), Seat("Worker", 1), id="workers-follow-it"),
-        pytest.param(TOGETHER, Place("node", 0, 7), Seat("Worker", 6), id="further-workers-of-an-elastic-job"),
-        pytest.param(PARTED, Place("worker", 1, 0), Seat("Worker", 1), id="a-job-for-each-worker"),
+        pytest.param(TOGETHER, Place("node", 0, 0), ReplicaIndex("Master", 0), id="the-first-node-is-the-master"),
+        pytest.param(TOGETHER, Place("node", 0, 2), ReplicaIndex("Worker", 1), id="workers-follow-it"),
+        pytest.param(TOGETHER, Place("node", 0, 7), ReplicaIndex("Worker", 6), id="further-workers-of-an-elastic-job"),
+        pytest.param(PARTED, Place("worker", 1, 0), ReplicaIndex("Worker", 1), id="a-job-for-each-worker"),
         pytest.param(PARTED, Place("initializer", 0, 0), None, id="no-role"),
     ],
 )
-def test_seats(seating: Seating, place: Place, expected: Seat | None) -> None:
+def test_seats(layout: ReplicaLayout, place: Place, expected: ReplicaIndex | None) -> None:
     """A pod has a role and an index in it, by its place in the JobSet."""
-    assert seating.seat_of(place) == expected
+    assert layout.index_of(place) == expected
 
 
 def pod(index: int, phase: str, *, made: str = "2026-01-01T00:00:00Z", deleted: bool = False) -> Object:
@@ -58,5 +58,5 @@ LATER = "2026-01-01T00:05:00Z"
     ],
 )
 def test_counts(pods: list[Object], master: Counts, worker: Counts) -> None:
-    """Each seat counts once, by its newest pod."""
+    """Each replica counts once, by its newest pod."""
     assert TOGETHER.counts(pods) == {"Master": master, "Worker": worker}

@@ -22,9 +22,9 @@ _SINGLE: Final = {
     "XGBoostJob": ("Master",),
     "MPIJob": ("Launcher",),
 }
-"""The roles of which jobs of a kind have one pod, all of them together."""
+"""The roles that have one pod, all of them together, by kind."""
 _POPULATED: Final = {"PyTorchJob": ("Master", "Worker"), "JAXJob": ("Worker",)}
-"""The roles of which one must have a pod."""
+"""The roles that must not all be without a pod, by kind."""
 
 
 def errors_of(job: Job, kind: JobKind) -> Iterator[FieldError]:

@@ -15,8 +15,8 @@ from trainer_v1_jobs.api.kinds import Job, JobKind, PyTorchJob
 from trainer_v1_jobs.api.policies import RunPolicy
 from trainer_v1_jobs.api.reading import normalised
 from trainer_v1_jobs.controllers.autoscaler import autoscaler_of
-from trainer_v1_jobs.controllers.labels import JOB_ROLE, MASTER, labels_of_job, labels_of_seat, selector_of
-from trainer_v1_jobs.controllers.roles import Seat, Seating
+from trainer_v1_jobs.controllers.labels import JOB_ROLE, MASTER, labels_of_job, labels_of_replica, selector_of
+from trainer_v1_jobs.controllers.roles import ReplicaIndex, ReplicaLayout
 from trainer_v1_jobs.conversion import convert
 from trainer_v1_jobs.conversion.encoding import encoded
 from trainer_v1_jobs.conversion.places import NODE
@@ -38,7 +38,7 @@ class Children:
     """The spec of the runtime in the shape of the model, as caches have it."""
     autoscaler: Object | None
     """None for a job without metrics, or whose size is fixed."""
-    seating: Seating
+    layout: ReplicaLayout
     """The roles in the pods."""
     losses: tuple[FieldError, ...] = ()
     """What the version cannot say of the job. Defaults to nothing."""
@@ -86,10 +86,10 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         _let_workers_end(runtime)
     # The autoscaler is that of the job, and scales it.
     mapping_at(runtime, "spec", "mlPolicy", "torch", "elasticPolicy").pop("metrics", None)
-    seats = _seats(job, kind, runtime)
-    seating = Seating(seats)
+    replicas = _replicas(job, kind, runtime)
+    layout = ReplicaLayout(replicas)
     for replicated in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
-        labels = _labels(seats[replicated["name"]], kind, name_of(obj), seating, is_elastic=_is_elastic(job))
+        labels = _labels(replicas[replicated["name"]], kind, name_of(obj), layout, is_elastic=_is_elastic(job))
         metadata = replicated["template"]["spec"]["template"].setdefault("metadata", {})
         metadata["labels"] = (metadata.get("labels") or {}) | labels
     written = encoded(replace(conversion, train_job=train_job, runtime=runtime, findings=()), version)
@@ -101,7 +101,7 @@ def children_of(obj: Object, kind: JobKind, version: Version = "v2alpha1") -> Ch
         written.train_job,
         stored["spec"],
         autoscaler_of(obj, job, kind) if is_elastic else None,
-        seating,
+        layout,
         written.findings,
     )
 
@@ -138,8 +138,8 @@ def _let_workers_end(runtime: Object) -> None:
         spec.pop("successPolicy", None)
 
 
-def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[str, int], ...]]:
-    """The roles of each replicated Job, see `Seating`."""
+def _replicas(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[str, int], ...]]:
+    """The roles of each replicated Job, see `ReplicaLayout`."""
     specs = kind.replica_specs(job)
     sizes = {role: specs[role].replicas for role in kind.roles if role in specs}
     roles = tuple((role, 1 if size is None else size) for role, size in sizes.items() if size != 0)
@@ -150,15 +150,15 @@ def _seats(job: Job, kind: JobKind, runtime: Object) -> dict[str, tuple[tuple[st
 
 
 def _labels(
-    roles: tuple[tuple[str, int], ...], kind: JobKind, name: str, seating: Seating, *, is_elastic: bool
+    roles: tuple[tuple[str, int], ...], kind: JobKind, name: str, layout: ReplicaLayout, *, is_elastic: bool
 ) -> dict[str, str]:
-    """What pods of a replicated Job are labelled with from their beginning: that which all of them have."""
+    """What pods of a replicated Job are labelled with from their beginning: what all of them have."""
     (role, size), *others = roles
     if others:
         return labels_of_job(kind, name)
     if size > 1 or is_elastic:
         return selector_of(kind, name, role)
-    return labels_of_seat(kind, name, Seat(role, 0), has_master=seating.has("Master"))
+    return labels_of_replica(kind, name, ReplicaIndex(role, 0), has_master=layout.has("Master"))
 
 
 def _own_metadata(metadata: Object, owner: Object) -> Object:

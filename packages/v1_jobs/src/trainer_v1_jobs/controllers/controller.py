@@ -148,10 +148,10 @@ class JobController:
         if train_job is not None:
             self._reports.tell_trouble(obj, train_job)
         pods = self._pods_of(obj, train_job)
-        seen = Seen(children.seating.counts(pods), train_job, is_suspended=bool(policy.suspend))
+        seen = Seen(children.layout.counts(pods), train_job, is_suspended=bool(policy.suspend))
         status = next_status(obj, self._kind, seen, timestamp(self._clock.now()))
         await self._reports.write(obj, status)
-        is_labelled = await self._labels.complete(pods, children.seating, name_of(obj))
+        is_labelled = await self._labels.complete(pods, children.layout, name_of(obj))
         cleaned = await self._clean_up(obj, policy, status) if has_ended(status) else None
         return cleaned if is_labelled else _NEXT
 
@@ -163,7 +163,7 @@ class JobController:
         children = self._children(obj)
         if isinstance(children, InvalidObjectError):
             return True
-        return await self._labels.complete(pods, children.seating, name_of(obj))
+        return await self._labels.complete(pods, children.layout, name_of(obj))
 
     def _pods_of(self, obj: Object, train_job: Object | None) -> list[Object]:
         """The pods of a job, by the labels of its templates; where it has a TrainJob those of earlier ones are none."""
@@ -184,7 +184,7 @@ class JobController:
             self._reports.warn(obj, "FailedCreate", str(error))
             return Result(error=error)
         if is_complete and is_new:
-            self._reports.name_losses(obj, children.losses)
+            self._reports.warn_of_losses(obj, children.losses)
         return None if is_complete else Result(requeue=True)
 
     async def _refuse(self, obj: Object, error: InvalidObjectError) -> Result | None:

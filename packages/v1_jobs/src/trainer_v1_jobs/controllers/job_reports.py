@@ -69,7 +69,7 @@ class JobReports:
         reason, message = found
         self.warn(job, reason, message)
 
-    def name_losses(self, job: Object, losses: Iterable[FieldError]) -> None:
+    def warn_of_losses(self, job: Object, losses: Iterable[FieldError]) -> None:
         """Record what has no effect here, as the version of TrainJobs that the cluster serves cannot say it."""
         if message := "; ".join(map(str, losses)):
             self._recorder.record(job, type="Warning", reason="FieldsWithoutEffect", message=message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trainer_v1_jobs.api.kinds import JobKind
-from trainer_v1_jobs.controllers.roles import Seat
+from trainer_v1_jobs.controllers.roles import ReplicaIndex
 
 OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
 """On pods of a served v1 job: `pytorchjob-controller` or `jaxjob-controller`."""
@@ -37,8 +37,8 @@ def selector_of(kind: JobKind, name: str, role: str) -> dict[str, str]:
     return labels_of_job(kind, name) | {REPLICA_TYPE: role.lower()}
 
 
-def labels_of_seat(kind: JobKind, name: str, seat: Seat, *, has_master: bool) -> dict[str, str]:
+def labels_of_replica(kind: JobKind, name: str, replica: ReplicaIndex, *, has_master: bool) -> dict[str, str]:
     """All labels of one pod."""
-    leads = seat.role == "Master" or (not has_master and seat.number == 0)
-    labels = selector_of(kind, name, seat.role) | {REPLICA_INDEX: str(seat.number)}
+    leads = replica.role == "Master" or (not has_master and replica.number == 0)
+    labels = selector_of(kind, name, replica.role) | {REPLICA_INDEX: str(replica.number)}
     return labels | ({JOB_ROLE: MASTER} if leads else {})

@@ -27,13 +27,13 @@ from trainer.kube.objects import (
 )
 from trainer.kube.resource import PODS
 from trainer_v1_jobs.api.kinds import JobKind
-from trainer_v1_jobs.controllers.labels import JOB_ROLE, labels_of_seat
-from trainer_v1_jobs.controllers.roles import Seating
+from trainer_v1_jobs.controllers.labels import JOB_ROLE, labels_of_replica
+from trainer_v1_jobs.controllers.roles import ReplicaLayout
 
 MOST_AT_ONCE: Final = 100
 """Pods that one reconcile labels."""
 _REMEMBERED: Final = 4096
-"""Pods of which it is remembered that the cache does not have their new labels yet."""
+"""Limit of the labelled pods that are remembered until the cache has their new labels."""
 
 log = get_logger(__name__)
 
@@ -47,7 +47,7 @@ class PodLabels:
         self._sent: BoundedDict[str, str] = BoundedDict(_REMEMBERED)
         """The resource version that a labelled pod had in the cache, by the uid of the pod."""
 
-    async def complete(self, pods: Iterable[Object], seating: Seating, job_name: str) -> bool:
+    async def complete(self, pods: Iterable[Object], layout: ReplicaLayout, job_name: str) -> bool:
         """Add the labels that pods of a job lack, first to the one that leads, to `MOST_AT_ONCE` of them at most.
 
         Returns:
@@ -56,7 +56,7 @@ class PodLabels:
         Raises:
             KubeError: the API server does not answer, or has refused some, after all others; the work queue retries.
         """
-        lacking = [*self._lacking(pods, seating, job_name)]
+        lacking = [*self._lacking(pods, layout, job_name)]
         lacking.sort(key=lambda each: JOB_ROLE not in each[1])
         refusal: ApiError | None = None
         for pod, missing in lacking[:MOST_AT_ONCE]:
@@ -76,15 +76,15 @@ class PodLabels:
         return len(lacking) <= MOST_AT_ONCE
 
     def _lacking(
-        self, pods: Iterable[Object], seating: Seating, job_name: str
+        self, pods: Iterable[Object], layout: ReplicaLayout, job_name: str
     ) -> Iterator[tuple[Object, dict[str, str]]]:
         """The pods that lack labels, with those."""
-        has_master = seating.has("Master")
+        has_master = layout.has("Master")
         for pod in pods:
-            seat = seating.seat_of(place_of(pod))
-            if seat is None or is_being_deleted(pod) or self._sent.get(uid_of(pod)) == resource_version_of(pod):
+            replica = layout.index_of(place_of(pod))
+            if replica is None or is_being_deleted(pod) or self._sent.get(uid_of(pod)) == resource_version_of(pod):
                 continue
-            wanted = labels_of_seat(self._kind, job_name, seat, has_master=has_master)
+            wanted = labels_of_replica(self._kind, job_name, replica, has_master=has_master)
             present = labels_of(pod)
             missing = {name: value for name, value in wanted.items() if present.get(name) != value}
             if missing:

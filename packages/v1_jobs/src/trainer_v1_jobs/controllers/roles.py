@@ -10,7 +10,7 @@ from trainer.api.jobset_pods import Place, place_of, recency_of
 from trainer.kube.objects import Object, is_being_deleted
 
 
-class Seat(NamedTuple):
+class ReplicaIndex(NamedTuple):
     """A pod as the v1 job counts it."""
 
     role: str
@@ -21,7 +21,7 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How the pods of one role are doing; each seat counts once, with its newest pod."""
+    """How the pods of one role are doing; each replica counts once, with its newest pod."""
 
     active: int = 0
     """Pods that run."""
@@ -40,7 +40,7 @@ class Counts:
         )
 
 
-class Seating:
+class ReplicaLayout:
     """The roles in the pods of a JobSet.
 
     Args:
@@ -55,17 +55,17 @@ class Seating:
         """Whether there are pods of this role."""
         return any(role == name for roles in self._roles.values() for name, _ in roles)
 
-    def seat_of(self, place: Place) -> Seat | None:
-        """The seat of a pod; None for one of a replicated Job that has no role, such as an initializer."""
+    def index_of(self, place: Place) -> ReplicaIndex | None:
+        """The replica of a pod; None for one of a replicated Job that has no role, such as an initializer."""
         roles = self._roles.get(place.replicated_job)
         if not roles:
             return None
         index = place.completion_index + place.job_index
         for role, size in roles[:-1]:
             if index < size:
-                return Seat(role, index)
+                return ReplicaIndex(role, index)
             index -= size
-        return Seat(roles[-1][0], index)
+        return ReplicaIndex(roles[-1][0], index)
 
     def counts(self, pods: Iterable[Object]) -> dict[str, Counts]:
         """The counts of each role, also of those without pods."""
@@ -77,9 +77,9 @@ class Seating:
                 newest[place] = pod
         found = {role: Counts() for roles in self._roles.values() for role, _ in roles}
         for place, pod in newest.items():
-            seat = self.seat_of(place)
-            if seat is not None:
-                found[seat.role] += _count(pod)
+            replica = self.index_of(place)
+            if replica is not None:
+                found[replica.role] += _count(pod)
         return found
 
 

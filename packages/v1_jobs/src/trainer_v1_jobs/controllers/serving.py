@@ -17,7 +17,7 @@ from trainer_v1_jobs.controllers.deployment import Deployment
 from trainer_v1_jobs.controllers.training_operator import TrainingOperator
 
 _LOOK: Final = 30.0
-"""Seconds between two looks for the Training Operator, of which a change is logged."""
+"""Seconds between two looks for the Training Operator; a change is logged."""
 
 
 def serve_jobs(manager: Manager, namespace: str | None = None, version: Version = "v2alpha1") -> None:

@@ -65,7 +65,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class PerRoleJobs:
     """Pods of several roles. Each pod is a Job, which numbers it among all; those of a first role are nodes of one."""
 
     roles: tuple[Role, ...]
@@ -154,12 +154,12 @@ def draft_nodes(
     return Draft(framework, [replicated_job(NODE, pods, job_spec, is_trainer=True)], ml_policy, trainer)
 
 
-def draft_parted(
+def draft_per_role(
     source: Source,
     losses: Losses,
     *,
     framework: str,
-    variables: Callable[[Role, Parted], list[Object]],
+    variables: Callable[[Role, PerRoleJobs], list[Object]],
     ends_with: str,
     roles: tuple[Role, ...] = (),
     ends_with_first: bool = False,
@@ -175,15 +175,15 @@ def draft_parted(
         roles: those of the job in another order. Default: as it has them.
         ends_with_first: whether the first pod of the first role is enough for it. Default: all of them.
     """
-    parted = Parted(roles or source.roles)
+    per_role = PerRoleJobs(roles or source.roles)
     jobs = []
-    for role in parted.roles:
-        additions = [name_variable(), *variables(role, parted), UNBUFFERED]
+    for role in per_role.roles:
+        additions = [name_variable(), *variables(role, per_role), UNBUFFERED]
         names = {variable["name"] for variable in additions}
-        pods = pods_of(source, role, losses, names, places=parted.places, reserved_beside=names)
+        pods = pods_of(source, role, losses, names, places=per_role.places, reserved_beside=names)
         for container in pods.template["spec"]["containers"]:
             set_env(container, additions)
-        is_first = parted.is_first(role)
+        is_first = per_role.is_first(role)
         size = role.replicas if is_first else 1
         job_spec: Object = {"parallelism": size, "completions": size} | restart_fields(source, role, pods, losses)
         if is_first and ends_with_first and size > 1:

@@ -7,7 +7,7 @@ from typing import Final
 from trainer.api.losses import Losses
 from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import PaddleJob
-from trainer_v1_jobs.conversion.draft import Draft, Nodes, Parted, draft_nodes, draft_parted
+from trainer_v1_jobs.conversion.draft import Draft, Nodes, PerRoleJobs, draft_nodes, draft_per_role
 from trainer_v1_jobs.conversion.places import TRAINJOB_NAME, name_variable
 from trainer_v1_jobs.conversion.pods import UNBUFFERED, declared_port
 from trainer_v1_jobs.conversion.source import Role, Source
@@ -27,11 +27,11 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
     if source.job.spec.elastic_policy is not None:
         losses.add("spec.elasticPolicy", "is left out: the number of nodes is fixed, and the operator did not scale it")
     if source.role(_SERVER) is not None or source.version == "v1alpha1":
-        return draft_parted(
+        return draft_per_role(
             source,
             losses,
             framework=FRAMEWORK,
-            variables=lambda role, parted: _operator_variables(source, role, parted),
+            variables=lambda role, per_role: _operator_variables(source, role, per_role),
             ends_with=_SERVER,
         )
     return draft_nodes(
@@ -58,16 +58,16 @@ def _meeting(host: str, port: int) -> list[Object]:
     ]
 
 
-def _operator_variables(source: Source, role: Role, parted: Parted) -> list[Object]:
+def _operator_variables(source: Source, role: Role, per_role: PerRoleJobs) -> list[Object]:
     """What the operator gives every container; a launcher serves the others if its own name is that of the master.
 
     The operator had another template for the first pod, with its address.
     """
     first = source.roles[0]
     variables = [
-        *_meeting(parted.host(0), declared_port(source, first)),
-        {"name": "TASK_INDEX", "valueFrom": parted.index_of(role)},
-        {"name": "POD_IP", "value": parted.host_of(role, "$(TASK_INDEX)")},
+        *_meeting(per_role.host(0), declared_port(source, first)),
+        {"name": "TASK_INDEX", "valueFrom": per_role.index_of(role)},
+        {"name": "POD_IP", "value": per_role.host_of(role, "$(TASK_INDEX)")},
         {"name": "PADDLE_NNODES", "value": str(source.pods)},
     ]
     if source.role(_SERVER) is not None:

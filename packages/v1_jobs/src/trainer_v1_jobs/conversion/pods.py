@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from trainer.api.losses import Losses
-from trainer.kube.objects import Object, mapping_at, objects_in
+from trainer.kube.objects import Object, mapping_at
 from trainer.v1alpha1.decode import with_literal_command
-from trainer_v1_jobs.conversion.old_labels import CONTAINERS
+from trainer_v1_jobs.conversion.old_labels import CONTAINERS, files_of, variables_of
 from trainer_v1_jobs.conversion.old_names import rewrite_names
 from trainer_v1_jobs.conversion.places import Place
 from trainer_v1_jobs.conversion.references import References
@@ -186,15 +186,9 @@ def _rename(template: Object, main: Object, role: Role, losses: Losses) -> None:
             reference["containerName"] = TRAINER
 
 
-def _resource_references(value: Any) -> Iterator[Object]:
+def _resource_references(spec: Object) -> Iterator[Object]:
     """What names a container in variables and in volumes of the downward API."""
-    spec = mapping_at(value)
-    for kind in CONTAINERS:
-        for container in objects_in(spec.get(kind)):
-            for variable in objects_in(container.get("env")):
-                yield mapping_at(variable, "valueFrom", "resourceFieldRef")
-    for volume in objects_in(spec.get("volumes")):
-        sources = [volume, *(objects_in(mapping_at(volume, "projected").get("sources")))]
-        for each in sources:
-            for item in objects_in(mapping_at(each, "downwardAPI").get("items")):
-                yield mapping_at(item, "resourceFieldRef")
+    for _, variable in variables_of(spec):
+        yield mapping_at(variable, "valueFrom", "resourceFieldRef")
+    for _, item in files_of(spec):
+        yield mapping_at(item, "resourceFieldRef")

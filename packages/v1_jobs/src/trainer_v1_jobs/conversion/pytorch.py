@@ -13,7 +13,7 @@ from trainer.api.losses import Losses
 from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import ElasticPolicy, PyTorchJob
 from trainer_v1_jobs.conversion import rendezvous
-from trainer_v1_jobs.conversion.draft import Draft, Nodes, Parted, draft_nodes, draft_parted
+from trainer_v1_jobs.conversion.draft import Draft, Nodes, PerRoleJobs, draft_nodes, draft_per_role
 from trainer_v1_jobs.conversion.places import name_variable
 from trainer_v1_jobs.conversion.pods import UNBUFFERED, declared_port
 from trainer_v1_jobs.conversion.source import Source
@@ -34,7 +34,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
     """The parts of a PyTorchJob; `port` is where nodes meet."""
     job = _job(source)
     if not source.has_equal_roles:
-        return _draft_parted(source, losses)
+        return _draft_per_role(source, losses)
     elastic = job.spec.elastic_policy
     if elastic is None and source.pods > 1 and source.role("Master") is None:
         rule = (
@@ -73,7 +73,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
     return result
 
 
-def operator_variables(source: Source, pods: Nodes | Parted, port: int | None = None) -> Iterator[Object]:
+def operator_variables(source: Source, pods: Nodes | PerRoleJobs, port: int | None = None) -> Iterator[Object]:
     """What the operator gives every container, with the names of pods as they are now.
 
     Args:
@@ -95,17 +95,17 @@ def operator_variables(source: Source, pods: Nodes | Parted, port: int | None = 
         yield from _elastic_operator_variables(source, job.spec.elastic_policy, pods, port)
 
 
-def _draft_parted(source: Source, losses: Losses) -> Draft:
+def _draft_per_role(source: Source, losses: Losses) -> Draft:
     elastic = _job(source).spec.elastic_policy
     if elastic is not None:
         rule = "no longer changes the number of workers: give Master and Worker equal pods for that"
         losses.add(_ELASTIC, rule)
         rendezvous.check_backend(source, elastic, losses)
-    return draft_parted(
+    return draft_per_role(
         source,
         losses,
         framework=FRAMEWORK,
-        variables=lambda _role, parted: [*operator_variables(source, parted)],
+        variables=lambda _role, per_role: [*operator_variables(source, per_role)],
         ends_with="Master",
     )
 
@@ -192,7 +192,7 @@ def _bound_size(trainer: Object, policy: Object, source: Source, losses: Losses)
 
 
 def _elastic_operator_variables(
-    source: Source, policy: ElasticPolicy, pods: Nodes | Parted, plugin_port: int | None
+    source: Source, policy: ElasticPolicy, pods: Nodes | PerRoleJobs, plugin_port: int | None
 ) -> Iterator[Object]:
     worker = source.role("Worker") or source.roles[0]
     least = policy.min_replicas or policy.max_replicas

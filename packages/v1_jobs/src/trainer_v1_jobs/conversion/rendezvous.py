@@ -13,7 +13,7 @@ from typing import Final
 from trainer.api.losses import Losses
 from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import ElasticPolicy
-from trainer_v1_jobs.conversion.draft import Nodes, Parted
+from trainer_v1_jobs.conversion.draft import Nodes, PerRoleJobs
 from trainer_v1_jobs.conversion.places import name_variable
 from trainer_v1_jobs.conversion.pods import stated_port
 from trainer_v1_jobs.conversion.source import Source
@@ -58,7 +58,7 @@ def configuration(source: Source, policy: ElasticPolicy, losses: Losses, *, is_a
 
 
 def operator_variables(
-    source: Source, policy: ElasticPolicy, pods: Nodes | Parted, port: int | None
+    source: Source, policy: ElasticPolicy, pods: Nodes | PerRoleJobs, port: int | None
 ) -> Iterator[Object]:
     """What the operator gives a container, whatever the plugin does; see `node_variables` for `port`."""
     first = source.pods - (source.role("Worker") or source.roles[0]).replicas

@@ -11,7 +11,7 @@ from typing import Final
 from trainer.api.losses import Losses
 from trainer.kube.objects import Object
 from trainer_v1_jobs.api.kinds import TFJob
-from trainer_v1_jobs.conversion.draft import Draft, Parted, draft_nodes, draft_parted, replicated_job
+from trainer_v1_jobs.conversion.draft import Draft, PerRoleJobs, draft_nodes, draft_per_role, replicated_job
 from trainer_v1_jobs.conversion.places import NODE, Place
 from trainer_v1_jobs.conversion.pods import declared_port, pods_of
 from trainer_v1_jobs.conversion.restarts import check_backoff_limit, restart_fields
@@ -88,22 +88,22 @@ def _draft_written_out(source: Source, losses: Losses) -> Draft:
     chief = source.role(*_CHIEFS)
     # The first worker can end the training where workers are the first role, for these are one Job.
     workers_first = sorted(source.roles, key=lambda role: role.name != "Worker")
-    return draft_parted(
+    return draft_per_role(
         source,
         losses,
         framework=FRAMEWORK,
-        variables=lambda role, parted: _operator_variables(source, role, parted),
+        variables=lambda role, per_role: _operator_variables(source, role, per_role),
         ends_with=chief.name if chief is not None else "Worker",
         roles=source.roles if chief is not None else tuple(workers_first),
         ends_with_first=chief is None and not _waits_for_all(source),
     )
 
 
-def _operator_variables(source: Source, role: Role, parted: Parted) -> list[Object]:
+def _operator_variables(source: Source, role: Role, per_role: PerRoleJobs) -> list[Object]:
     """TF_CONFIG, whose index Kubernetes fills in."""
     cluster = {
         _task(each): [
-            f"{parted.host_of(each, str(index))}:{declared_port(source, each)}" for index in range(each.replicas)
+            f"{per_role.host_of(each, str(index))}:{declared_port(source, each)}" for index in range(each.replicas)
         ]
         for each in source.roles
         if each.name != "Evaluator"
@@ -111,7 +111,7 @@ def _operator_variables(source: Source, role: Role, parted: Parted) -> list[Obje
     text = json.dumps(cluster, separators=(",", ":"))
     task = f'{{"type":"{_task(role)}","index":$(TF_TASK_INDEX)}}'
     config = f'{{"cluster":{text},"task":{task},"environment":"cloud"}}'
-    return [{"name": "TF_TASK_INDEX", "valueFrom": parted.index_of(role)}, {"name": "TF_CONFIG", "value": config}]
+    return [{"name": "TF_TASK_INDEX", "valueFrom": per_role.index_of(role)}, {"name": "TF_CONFIG", "value": config}]
 
 
 def _task(role: Role) -> str:

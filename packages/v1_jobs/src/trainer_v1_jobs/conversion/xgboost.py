@@ -10,7 +10,7 @@ from typing import Final
 
 from trainer.api.losses import Losses
 from trainer.kube.objects import Object
-from trainer_v1_jobs.conversion.draft import Draft, Nodes, Parted, draft_nodes, draft_parted
+from trainer_v1_jobs.conversion.draft import Draft, Nodes, PerRoleJobs, draft_nodes, draft_per_role
 from trainer_v1_jobs.conversion.places import name_variable
 from trainer_v1_jobs.conversion.pods import UNBUFFERED, declared_port
 from trainer_v1_jobs.conversion.source import Source
@@ -25,11 +25,11 @@ RESERVED: Final = frozenset(
 def draft(source: Source, losses: Losses, _port: int) -> Draft:
     """The parts of an XGBoostJob."""
     if not source.has_equal_roles:
-        return draft_parted(
+        return draft_per_role(
             source,
             losses,
             framework=FRAMEWORK,
-            variables=lambda _role, parted: [*operator_variables(source, parted)],
+            variables=lambda _role, per_role: [*operator_variables(source, per_role)],
             ends_with="Master",
         )
     variables = [name_variable(), *operator_variables(source, Nodes()), UNBUFFERED]
@@ -48,7 +48,7 @@ def draft(source: Source, losses: Losses, _port: int) -> Draft:
     return result
 
 
-def operator_variables(source: Source, pods: Nodes | Parted) -> Iterator[Object]:
+def operator_variables(source: Source, pods: Nodes | PerRoleJobs) -> Iterator[Object]:
     """What the operator gives every container, with the names of pods as they are now."""
     master = source.roles[0]
     values = {
