@@ -113,7 +113,7 @@ def new_keyring(
 ) -> Keyring:
     """A keyring whose parts are all new; see `new_authority` and `Keyring.with_certificate`."""
     authority, key = new_authority(name, authority_lifetime, now)
-    # The authority's own certificate stands in for that which is made at once.
+    # The authority's own certificate stands in for the one that is made at once.
     return Keyring((authority,), key, authority, key).with_certificate(names, lifetime, now)
 
 

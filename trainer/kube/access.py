@@ -191,7 +191,7 @@ class BearerGate:
 class _Answers(Generic[_T]):
     """Answers by question, remembered for a while; who asks the same at the same time waits for one answer.
 
-    Those that let in and those that refuse are remembered apart: made-up questions make nobody forget who is let in.
+    Permissions and refusals are remembered apart: made-up questions make nobody forget who is let in.
     """
 
     def __init__(self, clock: Clock, lifetime: Callable[[_T], float], capacity: int) -> None:

@@ -5,7 +5,7 @@ from collections import Counter as Tally
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from trainer.kube.metrics.cardinality import LIMIT, LONGEST, BoundedCounter, BoundedValues, Shares, bounded_counts
+from trainer.kube.metrics.cardinality import LIMIT, LONGEST, BoundedCounter, Shares, bounded_counts
 
 
 def bounded(registry: CollectorRegistry, limit: int = LIMIT) -> BoundedCounter:
@@ -120,11 +120,3 @@ def test_gauges_are_bounded_like_counters() -> None:
     assert shown == bounded_counts(dict(reversed(counts.items())), (True, True, False))
     assert (len(shown), shown["greedy", "other", "red"], shown["late", "cube", "red"]) == (102, 4900, 2)
     assert bounded_counts({("x" * 5000, "cube"): 1}, (True, True)) == {("x" * LONGEST, "cube"): 1}
-
-
-def test_the_first_values_of_a_label_stay() -> None:
-    """The first values keep labels of their own, later ones do not."""
-    colors = BoundedValues(2)
-    for each in ("a", "b", "c", "a"):
-        colors.add(each)
-    assert [colors.of(each) for each in ("a", "b", "c", "d")] == ["a", "b", "other", "other"]

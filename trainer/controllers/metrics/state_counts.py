@@ -20,7 +20,7 @@ from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType, State
 from trainer.controllers.metrics.series import JobLabels
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.metrics.cardinality import OTHER, BoundedValues, Shares
+from trainer.kube.metrics.cardinality import OTHER, Shares
 from trainer.kube.objects import ObjectKey
 
 UNKNOWN = "Unknown"
@@ -128,7 +128,7 @@ class Frameworks:
     """
 
     def __init__(self) -> None:
-        self._values = BoundedValues(_MOST_FRAMEWORKS)
+        self._named: set[str] = set()
         self._by_runtime: dict[str, str] = {}
 
     def labels_of(self, runtime: str) -> tuple[str, str]:
@@ -136,13 +136,15 @@ class Frameworks:
         framework = self._by_runtime.get(runtime)
         if framework is None:
             return NONE, NONE
-        return runtime, self._values.of(framework) if framework else NONE
+        if not framework:
+            return runtime, NONE
+        return runtime, framework if framework in self._named else OTHER
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - a handler is called so
         """Handle an added runtime."""
         framework = self._by_runtime[str(obj.key)] = obj.labels.get(FRAMEWORK_LABEL) or ""
-        if framework and not obj.key.namespace:
-            self._values.add(framework)
+        if framework and not obj.key.namespace and len(self._named) < _MOST_FRAMEWORKS:
+            self._named.add(framework)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002 - a handler is called so
         """Handle a changed runtime."""

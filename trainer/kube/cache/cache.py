@@ -128,7 +128,7 @@ class Cache:
 
     @property
     def problem(self) -> str | None:
-        """Why some of the copies cannot be relied on; None while all can. What hinders several is said once."""
+        """Why some of the copies cannot be relied on; None while all can. What concerns several is said once."""
         failing: dict[str, list[str]] = {}
         others: list[str] = []
         for informer in self.informers:

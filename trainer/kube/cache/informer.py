@@ -48,7 +48,7 @@ class Informer:
     version. When it raises, a watch event is skipped and a list not stored, with a warning.
 
     With `namespace_limit` at most so many objects of one namespace are kept: what comes on top is as if it did not
-    exist. That is for kinds of which whoever has a namespace can make any number, and which nothing depends on.
+    exist. That is for kinds that nothing depends on, and that the owner of a namespace can make in any number.
 
     An optional kind is one that the API server may do without, such as one whose CRD others install. While it is not
     served the copy is empty and nothing is wrong: the informer has synced, and asks for the kind each 30 s or so. When

@@ -68,7 +68,7 @@ LONGEST_WAIT_FOR_DEFINITION = 10.0
 """Seconds between attempts while the resource is not served, so that a CRD that is installed is noticed soon."""
 
 WAIT_FOR_OPTIONAL = 30.0
-"""Seconds, give or take a fifth, between attempts to find an optional kind, of which a cluster may never have any."""
+"""Seconds, give or take a fifth, between attempts to find an optional kind, which a cluster may never have."""
 
 WATCH_SECONDS = (300, 600)
 """The server ends each watch after a random time in this range, so that many clients do not reconnect together."""

@@ -1,7 +1,7 @@
 """Write fence: lets writes through only while a right to write lasts.
 
 What it can promise: no write is begun after the deadline, and one that runs when the fence closes is broken off. It
-cannot call back a request that the network delays, nor that of a process which is paused between the look at the clock
+cannot call back a request that the network delays, nor one of a process that is paused between the look at the clock
 and the first byte sent: only a server that checks the lease itself could. The time between the closing of the fence and
 the moment at which another may write is there for the first case; the second is a matter of microseconds.
 """

@@ -117,23 +117,6 @@ class BoundedCounter:
         return series.counter
 
 
-class BoundedValues:
-    """The values of one label that administrators choose: the first so many stay, later ones become `OTHER`."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._known: set[str] = set()
-
-    def add(self, value: str) -> None:
-        """Let the label have this value, if it has not too many."""
-        if len(self._known) < self._limit:
-            self._known.add(value)
-
-    def of(self, value: str) -> str:
-        """The value of the label for this value: itself, or `other` beyond the limit."""
-        return value if value in self._known else OTHER
-
-
 def bounded_counts(
     counts: Mapping[tuple[str, ...], int], folded: Sequence[bool], limit: int = LIMIT
 ) -> dict[tuple[str, ...], int]:

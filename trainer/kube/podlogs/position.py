@@ -200,7 +200,7 @@ def _second_before(prefix: bytes) -> bytes:
 
 def _later(head: bytes, other: bytes) -> bytes:
     """The later of two lines of the same second, if both have timestamps."""
-    if head.find(b" ") == other.find(b" "):  # so many digits, of which text and time are sorted alike
+    if head.find(b" ") == other.find(b" "):  # with as many digits, text and time sort alike
         return max(head, other)
     instant, other_instant = instant_of(head), instant_of(other)
     if instant is None or other_instant is None:

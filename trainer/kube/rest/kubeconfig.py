@@ -44,7 +44,7 @@ _AUTH_PROVIDERS = ("oidc", "gcp")
 
 
 async def load(files: list[Path], context: str | None, *, clock: Clock | None = None) -> tuple[Endpoint, Credentials]:
-    """Read kubeconfig files, of which those that do not exist are skipped.
+    """Read kubeconfig files; a file that does not exist is skipped.
 
     They are merged as kubectl does: the first value of a name counts. Without a `context` it is the current-context.
 

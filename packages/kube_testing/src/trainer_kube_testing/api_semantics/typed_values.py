@@ -239,7 +239,7 @@ def _elements(items: list[Any], typing: Typing) -> list[tuple[str, Any]]:
 
 
 def _element(item: Any, position: int, typing: Typing) -> str | None:
-    """The path element of a list item: of its keys those that it has; None when it has none."""
+    """The path element of a list item, from the keys that it has; None when it has none."""
     if typing.list_type is ListType.SET:
         return field_sets.value(item)
     if typing.list_type is ListType.ATOMIC or not isinstance(item, dict):
