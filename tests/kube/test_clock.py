@@ -25,15 +25,6 @@ def test_timestamp_without_zone_is_refused() -> None:
         parse_timestamp("2026-01-02T03:04:05")
 
 
-async def test_system_clock_moves() -> None:
-    """The clock of the machine goes forward and does not block for past times."""
-    clock = SystemClock()
-    before = clock.monotonic()
-    await clock.sleep(-1)
-    assert clock.monotonic() >= before
-    assert clock.now().tzinfo is UTC
-
-
 async def test_move_on_after_cancels_the_body_in_time(clock: ManualClock) -> None:
     """The body ends at its deadline and the scope tells so."""
     outcome: list[bool] = []

@@ -13,6 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
+from tests.kube.controller.doubles import Reconciler
 from tests.kube.objects import job, owned_by, pod
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import Enqueue
@@ -25,24 +26,6 @@ from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
 A = ObjectKey("ns", "a")
-
-
-class Reconciler:
-    """A reconcile function that plays a script, then succeeds."""
-
-    def __init__(self, *script: Result | BaseException | Callable[[], Awaitable[None]] | None) -> None:
-        self._script = list(script)
-        self.keys: list[ObjectKey] = []
-
-    async def __call__(self, key: ObjectKey) -> Result | None:
-        self.keys.append(key)
-        step = self._script.pop(0) if self._script else None
-        if isinstance(step, BaseException):
-            raise step
-        if isinstance(step, Result) or step is None:
-            return step
-        await step()
-        return None
 
 
 @pytest.fixture

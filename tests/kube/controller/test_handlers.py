@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.kube.controller.doubles import Keys
 from tests.kube.objects import owned_by, pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.handlers import EnqueueMapped, own_key, owner_key
@@ -36,16 +37,6 @@ def cached(name: str, **metadata: Any) -> CachedObject:
 def test_owner_maps_to_its_key(owner: Resource, references: list[Object], expected: list[ObjectKey]) -> None:
     """Only a controller owner of the group and kind counts; it lives in the namespace of its dependent."""
     assert list(owner_key(owner)(cached("p", ownerReferences=references))) == expected
-
-
-class Keys:
-    """Collects what is enqueued."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, int]] = []
-
-    def __call__(self, key: ObjectKey, *, priority: int = 0) -> None:
-        self.calls.append((str(key), priority))
 
 
 def test_changes_enqueue_with_their_priority() -> None:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.kube.conftest import Background
+from tests.kube.controller.doubles import Keys
 from tests.kube.objects import job
 from trainer.kube.cache.informer import Informer
 from trainer.kube.controller.handlers import own_key
@@ -16,16 +17,6 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import JOBS
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
-
-
-class Keys:
-    """Collects what is enqueued."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, int]] = []
-
-    def __call__(self, key: ObjectKey, *, priority: int = 0) -> None:
-        self.calls.append((key.name, priority))
 
 
 @pytest.fixture
@@ -52,10 +43,10 @@ async def test_kind_enqueues_what_exists_and_then_what_changes(
     if not late:
         background(informer.run())
     await source.wait_for_sync()
-    assert sorted(keys.calls) == [("a", LOW_PRIORITY), ("b", LOW_PRIORITY)]
+    assert sorted(keys.calls) == [("ns/a", LOW_PRIORITY), ("ns/b", LOW_PRIORITY)]
     await client.create(JOBS, job("c"))
     await settle()
-    assert keys.calls[2:] == [("c", 0)]
+    assert keys.calls[2:] == [("ns/c", 0)]
 
 
 async def test_kind_ends_cleanly(informer: Informer, client: FakeClient, background: Background) -> None:
@@ -107,11 +98,11 @@ async def test_availability_enqueues_when_an_optional_kind_comes_or_goes(
     assert keys.calls == []
     client.serve(JOBS)
     await clock.advance(40)
-    assert keys.calls == [("x", LOW_PRIORITY), ("y", LOW_PRIORITY)]
+    assert keys.calls == [("ns/x", LOW_PRIORITY), ("ns/y", LOW_PRIORITY)]
     names[:] = ["z"]
     client.withdraw(JOBS)
     await clock.advance(40)
-    assert keys.calls[2:] == [("z", LOW_PRIORITY)]
+    assert keys.calls[2:] == [("ns/z", LOW_PRIORITY)]
     running.cancel()
     await settle()
     client.serve(JOBS)

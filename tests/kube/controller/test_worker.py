@@ -15,6 +15,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
+from tests.kube.controller.doubles import Reconciler
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import (
@@ -38,24 +39,6 @@ A = ObjectKey("ns", "a")
 B = ObjectKey("ns", "b")
 TERMINATING = NamespaceTerminatingError(403, "ns is being terminated")
 RESULTS = ("success", "requeue", "requeue_after", "error")
-
-
-class Reconciler:
-    """A reconcile function that plays a script, then succeeds."""
-
-    def __init__(self, *script: object) -> None:
-        self._script = list(script)
-        self.keys: list[ObjectKey] = []
-
-    async def __call__(self, key: ObjectKey) -> Result | None:
-        self.keys.append(key)
-        step = self._script.pop(0) if self._script else None
-        if isinstance(step, BaseException):
-            raise step
-        if callable(step):
-            act: Callable[[], Awaitable[Result | None]] = step
-            return await act()
-        return step  # type: ignore[return-value]
 
 
 class Bench:
