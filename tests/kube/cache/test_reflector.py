@@ -273,21 +273,6 @@ async def test_pauses_grow_to_a_ceiling(
         assert shortest <= pause <= 2 * shortest
 
 
-async def test_watch_passes_changes_on(
-    reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping
-) -> None:
-    """Changes reach the sink in order; a clean end continues from the last resource version without a pause."""
-    await stepping.start(Watching("2"))
-    client.add(pod("c"))
-    await client.patch(PODS, "a", {"metadata": {"labels": {"x": "y"}}}, "ns")
-    await client.delete(PODS, "b", "ns")
-    await settle()
-    assert sink.calls == [("put", "c"), ("put", "a"), ("remove", "b")]
-    client.faults.drop_watches()
-    await settle()
-    assert stepping.state == Watching("5")
-
-
 async def test_watch_asks_for_a_random_time(reflector: Reflector, client: FakeClient, stepping: Stepping) -> None:
     """The server is asked to end the watch after 300 to 600 s."""
     await stepping.start(Watching("2"))
@@ -405,14 +390,6 @@ async def test_silent_connection_is_given_up(
     assert clock.sleeping == []
 
 
-async def test_deleted_definition_leads_to_a_list(reflector: Reflector, client: FakeClient, stepping: Stepping) -> None:
-    """A 404 of a watch means that all objects are gone, which no event tells."""
-    client.faults.fail(NotFoundError(404, "the server could not find the requested resource"))
-    await stepping.start(Watching("2"))
-    await stepping.finish()
-    assert stepping.state == Streaming("")
-
-
 async def test_streaming_list_goes_on_as_the_watch(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping
 ) -> None:
@@ -494,6 +471,13 @@ ADDED, MODIFIED, DELETED, BOOKMARK = EventType.ADDED, EventType.MODIFIED, EventT
         ),
         pytest.param(
             Watching("5"),
+            [watch_event(ADDED, "c", "6"), watch_event(MODIFIED, "a", "7"), watch_event(DELETED, "b", "8")],
+            [("put", "c"), ("put", "a"), ("remove", "b")],
+            Watching("8"),
+            id="changes-and-a-clean-end",
+        ),
+        pytest.param(
+            Watching("5"),
             [watch_event(ADDED, "a", "6"), bookmark("9"), TransportError("reset")],
             [("put", "a"), ("caught up", "9")],
             Watching("9"),
@@ -546,6 +530,7 @@ ADDED, MODIFIED, DELETED, BOOKMARK = EventType.ADDED, EventType.MODIFIED, EventT
             Streaming(""),
             id="version-refused-after-the-initial-events",
         ),
+        pytest.param(Watching("4"), [NotFoundError(404, "no pods")], [], Streaming(""), id="definition-deleted"),
         pytest.param(Watching("4"), [InvalidError(422, "illegal version")], [], Streaming(""), id="version-refused"),
         pytest.param(Watching("4"), [TOO_LARGE], [], Streaming(""), id="version-of-the-future"),
         pytest.param(Watching("4"), [ServerTimeoutError(504, "slow")], [], Watching("4"), id="timeout"),
@@ -653,17 +638,3 @@ async def test_quiet_watch_that_ends_in_time_is_a_success(
     await settle()
     assert stepping.state == Watching("2")
     assert reflector.last_error is None
-
-
-async def test_run_never_ends_by_itself(
-    reflector: Reflector, sink: RecordingSink, client: FakeClient, clock: ManualClock, background: Background
-) -> None:
-    """From the first list through failures the sink ends up with what the server has."""
-    client.faults.fail(TransportError("refused"))
-    background(reflector.run())
-    await clock.advance(2)
-    assert sink.calls == [("replace", "a b"), ("caught up", "2")]
-    client.faults.drop_watches(TransportError("reset"))
-    client.add(pod("c"))
-    await clock.advance(4)
-    assert sink.calls[2:] == [("put", "c")]
