@@ -163,19 +163,6 @@ def test_nothing_is_submitted(served: FakeClient, texts: list[str], problem: str
         ),
         pytest.param([OF_RUNTIME], ["warning: ClusterTrainingRuntime mine not found"], id="runtime of the cluster"),
         pytest.param(
-            [OF_RUNTIME.partition("spec:")[0]], ["spec.runtimeRef.name: Required value"], id="nothing is said"
-        ),
-        pytest.param(
-            [OF_RUNTIME.replace("trainer: {", "trainer: {command: [" + "a, " * 129 + "], "), RUNTIME],
-            ["spec.trainer.command: Too many: 129: must have at most 128 items"],
-            id="long command",
-        ),
-        pytest.param(
-            [OF_RUNTIME.replace("name: mine", "name: mine, kind: Other")],
-            ["unsupported runtime: Other.trainer.kubeflow.org"],
-            id="unsupported runtime",
-        ),
-        pytest.param(
             [RUNTIME.replace("name: node, image", "name: other, image")],
             ["must contain the required container for the ancestor: trainer"],
             id="runtime",

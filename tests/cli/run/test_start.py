@@ -161,17 +161,9 @@ def test_uv(node: Node, tmp_path: Path) -> None:
 
 def test_repository(node: Node, tmp_path: Path) -> None:
     """The code of a repository is that of the commit."""
-    repository = tmp_path / "repository"
-    repository.mkdir()
-    git(repository, "init", "--quiet")
-    (repository / "train.py").write_text("print('from git')")
-    git(repository, "add", ".")
-    git(repository, "commit", "--quiet", "-m", "x")
-    commit = git(repository, "rev-parse", "HEAD")
-    (repository / "train.py").write_text("print('later')")
-    git(repository, "commit", "--quiet", "-a", "-m", "y")
-
-    options = ("--git", f"file://{repository}", commit)
+    options = repository_of(tmp_path / "repository", train__py="print('from git')")
+    (tmp_path / "repository" / "train.py").write_text("print('later')")
+    git(tmp_path / "repository", "commit", "--quiet", "-a", "-m", "y")
 
     assert node.run(sys.executable, "train.py", options=options)[:2] == (0, "from git\n")
 
