@@ -49,7 +49,7 @@ class ConnectedCluster:
     """A cluster during a command."""
 
     client: Client
-    """Its users see TrainJobs and runtimes in the form of the model, whichever version the cluster serves."""
+    """TrainJobs and runtimes are converted to v2alpha1, whichever version the cluster serves."""
     namespace: str
     """The namespace of the context."""
     served: Served

@@ -145,7 +145,7 @@ def items_in(source: str) -> Iterator[tuple[Object, str] | DocumentError]:
 
 
 def version_of(documents: Iterable[Document]) -> Version:
-    """The version of the TrainJobs and runtimes, of which a cluster serves one; v2alpha1 if there are none."""
+    """The version of all TrainJobs and runtimes, since a cluster serves one; v2alpha1 if there are none."""
     first: Document | None = None
     for document in documents:
         if document.version is None:

@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def complete_for_kubectl() -> None:
-    """Answer kubectl's request to complete `kubectl trainer ARGS`, the last of which is incomplete.
+    """Answer kubectl's request to complete `kubectl trainer ARGS`, whose last word is incomplete.
 
     kubectl finds `kubectl_complete-trainer` by its name and expects the answers of Cobra: a line for each value, and a
     directive.

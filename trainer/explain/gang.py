@@ -1,4 +1,4 @@
-"""Gangs, of which all pods start or none: how many members there are, fit, and are needed."""
+"""Gangs, whose pods start together or not at all: how many members there are, fit, and are needed."""
 
 from __future__ import annotations
 

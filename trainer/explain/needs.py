@@ -39,7 +39,7 @@ class Needs:
 def has_children(train_job: Object) -> bool:
     """Whether to read JobSet and pods: it goes on, is ours, and nothing says that its Jobs could not be made.
 
-    The released Trainer writes no condition Created.
+    Kubeflow Trainer (Go) writes no condition Created.
     """
     spec = train_job.get("spec") or {}
     created = find_condition(train_job, ConditionType.CREATED) or {}

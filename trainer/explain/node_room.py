@@ -48,7 +48,7 @@ def allocatable(node: Object) -> Amounts:
 
 
 def misfits(pod: Object, nodes: Sequence[Object]) -> Iterator[Misfit]:
-    """What no node has of that which the spec of a pod asks for: labels, tolerated taints, and amounts of resources."""
+    """What the spec of a pod asks for and no node has: labels, tolerated taints, and amounts of resources."""
     selected = [node for node in nodes if _is_selected(pod, labels_of(node))]
     if nodes and not selected:
         yield from _labels(pod, nodes)

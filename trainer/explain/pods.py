@@ -113,7 +113,7 @@ def _gates(snapshot: Snapshot, problem: PodProblem) -> str:
 
 
 def _reported(snapshot: Snapshot) -> Iterator[Cause]:
-    """The lines of the conditions, each of which has its reason in front."""
+    """The lines of the conditions, each with its reason in front."""
     conditions = Conditions.of(snapshot.model.status)
     for condition_type in (ConditionType.PENDING, ConditionType.RESTARTING):
         condition = conditions.get(condition_type)

@@ -54,7 +54,7 @@ class SnapshotReader:
 
     client: Client
     train_job: Object
-    """In the form of the model, with managedFields."""
+    """Converted to v2alpha1, with managedFields."""
     clock: Clock
     compute: Compute = in_thread
     """Calls what takes a processor for a while. Default: in any thread."""

@@ -42,7 +42,7 @@ class Snapshot:
     """The objects of one TrainJob and what they depend on; what is missing was not read, or is not there."""
 
     train_job: Object
-    """In the form of the model, with managedFields."""
+    """Converted to v2alpha1, with managedFields."""
     now: datetime
     objects: Sequence[Object] = ()
     """JobSet, Jobs, pods, events, nodes, PodGroup and Workloads, in any order."""

@@ -14,7 +14,10 @@ from trainer.cli.manifests import runtimes
 from trainer.cli.offline.render import render_documents
 from trainer.cli.run.code_source import GitCode
 from trainer.cli.run.frameworks import ChosenRuntime
-from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
+from trainer.cli.run.imports import Imports
+from trainer.cli.run.options import ScriptOptions
+from trainer.cli.run.package import CodePackage
+from trainer.cli.run.script_job import Code, as_served, job_name, train_job
 from trainer.kube.objects import Object, name_of
 from trainer.v1alpha1.discovery import Version
 from trainer.workloads import JOBSETS
@@ -31,26 +34,38 @@ def runtime_named(name: str, version: Version = "v2alpha1") -> ChosenRuntime:
     return next(each for each in shipped(version) if each.name == name)
 
 
-def settings(**changed: Any) -> JobSettings:
-    given: dict[str, Any] = {
-        "name": "train-x",
-        "script": "train.py",
-        "arguments": ("--epochs", "3"),
-        "nodes": 2,
-        "environment": ({"name": "A", "value": "1"},),
-    }
-    return JobSettings(**{**given, **changed})
+PACKAGE = CodePackage({}, {}, "")
+NAME = "train-x"
 
 
-def built(name: str, version: Version, job: Object | None = None) -> dict[str, Object]:
-    """The pod specs of the JobSet that the manager builds from the TrainJob, by replicated Job."""
-    job = job or train_job(settings(), runtime_named(name, version), "code", "default")
-    document = checked(as_served(job, version), "train.py")
+def job_of(
+    runtime: str,
+    version: Version = "v2alpha1",
+    *,
+    script: str = "train.py",
+    imports: Imports | None = None,
+    git: GitCode | None = None,
+    resources: Object | None = None,
+    **changed: Any,
+) -> Object:
+    """The TrainJob of a script, as a cluster that serves the version takes it."""
+    given: dict[str, Any] = {"arguments": ("--epochs", "3"), "nodes": 2}
+    options = ScriptOptions(**(given | changed))
+    code = Code(PACKAGE, script, imports, git=git)
+    environment: list[Object] = [{"name": "A", "value": "1"}]
+    chosen = runtime_named(runtime, version)
+    job = train_job(options, code, chosen, NAME, "team", resources=resources or {}, environment=environment)
+    return as_served(job, version)
+
+
+def built(job: Object) -> Object:
+    """The JobSet that the manager builds from the TrainJob."""
+    document = checked(job, "train.py")
     assert isinstance(document, Document), document
     (rendered,) = render_documents([document])
     assert rendered.warnings == ()
     (job_set,) = [component.object for component in rendered.components if component.resource == JOBSETS]
-    return {each["name"]: each["template"]["spec"]["template"]["spec"] for each in job_set["spec"]["replicatedJobs"]}
+    return job_set
 
 
 def container_of(pods: dict[str, Object], job: str) -> Object:
@@ -86,11 +101,8 @@ def container_of(pods: dict[str, Object], job: str) -> Object:
 )
 def test_job_set(version: Version, name: str, command: list[str]) -> None:
     """Whatever the runtime, the code is on each node, and what starts the training starts it there."""
-    pods = built(
-        name,
-        version,
-        train_job(settings(nodes=1 if "single" in name else 2), runtime_named(name, version), "code", "default"),
-    )
+    job_set = built(job_of(name, version, nodes=1 if "single" in name else 2))
+    pods = {each["name"]: each["template"]["spec"]["template"]["spec"] for each in job_set["spec"]["replicatedJobs"]}
 
     starter = "launcher" if command[0] == "mpirun" else "node"
     container = container_of(pods, starter)
@@ -101,7 +113,7 @@ def test_job_set(version: Version, name: str, command: list[str]) -> None:
             assert container_of(pods, job)["command"] == command
         mounts = {each["mountPath"]: each["name"] for each in container_of(pods, job)["volumeMounts"]}
         assert mounts.items() >= MOUNTS.items()
-        assert {"name": "trainer-source", "configMap": {"name": "code"}} in pods[job]["volumes"]
+        assert {"name": "trainer-source", "configMap": {"name": PACKAGE.config_map_name(NAME)}} in pods[job]["volumes"]
         assert {"name": "trainer-work", "emptyDir": {}} in pods[job]["volumes"]
     assert {"name": "A", "value": "1"} in container["env"]
 
@@ -111,15 +123,16 @@ def test_each_runtime_is_covered() -> None:
     for version in ("v2alpha1", "v1alpha1"):
         for runtime in runtimes(version):
             name = name_of(runtime)
-            job = train_job(settings(nodes=1), runtime_named(name, version), "code", "default")
-            assert as_served(job, version)["spec"]["runtimeRef"]["name"] == name
+            assert job_of(name, version, nodes=1)["spec"]["runtimeRef"]["name"] == name
 
 
 @pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
 def test_settings(version: Version) -> None:
     """Each setting is where the API has it, and references to variables stay texts."""
     amounts = {"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}}
-    wanted = settings(
+    job = job_of(
+        "torch-distributed",
+        version,
         arguments=("$(A)", "$$", "$$(A)"),
         image="mine:1",
         nodes=4,
@@ -128,9 +141,6 @@ def test_settings(version: Version) -> None:
         queue="team-queue",
         suspend=True,
     )
-
-    runtime = runtime_named("torch-distributed", version)
-    job = as_served(train_job(wanted, runtime, "code", "team"), version)
 
     trainer = job["spec"]["trainer"]
     assert job["apiVersion"] == f"trainer.kubeflow.org/{version}"
@@ -142,10 +152,8 @@ def test_settings(version: Version) -> None:
 
 def test_mpi4py() -> None:
     """A rank that fails ends the others where mpi4py starts the script; without MPI nobody waits for it."""
-    words = {
-        name: train_job(settings(uses_mpi4py=True), runtime_named(name), "code", "team")["spec"]["trainer"]["command"]
-        for name in ("mpi-openmpi", "plain")
-    }
+    imports = Imports(modules={"mpi4py"})
+    words = {name: job_of(name, imports=imports)["spec"]["trainer"]["command"] for name in ("mpi-openmpi", "plain")}
     assert words["mpi-openmpi"][-6:] == ["python3", "-m", "mpi4py", "train.py", "--epochs", "3"]
     assert "mpi4py" not in words["plain"]
 
@@ -153,27 +161,22 @@ def test_mpi4py() -> None:
 @pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
 def test_queue(version: Version) -> None:
     """Kueue finds the label on what it queues: the TrainJob, or, where it knows no TrainJobs, the JobSet alone."""
-    runtime, label = runtime_named("torch-distributed", version), {QUEUE_LABEL: "a"}
-    job = as_served(train_job(settings(queue="a"), runtime, "code", "team"), version)
-    document = checked(job, "train.py")
-    assert isinstance(document, Document), document
-    (rendered,) = render_documents([document])
-    (job_set,) = [component.object for component in rendered.components if component.resource == JOBSETS]
+    job = job_of("torch-distributed", version, queue="a")
 
-    queued = [obj["metadata"].get("labels", {}).items() >= label.items() for obj in (job, job_set)]
+    queued = [obj["metadata"].get("labels", {}).get(QUEUE_LABEL) == "a" for obj in (job, built(job))]
     assert queued == [version == "v1alpha1", version == "v2alpha1"]
 
 
 def test_script_that_looks_like_an_option() -> None:
     """Python reads the file `-c.py` as a script, and not as its option -c."""
-    job = train_job(settings(script="-c.py", arguments=()), runtime_named("plain"), "code", "team")
+    job = job_of("plain", script="-c.py", arguments=())
     assert job["spec"]["trainer"]["command"][-1] == "./-c.py"
 
 
 def test_code_of_git() -> None:
     """Nodes fetch the commit before they start."""
     git = GitCode("https://example.com/a", "0" * 40)
-    job = train_job(settings(arguments=()), runtime_named("plain"), "code", "team", git=git)
+    job = job_of("plain", arguments=(), git=git)
     assert job["spec"]["trainer"]["command"] == [
         *START[:-1], "--git", git.url, git.commit, "--", "python3", "train.py",
     ]  # fmt: skip

@@ -52,7 +52,7 @@ _USUAL: Final = ("{}-distributed", "{}-openmpi", "{}")
 
 @dataclass(frozen=True, slots=True)
 class ChosenRuntime:
-    """A runtime of the cluster, in the shape of the model."""
+    """A runtime of the cluster, converted to v2alpha1."""
 
     obj: Object
     kind: str

@@ -1,7 +1,8 @@
-"""The options of `trainer run`."""
+"""The options of `trainer run`, and those that `trainer.submit` shares with it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -108,3 +109,32 @@ PrintAs = Annotated[
     Literal["yaml"] | None,
     typer.Option("--output", "-o", help="Print the submitted objects; do not follow.", rich_help_panel=_SCRIPT),
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptOptions:
+    """What `trainer run SCRIPT` and `trainer.submit` are given; the defaults leave it to the runtime."""
+
+    script: str = ""
+    """A file, or with `code_from` its path in the repository."""
+    arguments: tuple[str, ...] = ()
+    folder: Path | None = None
+    """What travels whole; default: the script and what it imports from beside it."""
+    code_from: str | None = None
+    """A repository that nodes fetch the code from: `git+https://HOST/REPOSITORY@REVISION`."""
+    runtime: str | None = None
+    name: str | None = None
+    nodes: int | None = None
+    gpus: str | None = None
+    """On each node; a number, or `RESOURCE:NUMBER`."""
+    processes: int | None = None
+    """On each node."""
+    resources: tuple[str, ...] = ()
+    """On each node; each `NAME=AMOUNT`."""
+    image: str | None = None
+    env: tuple[str, ...] = ()
+    """Each `NAME=VALUE`, or `NAME` for what it is here."""
+    secret_env: tuple[str, ...] = ()
+    """Each `NAME=SECRET:KEY`."""
+    queue: str | None = None
+    suspend: bool = False

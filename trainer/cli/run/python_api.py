@@ -11,8 +11,9 @@ from anyio.from_thread import start_blocking_portal
 
 from trainer.cli.console import say
 from trainer.cli.current_cluster import current_cluster, open_cluster
+from trainer.cli.run.options import ScriptOptions
 from trainer.cli.run.run import follow_on_screen
-from trainer.cli.run.script import ScriptOptions, prepare_script
+from trainer.cli.run.script import prepare_script
 from trainer.cli.run.submission import submit_script
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import key_of, name_of, namespace_of

@@ -31,12 +31,13 @@ from trainer.cli.run.options import (
     ResourceAmounts,
     RuntimeName,
     Script,
+    ScriptOptions,
     SecretVariables,
     Suspend,
     Timeout,
     Variables,
 )
-from trainer.cli.run.script import ScriptOptions, prepare_script
+from trainer.cli.run.script import prepare_script
 from trainer.cli.run.submission import submit, submit_script
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
+from importlib.resources import files as package_files
 from pathlib import Path, PurePosixPath
 
 from anyio.to_thread import run_sync
@@ -15,15 +15,16 @@ from trainer.cli.console import note, printable
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.documents import Document, checked
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.code_source import GitCode, git_code
+from trainer.cli.run.code_source import git_code
 from trainer.cli.run.folder import PackedFile, files_of_folder, files_of_script
 from trainer.cli.run.frameworks import PLAIN, ChosenRuntime, choose_runtime, framework_of, runtimes_of_cluster
 from trainer.cli.run.ignores import IGNORE_FILE
 from trainer.cli.run.imports import Imports, imports_of
 from trainer.cli.run.node_resources import amounts_per_node, devices_per_node, resources_per_node
+from trainer.cli.run.options import ScriptOptions
 from trainer.cli.run.package import START, CodePackage, pack, start_program
 from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, required_packages, unread_requirements
-from trainer.cli.run.script_job import JobSettings, as_served, job_name, train_job
+from trainer.cli.run.script_job import Code, as_served, job_name, train_job
 from trainer.cli.run.variables import check_text, environment
 from trainer.kube.resource import CONFIG_MAPS
 
@@ -31,35 +32,6 @@ _REPORT = "report.py"
 """What scripts report their progress with; it travels with those that import it and have none beside them."""
 _MOST_NAMED = 50
 """Files with secrets that are named."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptOptions:
-    """What `trainer run SCRIPT` and `trainer.submit` are given; the defaults leave it to the runtime."""
-
-    script: str = ""
-    """A file, or with `code_from` its path in the repository."""
-    arguments: tuple[str, ...] = ()
-    folder: Path | None = None
-    """What travels whole; default: the script and what it imports from beside it."""
-    code_from: str | None = None
-    """A repository that nodes fetch the code from: `git+https://HOST/REPOSITORY@REVISION`."""
-    runtime: str | None = None
-    name: str | None = None
-    nodes: int | None = None
-    gpus: str | None = None
-    """On each node; a number, or `RESOURCE:NUMBER`."""
-    processes: int | None = None
-    """On each node."""
-    resources: tuple[str, ...] = ()
-    """On each node; each `NAME=AMOUNT`."""
-    image: str | None = None
-    env: tuple[str, ...] = ()
-    """Each `NAME=VALUE`, or `NAME` for what it is here."""
-    secret_env: tuple[str, ...] = ()
-    """Each `NAME=SECRET:KEY`."""
-    queue: str | None = None
-    suspend: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +43,6 @@ class ScriptJob:
     config_map: Document
     description: str
     """What is packed and how much, and the runtime."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """The code of a script, and what it was found to import."""
-
-    package: CodePackage
-    script: str
-    """Relative to the code."""
-    imports: Imports | None
-    """None for a script that is not here."""
-    required: frozenset[str] = frozenset()
-    """Packages that are installed before the start."""
-    git: GitCode | None = None
 
 
 async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, namespace: str) -> ScriptJob:
@@ -105,22 +63,9 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
     gpus, amounts = devices_per_node(options.gpus), amounts_per_node(options.resources)
     code = await run_sync(_code, options)
     runtime = await _runtime(cluster, options, code, namespace)
-    settings = JobSettings(
-        name=name,
-        script=code.script,
-        arguments=options.arguments,
-        nodes=options.nodes,
-        processes=options.processes,
-        image=options.image,
-        resources=resources_per_node(gpus, amounts, runtime),
-        environment=tuple(variables),
-        queue=options.queue,
-        suspend=options.suspend,
-        uses_mpi4py=code.imports is not None and "mpi4py" in code.imports.modules,
-    )
-    version, config_map = cluster.served.version, code.package.config_map_name(name)
-    job = train_job(settings, runtime, config_map, namespace, git=code.git)
-    document = checked(as_served(job, version), options.script)
+    resources = resources_per_node(gpus, amounts, runtime)
+    job = train_job(options, code, runtime, name, namespace, resources=resources, environment=variables)
+    document = checked(as_served(job, cluster.served.version), options.script)
     if not isinstance(document, Document):
         raise document
     return ScriptJob(
@@ -130,7 +75,7 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
     )
 
 
-async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: _Code, namespace: str) -> ChosenRuntime:
+async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: Code, namespace: str) -> ChosenRuntime:
     framework = PLAIN
     if options.runtime is None:
         if code.imports is None:
@@ -140,7 +85,7 @@ async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: _Cod
     return choose_runtime(known, namespace, name=options.runtime, framework=framework, script=options.script)
 
 
-def _code(options: ScriptOptions) -> _Code:
+def _code(options: ScriptOptions) -> Code:
     if options.code_from is not None:
         return _code_of_git(options, options.code_from)
     script = Path(options.script)
@@ -166,9 +111,9 @@ def _code(options: ScriptOptions) -> _Code:
     _warn_of_unread(files, folder)
     report = (PurePosixPath(relative).parent / _REPORT).as_posix()
     wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
-    reporter = resources.files("trainer.progress").joinpath(_REPORT)
+    reporter = package_files("trainer.progress").joinpath(_REPORT)
     additions = {report: reporter.read_bytes()} if wants_report else {}
-    return _Code(pack(files, folder, additions), relative, imports, frozenset(required_packages(folder)))
+    return Code(pack(files, folder, additions), relative, imports, frozenset(required_packages(folder)))
 
 
 def _left_out(secrets: Sequence[str]) -> str:
@@ -198,7 +143,7 @@ def _imports(script: Path) -> Imports:
         raise BadInputError(f"{printable(str(error.filename or script))} cannot be read: {error.strerror}") from None
 
 
-def _code_of_git(options: ScriptOptions, reference: str) -> _Code:
+def _code_of_git(options: ScriptOptions, reference: str) -> Code:
     if options.folder is not None:
         raise BadInputError("--folder: must not be given together with --code-from, which brings the whole repository")
     path = PurePosixPath(options.script)
@@ -207,7 +152,7 @@ def _code_of_git(options: ScriptOptions, reference: str) -> _Code:
     git = git_code(reference)
     package = CodePackage({START: start_program()}, {}, f"{git.url} at {git.commit[:12]}")
     here = Path(options.script)
-    return _Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git=git)
+    return Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git=git)
 
 
 def _check_script(script: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from trainer.api import patterns
@@ -13,7 +13,9 @@ from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.code_source import GitCode
 from trainer.cli.run.frameworks import ChosenRuntime
-from trainer.cli.run.package import START
+from trainer.cli.run.imports import Imports
+from trainer.cli.run.options import ScriptOptions
+from trainer.cli.run.package import START, CodePackage
 from trainer.cli.run.variables import literal
 from trainer.kube.objects import Object
 from trainer.v1alpha1.discovery import Version
@@ -31,25 +33,17 @@ _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
-class JobSettings:
-    """What the user asks for beside the code."""
+class Code:
+    """The code of a script, and what it was found to import."""
 
-    name: str
+    package: CodePackage
     script: str
     """Relative to the code."""
-    arguments: tuple[str, ...] = ()
-    nodes: int | None = None
-    processes: int | None = None
-    """On each node."""
-    image: str | None = None
-    resources: Object = field(default_factory=dict)
-    """`spec.trainer.resourcesPerNode`."""
-    environment: tuple[Object, ...] = ()
-    """`spec.trainer.env`."""
-    queue: str | None = None
-    suspend: bool = False
-    uses_mpi4py: bool = False
-    """Whether the script imports mpi4py, by which a rank that fails can end the others."""
+    imports: Imports | None
+    """None for a script that is not here."""
+    required: frozenset[str] = frozenset()
+    """Packages that are installed before the start."""
+    git: GitCode | None = None
 
 
 def job_name(name: str | None, script: str) -> str:
@@ -69,50 +63,64 @@ def job_name(name: str | None, script: str) -> str:
 
 
 def train_job(
-    settings: JobSettings,
+    options: ScriptOptions,
+    code: Code,
     runtime: ChosenRuntime,
-    config_map: str,
+    name: str,
     namespace: str,
     *,
-    git: GitCode | None = None,
+    resources: Object,
+    environment: list[Object],
 ) -> Object:
-    """The TrainJob in the shape of v2alpha1."""
+    """The TrainJob of v2alpha1.
+
+    Args:
+        options: what its user asks for.
+        code: what it runs.
+        runtime: of the code.
+        name: of the TrainJob.
+        namespace: of the TrainJob.
+        resources: `spec.trainer.resourcesPerNode`.
+        environment: `spec.trainer.env`.
+    """
     trainer: Object = {
-        "image": settings.image,
-        "numNodes": settings.nodes,
-        "numProcPerNode": settings.processes,
-        "resourcesPerNode": settings.resources,
-        "command": command(settings, runtime, git),
-        "env": list(settings.environment),
+        "image": options.image,
+        "numNodes": options.nodes,
+        "numProcPerNode": options.processes,
+        "resourcesPerNode": resources,
+        "command": _command(options, code, runtime, [variable["name"] for variable in environment]),
+        "env": environment,
     }
     jobs = runtime.training_containers()
     containers = dict.fromkeys(container for _, container in jobs)  # one override is for all Jobs with the same
+    config_map = code.package.config_map_name(name)
     return {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,
-        "metadata": {"name": settings.name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
-            **({"labels": {QUEUE_LABEL: settings.queue}} if settings.queue else {}),
-            **({"suspend": True} if settings.suspend else {}),
-            "trainer": {name: value for name, value in trainer.items() if value not in (None, [], {})},
+            **({"labels": {QUEUE_LABEL: options.queue}} if options.queue else {}),
+            **({"suspend": True} if options.suspend else {}),
+            "trainer": {field: value for field, value in trainer.items() if value not in (None, [], {})},
             "podSpecOverrides": [_override(jobs, container, config_map) for container in containers],
         },
     }
 
 
-def command(settings: JobSettings, runtime: ChosenRuntime, git: GitCode | None) -> list[str]:
+def _command(options: ScriptOptions, code: Code, runtime: ChosenRuntime, variables: list[str]) -> list[str]:
     """What a node runs, or with MPI the launcher: the program that prepares the node, and behind it the training."""
-    source = ["--git", literal(git.url), git.commit] if git else []
+    source = ["--git", literal(code.git.url), code.git.commit] if code.git else []
     start = ["python3", f"{SOURCE}/{START}", *source, "--"]
-    path = f"./{settings.script}" if settings.script.startswith("-") else settings.script  # no option of python3
-    script = [literal(word) for word in (path, *settings.arguments)]
+    path = f"./{code.script}" if code.script.startswith("-") else code.script  # no option of python3
+    script = [literal(word) for word in (path, *options.arguments)]
     if not runtime.mpi:
         return [*start, *runtime.launcher, *script]
     # What Open MPI starts has the environment of sshd; Hydra, of the others, takes that of mpirun along.
-    names = ["PATH", *(variable["name"] for variable in settings.environment)] if runtime.mpi == "OpenMPI" else []
+    names = ["PATH", *variables] if runtime.mpi == "OpenMPI" else []
     # Without this, a rank that has raised an exception waits forever for the others to finish MPI, and they for it.
-    python = ["python3", "-m", "mpi4py"] if settings.uses_mpi4py else ["python3"]
+    uses_mpi4py = code.imports is not None and "mpi4py" in code.imports.modules
+    python = ["python3", "-m", "mpi4py"] if uses_mpi4py else ["python3"]
     return ["mpirun", *(word for name in names for word in ("-x", name)), *start, *python, *script]
 
 
