@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
@@ -90,18 +89,19 @@ class Connections:
         self.problems = SparseLog("trouble with connections", clock=clock, server=server)
         self._open: dict[Connection, None] = {}
         self._emptied = anyio.Event()
+        self._closed = False
         metrics.connections.set_function(self._open.__len__)
 
-    def __iter__(self) -> Iterator[Connection]:
-        return iter(tuple(self._open))
-
-    def add(self, connection: Connection) -> None:
-        """Keep one more, in place of another where there are too many."""
+    def add(self, connection: Connection) -> bool:
+        """Keep one more, in place of another where there are too many; False where no more are taken."""
+        if self._closed:
+            return False
         crowded = len(self._open) >= self.limits.max_connections
         others = [other for other in self._open if other.can_give_way] if crowded else []
         self._open[connection] = None
         if crowded:
             min(others, key=lambda other: other.since, default=connection).drop("crowded")
+        return connection in self._open
 
     def remove(self, connection: Connection, reason: str | None = None) -> bool:
         """Forget one that has ended, or is dropped for a reason; whether it was there."""
@@ -119,11 +119,17 @@ class Connections:
         soonest = min(HEAD_TIMEOUT, 2 * LINGER, self.limits.idle_timeout)
         while True:
             now = self.clock.monotonic()
-            for connection in self:
+            for connection in tuple(self._open):
                 if connection.deadline <= now:
                     connection.drop()
             # A deadline that is set from now on is not sooner than that.
             await self.clock.sleep(min([soonest, *(connection.deadline - now for connection in self._open)]))
+
+    def close(self) -> None:
+        """End all, and those that the listeners have accepted meanwhile."""
+        self._closed = True
+        for connection in tuple(self._open):
+            connection.abort()
 
     async def wait_until_all_have_ended(self) -> None:
         """Wait until the last one has ended."""
@@ -193,13 +199,14 @@ class Connection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket is open."""
         self._socket = cast("asyncio.Transport", transport)
-        if self._tls is not None:
+        if not self._all.add(self):
+            self.abort()
+        elif self._tls is not None:
             self._socket.pause_reading()
             self._tasks.start_soon(self._shake_hands, self._socket, self._tls)
         else:
             self._enter(Phase.HEAD, HEAD_TIMEOUT)
             super().connection_made(transport)
-        self._all.add(self)
 
     async def _shake_hands(self, socket: asyncio.Transport, tls: SSLContext) -> None:
         if socket.is_closing():
@@ -209,13 +216,14 @@ class Connection(web.RequestHandler):
                 socket, self, tls, server_side=True, ssl_shutdown_timeout=_CLOSE_TIMEOUT
             )
         except OSError:  # no TLS, or the peer does not like ours
-            transport = None
-        if transport is None or socket.is_closing():
             self.drop()
-        else:
-            if self._phase is Phase.HANDSHAKE:  # else a request came with its last message
-                self._enter(Phase.HEAD, HEAD_TIMEOUT)
-            super().connection_made(transport)
+            return
+        if transport is None or socket.is_closing():
+            self._all.remove(self)
+            return
+        if self._phase is Phase.HANDSHAKE:  # else a request came with its last message
+            self._enter(Phase.HEAD, HEAD_TIMEOUT)
+        super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Nothing is left of it."""

@@ -114,8 +114,7 @@ class HttpServer:
                     await self._stop_listening(listeners)
                     http.pre_shutdown()
                     await http.shutdown(grace or _AT_ONCE)
-                for connection in self._connections:
-                    connection.abort()
+                self._connections.close()
                 tasks.cancel_scope.cancel()
 
     def unlimit(self, request: web.BaseRequest) -> None:
