@@ -1,4 +1,4 @@
-"""The client of a manager: fence before each write, observer after it."""
+"""The client of a manager: the elector before each write, the cache after it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.kube.objects import pod
+from trainer.kube.cache.cache import Cache
 from trainer.kube.client import DEFAULT_LOG, DeleteOptions
+from trainer.kube.election.leader_election import LeaderElector
 from trainer.kube.errors import ApiError, ConflictError, LeadershipLostError, NotFoundError, error_from_status
 from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
@@ -18,23 +20,23 @@ from trainer.kube.selection import Selection
 from trainer_kube_testing import FakeClient, ManualClock
 
 
-class RecordingFence:
-    """Lets writes pass while it is open."""
+class RecordingElector(LeaderElector):
+    """Lets writes pass while it leads."""
 
     def __init__(self) -> None:
-        self.is_open = True
+        self.leads = True
         self.passed = 0
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        if not self.is_open:
+        if not self.leads:
             raise LeadershipLostError("the lease is not held")
         yield
         self.passed += 1
 
 
-class RecordingObserver:
-    """Writes down what was written."""
+class RecordingCache(Cache):
+    """Notes what it is to show."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
@@ -55,18 +57,18 @@ def server(clock: ManualClock) -> FakeClient:
 
 
 @pytest.fixture
-def fence() -> RecordingFence:
-    return RecordingFence()
+def elector() -> RecordingElector:
+    return RecordingElector()
 
 
 @pytest.fixture
-def observer() -> RecordingObserver:
-    return RecordingObserver()
+def cache() -> RecordingCache:
+    return RecordingCache()
 
 
 @pytest.fixture
-def client(server: FakeClient, fence: RecordingFence, observer: RecordingObserver) -> ManagedClient:
-    return ManagedClient(server, fence=fence, writes=observer)
+def client(server: FakeClient, elector: RecordingElector, cache: RecordingCache) -> ManagedClient:
+    return ManagedClient(server, cache, elector)
 
 
 WRITES: list[Any] = [
@@ -89,50 +91,50 @@ WRITES: list[Any] = [
 
 
 @pytest.mark.parametrize(("write", "calls"), WRITES)
-async def test_writes_pass_the_fence_and_are_reported(
+async def test_writes_are_made_under_the_lease_and_shown(
     client: ManagedClient,
-    fence: RecordingFence,
-    observer: RecordingObserver,
+    elector: RecordingElector,
+    cache: RecordingCache,
     write: Callable[[ManagedClient], Awaitable[object]],
     calls: list[tuple[str, str]],
 ) -> None:
-    """Each kind of write is made once, within the fence, and its answer is handed on."""
+    """Each kind of write is made once, under the lease, and its answer is shown."""
     await write(client)
-    assert fence.passed == 1
-    assert observer.calls == calls
+    assert elector.passed == 1
+    assert cache.calls == calls
 
 
 @pytest.mark.parametrize(("write", "calls"), WRITES)
-async def test_nothing_is_sent_behind_a_closed_fence(
+async def test_nothing_is_sent_without_the_lease(
     client: ManagedClient,
     server: FakeClient,
-    fence: RecordingFence,
-    observer: RecordingObserver,
+    elector: RecordingElector,
+    cache: RecordingCache,
     write: Callable[[ManagedClient], Awaitable[object]],
     calls: list[tuple[str, str]],
 ) -> None:
-    """Without the lease no write reaches the server."""
-    fence.is_open = False
+    """No write reaches the server."""
+    elector.leads = False
     with pytest.raises(LeadershipLostError):
         await write(client)
     assert server.requests == []
-    assert observer.calls == []
+    assert cache.calls == []
 
 
-async def test_reads_need_no_lease(client: ManagedClient, server: FakeClient, fence: RecordingFence) -> None:
+async def test_reads_need_no_lease(client: ManagedClient, server: FakeClient, elector: RecordingElector) -> None:
     """Who does not lead may look."""
-    fence.is_open = False
+    elector.leads = False
     assert name_of(await client.get(PODS, "a", "ns")) == "a"
     assert len((await client.list(PODS)).items) == len((await client.list_page(PODS)).items) == 1
     async with client.watch(PODS), client.logs("a", "ns", DEFAULT_LOG):
         pass
 
 
-async def test_uid_of_the_precondition_counts(client: ManagedClient, observer: RecordingObserver) -> None:
+async def test_uid_of_the_precondition_counts(client: ManagedClient, cache: RecordingCache) -> None:
     """What was deleted is what the caller named, whatever the cache shows under the name."""
     uid = uid_of(await client.get(PODS, "a", "ns"))
     await client.delete(PODS, "a", "ns", DeleteOptions(uid=uid))
-    assert observer.calls == [("deleted", f"pods ns/a {uid}")]
+    assert cache.calls == [("deleted", f"pods ns/a {uid}")]
 
 
 @pytest.mark.parametrize(
@@ -144,10 +146,10 @@ async def test_uid_of_the_precondition_counts(client: ManagedClient, observer: R
         pytest.param(lambda client: client.delete(PODS, "a", "ns"), id="delete"),
     ],
 )
-async def test_objects_that_the_server_does_not_find_are_reported(
+async def test_objects_that_the_server_does_not_find(
     client: ManagedClient,
     server: FakeClient,
-    observer: RecordingObserver,
+    cache: RecordingCache,
     write: Callable[[ManagedClient], Awaitable[object]],
 ) -> None:
     """A write to what is gone tells the cache so, and fails all the same."""
@@ -155,7 +157,7 @@ async def test_objects_that_the_server_does_not_find_are_reported(
     server.faults.fail(error_from_status(404, status))
     with pytest.raises(NotFoundError):
         await write(client)
-    assert observer.calls == [("deleted", "pods ns/a uid of a")]
+    assert cache.calls == [("deleted", "pods ns/a uid of a")]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +171,8 @@ async def test_objects_that_the_server_does_not_find_are_reported(
         pytest.param(ConflictError(409, "changed"), id="conflict"),
     ],
 )
-async def test_failed_writes_are_not_reported(
-    client: ManagedClient, server: FakeClient, observer: RecordingObserver, error: ApiError
+async def test_failed_writes_are_not_shown(
+    client: ManagedClient, server: FakeClient, cache: RecordingCache, error: ApiError
 ) -> None:
     """Only what the server has accepted, or says of this very object, shows in the cache."""
     server.faults.fail(error)
@@ -179,4 +181,4 @@ async def test_failed_writes_are_not_reported(
     server.faults.fail(error)
     with pytest.raises(type(error)):
         await client.delete(PODS, "a", "ns")
-    assert observer.calls == []
+    assert cache.calls == []

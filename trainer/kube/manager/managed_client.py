@@ -1,15 +1,15 @@
 """The client that a manager gives to its controllers: writes only while it may, and its cache shows what it wrote.
 
 An answer is about the object that the request met. Another may have taken its name by the time at which the answer is
-read, so a deletion is reported with the uid that was known when the request was sent.
+read, so a deletion is shown under the uid that was known when the request was sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Protocol
 
+from trainer.kube.cache.cache import Cache
 from trainer.kube.client import (
     DEFAULT_LIST,
     DEFAULT_LOG,
@@ -23,54 +23,28 @@ from trainer.kube.client import (
     WatchEvent,
     WatchOptions,
 )
+from trainer.kube.election.leader_election import LeaderElector
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
 
 
-class Fence(Protocol):
-    """Lets writes pass only while no other process may be writing."""
-
-    def writing(self) -> AbstractAsyncContextManager[None]:
-        """Surrounds one write.
-
-        Raises:
-            LeadershipLostError: on entering, when the lease is not held; within, at the moment at which the lease could
-                belong to another, after the write has been cancelled.
-        """
-
-
-class WriteObserver(Protocol):
-    """Is notified of what this process writes."""
-
-    def wrote(self, resource: Resource, obj: Object) -> None:
-        """The server has answered a create, update, patch or apply with this."""
-
-    def known_uid(self, resource: Resource, key: ObjectKey) -> str:
-        """Uid of the object that readers of the cache see under the key; "" when they see none."""
-
-    def deleted(self, resource: Resource, key: ObjectKey, uid: str, answer: Object | None) -> None:
-        """The server has accepted a deletion, or does not find what is to be changed.
-
-        Args:
-            resource: what the object is.
-            key: its key.
-            uid: its uid; when the answer arrives, another object may have taken the name.
-            answer: as that of `Client.delete`; None: the object is gone.
-        """
-
-
 class ManagedClient(Client):
-    """A `Client` whose writes pass a fence and are reported to an observer; reads go straight to the server.
+    """A `Client` whose writes an elector lets pass, and a cache shows; reads go straight to the server.
 
-    Deletions of collections pass the fence and are not reported, since the server does not say what they delete.
+    Deletions of collections are not shown, since the server does not say what they delete.
+
+    Args:
+        client: sends the requests.
+        cache: shows at once what the server has answered to a write, or that it does not find what is to be changed.
+        elector: raises `LeadershipLostError` for a write while another process may be writing. Default: there is none.
     """
 
-    def __init__(self, client: Client, *, fence: Fence | None = None, writes: WriteObserver | None = None) -> None:
+    def __init__(self, client: Client, cache: Cache, elector: LeaderElector | None = None) -> None:
         self._client = client
-        self._fence = fence
-        self._writes = writes
+        self._cache = cache
+        self._elector = elector
 
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`."""
@@ -82,11 +56,10 @@ class ManagedClient(Client):
         resource, key = request.resource, request.key
         async with self._writing(resource, key) as known_uid:
             answer = await self._client.send(request)
-        if self._writes is not None:
-            if request.verb is Verb.DELETE:
-                self._writes.deleted(resource, key, request.options.uid or known_uid, answer)
-            elif answer is not None:
-                self._writes.wrote(resource, answer)
+        if request.verb is Verb.DELETE:
+            self._cache.deleted(resource, key, request.options.uid or known_uid, answer)
+        elif answer is not None:
+            self._cache.wrote(resource, answer)
         return answer
 
     async def list_page(
@@ -114,15 +87,15 @@ class ManagedClient(Client):
     @asynccontextmanager
     async def _writing(self, resource: Resource, key: ObjectKey) -> AsyncIterator[str]:
         """Surrounds a request about one object, whose uid as the cache shows it before is what this yields."""
-        known_uid = "" if self._writes is None else self._writes.known_uid(resource, key)
+        known_uid = self._cache.known_uid(resource, key)
         try:
             async with self._fenced():
                 yield known_uid
         except NotFoundError as error:
             # Without the name it is a resource or subresource that is not served.
-            if self._writes is not None and error.name == key.name:
-                self._writes.deleted(resource, key, known_uid, None)
+            if error.name == key.name:
+                self._cache.deleted(resource, key, known_uid, None)
             raise
 
     def _fenced(self) -> AbstractAsyncContextManager[None]:
-        return nullcontext() if self._fence is None else self._fence.writing()
+        return nullcontext() if self._elector is None else self._elector.writing()

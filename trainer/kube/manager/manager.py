@@ -108,7 +108,7 @@ class Manager:
         )
         self.events = EventSender(client, clock=self.clock, metrics=self.metrics)
         self._elector = self._make_elector()
-        self.client: Client = ManagedClient(client, fence=self._elector, writes=self.cache)
+        self.client: Client = ManagedClient(client, self.cache, self._elector)
         self._controllers: list[str] = []
         self._started = anyio.Event()
         self._supervisor = Supervisor(self.clock, self._options.graceful_shutdown_timeout)

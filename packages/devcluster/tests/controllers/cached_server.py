@@ -81,7 +81,7 @@ class CachedServer:
     def _forget(self) -> None:
         self._process = anyio.CancelScope()
         self.cache = Cache(self.server, clock=self.clock)
-        self.client = ManagedClient(self.server, writes=self.cache)
+        self.client = ManagedClient(self.server, self.cache)
 
     async def _run(self) -> None:
         with self._process:
