@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import anyio
 from aiohttp import web
@@ -109,13 +109,19 @@ class Peer:
         self.writer = writer
 
     @classmethod
-    async def connect(cls, served: Served, tls: ssl.SSLContext | None = None, *data: bytes) -> Peer:
-        """Connect, and send something."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", served.port, ssl=tls)
+    @asynccontextmanager
+    async def connected(cls, port: int, *data: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[Peer]:
+        """A peer that has sent something."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
         peer = cls(reader, writer)
-        for part in data:
-            await peer.send(part)
-        return peer
+        try:
+            for part in data:
+                await peer.send(part)
+            yield peer
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
@@ -138,17 +144,7 @@ class Peer:
             except ConnectionError:
                 return True
 
-    async def close(self) -> None:
-        self.writer.close()
-        with suppress(OSError):
-            await self.writer.wait_closed()
 
-
-@asynccontextmanager
-async def connected(served: Served, *data: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[Peer]:
-    """A peer that has sent something."""
-    peer = await Peer.connect(served, tls, *data)
-    try:
-        yield peer
-    finally:
-        await peer.close()
+def connected(served: Served, *data: bytes, tls: ssl.SSLContext | None = None) -> AbstractAsyncContextManager[Peer]:
+    """A peer of this server that has sent something."""
+    return Peer.connected(served.port, *data, tls=tls)

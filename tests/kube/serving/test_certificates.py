@@ -1,23 +1,32 @@
-"""Certificates in files."""
+"""Certificates in files, and those that a server makes for itself."""
 
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
+from cryptography import x509
 from structlog.testing import capture_logs
 
 from tests.kube.certificates import Authority, Pair
 from tests.kube.conftest import Background
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics import Metrics
-from trainer.kube.serving.certificates import POLL_SECONDS, CaBundle, FileCertificates, ServingCertificate
+from trainer.kube.serving.certificates import (
+    POLL_SECONDS,
+    CaBundle,
+    FileCertificates,
+    SelfSignedCertificates,
+    ServingCertificate,
+)
 from trainer_kube_testing import ManualClock, eventually
 
 AUTHORITY = Authority()
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Volume:
@@ -43,13 +52,14 @@ class Volume:
 
 
 class Server:
-    """Uses certificates, and refuses those whose key is "broken"."""
+    """Uses certificates, and refuses those whose key is "broken", or all while it is broken itself."""
 
     def __init__(self) -> None:
         self.used: list[ServingCertificate] = []
+        self.is_broken = False
 
     async def use(self, certificate: ServingCertificate) -> None:
-        if certificate.key == b"broken":
+        if self.is_broken or certificate.key == b"broken":
             raise ConfigurationError("do not belong together")
         self.used.append(certificate)
 
@@ -197,3 +207,35 @@ async def test_several_servers(tmp_path: Path, clock: ManualClock, metrics: Metr
     await eventually(lambda: len(servers[1].used) == 3, within=5)
     assert len(servers[0].used) == 2
     assert [certificate.chain for certificate in servers[1].used] == [first.chain, second.chain, third.chain]
+
+
+async def test_self_signed_certificate_is_valid_and_renewed(clock: ManualClock, background: Background) -> None:
+    """For a year, and for this machine; the next one comes after two thirds of it."""
+    source, server = SelfSignedCertificates(clock=clock), Server()
+    background(source.run(server.use))
+    await eventually(lambda: server.used, within=10)
+    certificate = x509.load_pem_x509_certificate(server.used[0].chain)
+    assert certificate.not_valid_after_utc == START + timedelta(days=365)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "localhost" in names.get_values_for_type(x509.DNSName)
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(source.ca.pem))
+    await clock.advance(timedelta(days=243).total_seconds())
+    assert len(server.used) == 1
+    await clock.advance(timedelta(days=1).total_seconds())
+    await eventually(lambda: len(server.used) == 2, within=10)
+    certificate = x509.load_pem_x509_certificate(server.used[1].chain)
+    assert certificate.not_valid_after_utc > START + timedelta(days=600)
+
+
+async def test_server_that_cannot_use_it(clock: ManualClock, background: Background) -> None:
+    """The others are served, and the problem is logged until it is over."""
+    source, first, second = SelfSignedCertificates(clock=clock), Server(), Server()
+    first.is_broken = True
+    for server in (first, second):
+        background(source.run(server.use))
+    await eventually(lambda: second.used, within=10)
+    assert source.problem == "the self-signed certificate: do not belong together"
+    first.is_broken = False
+    await source.refresh()
+    assert source.problem == ""
+    assert first.used == second.used

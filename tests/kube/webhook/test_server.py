@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
+from tests.kube.serving.peers import Peer
 from tests.kube.webhook.serving import (
     AUTHORITY,
     NAME,
@@ -220,8 +221,8 @@ async def test_endless_body_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 async def test_clients_that_ask_before_they_send(expectation: str, length: int, statuses: list[int]) -> None:
     """They are answered 100, if the head gives no reason to refuse."""
-    async with serving(allow) as webhook, Peer.connected(webhook.port) as peer:
-        await peer.begin(length, f"Expect: {expectation}\r\n", body=b"")
+    async with serving(allow) as webhook, Peer.connected(webhook.port, tls=client_context()) as peer:
+        await begin(peer, length, f"Expect: {expectation}\r\n", body=b"")
         for status in statuses:
             head = await peer.reader.readuntil(b"\r\n\r\n")
             assert head.startswith(f"HTTP/1.1 {status} ".encode())
@@ -241,11 +242,11 @@ async def test_large_bodies_that_wait(length: int | None, headers: str) -> None:
     clock = ManualClock()
     async with serving(allow, clock=clock) as webhook, AsyncExitStack() as stack:
         for _ in range(8):
-            peer = await stack.enter_async_context(Peer.connected(webhook.port))
-            await peer.begin(LARGE, path=f"{PATH}?timeout=30s")
+            peer = await stack.enter_async_context(Peer.connected(webhook.port, tls=client_context()))
+            await begin(peer, LARGE, path=f"{PATH}?timeout=30s")
         await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 8, within=5)
-        ninth = await stack.enter_async_context(Peer.connected(webhook.port))
-        await ninth.begin(length, headers, body=body_of(LARGE) if length else b"1\r\n{\r\n")
+        ninth = await stack.enter_async_context(Peer.connected(webhook.port, tls=client_context()))
+        await begin(ninth, length, headers, body=body_of(LARGE) if length else b"1\r\n{\r\n")
         await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 9, within=5)
         assert (await webhook.review())["allowed"]
         await clock.advance(2.1)
@@ -328,45 +329,23 @@ async def test_bodies_that_do_not_come_take_nobody_s_turn(monkeypatch: pytest.Mo
     monkeypatch.setattr(turns, "SMALL_AT_ONCE", 2)
     async with serving(allow) as webhook, AsyncExitStack() as stack:
         for _ in range(10):
-            peer = await stack.enter_async_context(Peer.connected(webhook.port))
-            await peer.begin(1000)
+            peer = await stack.enter_async_context(Peer.connected(webhook.port, tls=client_context()))
+            await begin(peer, 1000)
         await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 10, within=5)
         assert (await webhook.review())["allowed"]
 
 
-class Peer:
-    """A connection on which a test sends what it likes."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self._writer = writer
-
-    @classmethod
-    @asynccontextmanager
-    async def connected(cls, port: int) -> AsyncIterator[Peer]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_context())
-        try:
-            yield cls(reader, writer)
-        finally:
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
-
-    async def send(self, data: bytes) -> None:
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def begin(self, length: int | None, headers: str = "", *, path: str = PATH, body: bytes = b"{") -> None:
-        """Send the head of a request and a part of its body."""
-        head = f"POST {path} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\n"
-        head += f"Content-Length: {length}\r\n" if length is not None else ""
-        await self.send(f"{head}{headers}\r\n".encode() + body)
+async def begin(peer: Peer, length: int | None, headers: str = "", *, path: str = PATH, body: bytes = b"{") -> None:
+    """Send the head of a request and a part of its body."""
+    head = f"POST {path} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {length}\r\n" if length is not None else ""
+    await peer.send(f"{head}{headers}\r\n".encode() + body)
 
 
 async def test_slow_body_is_given_up(clock: ManualClock) -> None:
     """A peer that does not send what it has announced gets that as an answer in the time of a review."""
-    async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
-        await peer.begin(1000)
+    async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port, tls=client_context()) as peer:
+        await begin(peer, 1000)
         await eventually(lambda: 9.5 in clock.sleeping, within=5)
         await clock.advance(9.5)
         assert (await peer.reader.readline()).startswith(b"HTTP/1.1 504 ")
