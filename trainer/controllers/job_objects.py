@@ -134,12 +134,13 @@ class JobObjects:
             ensured, created = await self._build_and_apply(job)
         finally:
             del self._changed[key]
-        # In a burst, pods start earlier if first statuses are written after the objects of all TrainJobs are created.
-        if not created or job.model.spec.active_deadline_seconds is not None or not self._is_busy():
+        if not created:
             return ensured
-        if changed <= created:
+        # In a burst, pods start earlier if first statuses are written after the objects of all TrainJobs are created.
+        may_wait = job.model.spec.active_deadline_seconds is None and self._is_busy()
+        if may_wait and changed <= created:
             self._made[key] = _Made(_version(job), self._deployer.versions(created), ensured)
-        return replace(ensured, may_wait=True)
+        return replace(ensured, is_new=True, may_wait=may_wait)
 
     async def _build_and_apply(self, job: Job) -> tuple[Ensured, set[ObjectId]]:
         """Also returns the objects if what runs pods was created just now, and nothing is left to do."""
@@ -161,7 +162,7 @@ class JobObjects:
         if plan.has_workload or not (ensured.exist and ensured.is_whole):
             return ensured, set()
         read = (each for each in plan.components if each.generated is None)
-        return replace(ensured, is_new=True), {(each.resource, each.key) for each in read}
+        return ensured, {(each.resource, each.key) for each in read}
 
     def found(self, job: Job) -> Ensured | None:
         """What exists of a TrainJob whose status does not show it; None if that is not known without a build.
@@ -245,22 +246,32 @@ class JobObjects:
         except (ApiError, ForeignObjectError, BuildDefectError) as error:
             if not exists or isinstance(error, ForeignObjectError):
                 return _failed(error, is_retried=True)
-            note = f"; later changes are not applied: {error}"
-            return replace(self._existing(plan.runtime_digest, note), error=error)
-        ensured = self._existing(plan.runtime_digest, f"{plan.note}{_note(result)}")
-        return replace(
-            ensured,
+            return self._existing(plan.runtime_digest, f"; later changes are not applied: {error}", error=error)
+        return self._existing(
+            plan.runtime_digest,
+            f"{plan.note}{_note(result)}",
             is_resumed=result.is_resumed,
             retry_after=RETRY_AFTER if result.rejected else None,
         )
 
-    def _existing(self, digest: str, note: str = "") -> Ensured:
+    def _existing(
+        self,
+        digest: str,
+        note: str = "",
+        *,
+        is_resumed: bool = False,
+        error: Exception | None = None,
+        retry_after: float | None = None,
+    ) -> Ensured:
         return Ensured(
             True,
             ConditionReason.JOBS_CREATION_SUCCEEDED,
             f"{JOBS_CREATED}{note}",
             is_whole=not note,
             runtime_digest=digest if self._keeps_digest else "",
+            is_resumed=is_resumed,
+            error=error,
+            retry_after=retry_after,
         )
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
