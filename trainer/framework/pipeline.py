@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
-from trainer.framework.building.extraction import Step, extract, subject_of, unobserved
+from trainer.framework.building.extraction import apply_settings, extract, extract_runtime, subject_of
 from trainer.framework.building.profile import V2ALPHA1_PROFILE, Profile
 from trainer.framework.plugin_api.component import Component, is_unique_name
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES, USUAL_DEVICES, DeviceTable
@@ -38,10 +38,6 @@ from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import Resource
-
-Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
-"""Called after each step of the build with the origin of its changes, such as `plugin torch`, and a function that
-builds what would be built at that moment."""
 
 Guard: TypeAlias = Callable[[PluginCall], AbstractContextManager[None]]
 """Handles what the call of a hook raises."""
@@ -188,37 +184,48 @@ class Pipeline:
         self._walk(info, train_job, guard=collected)
         return Review.of(findings)
 
-    def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
+    def build(self, train_job: TrainJob, runtime: Runtime) -> list[Component]:
         """Build: the objects that the TrainJob becomes.
 
         Raises:
             BuildError: TrainJob and runtime do not fit together, or a plugin raised.
         """
-
-        def observed(origin: str, info: RuntimeInfo) -> None:
-            assert observe is not None
-            # A builder may change what it gets.
-            observe(origin, lambda: self._built(deepcopy(info), train_job))
-
-        step = None if observe is None else observed
         with _BUILD:
-            info = self._extract(train_job, runtime, step or unobserved)
+            info = self._extract(train_job, runtime)
             validated = self.profile.validates_builds
             findings = self._findings(info, None, train_job) if validated else self._unserved(info)
             errors = Review.of([*train_job.semantic_errors(), *findings]).errors
             if errors:
                 raise BuildError(*errors)
-            return self._walk(info, train_job, step)
+            return self._walk(info, train_job)
 
-    def _walk(
-        self, info: RuntimeInfo, train_job: TrainJob, step: Step | None = None, guard: Guard | None = None
-    ) -> list[Component]:
-        """Let the plugins change `info` and build objects of it, in the order of the phases."""
+    def steps(self, train_job: TrainJob, runtime: Runtime) -> Iterator[tuple[str, list[Component]]]:
+        """Build a valid TrainJob step by step: the origin of each change, such as `plugin torch`, and what it leads to.
+
+        Nothing is built where a builder needs a later change.
+        """
+        info = extract_runtime(train_job, runtime, profile=self.profile, is_checked=False, devices=self.devices)
+        self._complete_names(info, train_job)
+
+        def built() -> list[Component]:
+            try:
+                return self._built(deepcopy(info), train_job)  # a builder may change what it gets
+            except BuildError:
+                return []
+
+        yield info.runtime, built()
+        for field in apply_settings(info, train_job, self.profile):
+            yield f"TrainJob {field}", built()
         for origin, call, change in self._changes:
+            with call:
+                change(info, train_job)
+            yield origin, built()
+
+    def _walk(self, info: RuntimeInfo, train_job: TrainJob, guard: Guard | None = None) -> list[Component]:
+        """Let the plugins change `info` and build objects of it, in the order of the phases."""
+        for _, call, change in self._changes:
             with guard(call) if guard else call:
                 change(info, train_job)
-            if step is not None:
-                step(origin, info)
         return self._built(info, train_job, guard)
 
     def suspension(self, train_job: TrainJob) -> list[Component]:
@@ -266,13 +273,14 @@ class Pipeline:
                 errors.append(error)
         return StatusReport(jobs, scale, tuple(problems), tuple(conditions)), errors
 
-    def _extract(
-        self, train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False
-    ) -> RuntimeInfo:
-        info = extract(train_job, runtime, step, profile=self.profile, is_checked=is_checked, devices=self.devices)
+    def _extract(self, train_job: TrainJob, runtime: Runtime, *, is_checked: bool = False) -> RuntimeInfo:
+        info = extract(train_job, runtime, profile=self.profile, is_checked=is_checked, devices=self.devices)
+        self._complete_names(info, train_job)
+        return info
+
+    def _complete_names(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         if self._cluster_domain is not None:
             info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
-        return info
 
     def _built(self, info: RuntimeInfo, train_job: TrainJob, guard: Guard | None = None) -> list[Component]:
         components: list[Component] = []

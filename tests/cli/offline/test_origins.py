@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from trainer.cli.offline.origins import Origins
 from trainer.framework.plugin_api.component import Component
-from trainer.framework.plugin_api.errors import BuildError
-from trainer.kube.field_errors import FieldError
 from trainer.workloads import JOBSETS
 
 
@@ -20,11 +19,9 @@ def component(**pod: Any) -> Component:
 
 def explained(*steps: tuple[str, dict[str, Any]]) -> list[str]:
     """The lines of the template after these steps, as `field  # origin`."""
-    origins, last = Origins(), component()
-    for origin, pod in steps:
-        last = component(**pod)
-        origins.observe(origin, lambda built=last: [built])  # type: ignore[misc]
-    text = origins.annotated(last)
+    built = [(origin, [component(**pod)]) for origin, pod in steps]
+    (last,) = built[-1][1]
+    text = Origins(built).annotated(last)
     assert yaml.safe_load(text) == last.object, "comments do not change what is read"
     return [line.removeprefix("    ") for line in text[text.index("template:\n") :].splitlines()[1:]]
 
@@ -40,10 +37,9 @@ def test_the_last_change_counts() -> None:
 
 def test_what_is_outside_of_templates_is_not_explained() -> None:
     """Name, kind and suspension of an object say themselves where they come from."""
-    origins, built = Origins(), component(image="a")
-    origins.observe("runtime", lambda: [built])
+    built = component(image="a")
 
-    assert origins.annotated(built).count("#") == 1
+    assert Origins([("runtime", [built])]).annotated(built).count("#") == 1
 
 
 def test_items_are_known_by_name() -> None:
@@ -123,14 +119,8 @@ def test_texts_of_several_lines() -> None:
 
 def test_a_step_after_which_nothing_can_be_built() -> None:
     """A builder that is not ready before a later step leaves the changes to that step."""
-
-    def cannot() -> list[Component]:
-        raise BuildError(FieldError("spec", "is not ready"))
-
-    origins, last = Origins(), component(image="a", port=1)
-    origins.observe("runtime", lambda: [component(image="a")])
-    origins.observe("early", cannot)
-    origins.observe("late", lambda: [last])
+    last = component(image="a", port=1)
+    origins = Origins([("runtime", [component(image="a")]), ("early", []), ("late", [last])])
 
     assert "port: 1  # late" in origins.annotated(last)
 
@@ -138,10 +128,13 @@ def test_a_step_after_which_nothing_can_be_built() -> None:
 def test_objects_that_change_afterwards() -> None:
     """A builder may hand out what the next step changes in place."""
     shared = component(env=[{"name": "a", "value": "1"}])
-    origins = Origins()
-    origins.observe("runtime", lambda: [shared])
-    shared.object["spec"]["template"]["env"].append({"name": "b", "value": "2"})
-    origins.observe("plugin", lambda: [shared])
+
+    def steps() -> Iterator[tuple[str, list[Component]]]:
+        yield "runtime", [shared]
+        shared.object["spec"]["template"]["env"].append({"name": "b", "value": "2"})
+        yield "plugin", [shared]
+
+    origins = Origins(steps())
 
     assert origins.annotated(shared).count("# runtime") == 2
     assert origins.annotated(shared).count("# plugin") == 2

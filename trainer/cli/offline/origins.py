@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias, TypeGuard
 
 import yaml
 
 from trainer.framework.plugin_api.component import Component
-from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_port, by_source, by_taint
 from trainer.kube.objects import Object, ObjectKey, key_of
 from trainer.kube.resource import Resource
@@ -27,16 +25,13 @@ _TEMPLATE = "template"
 
 
 class Origins:
-    """Records which step of a build changed each field last; `observe` is for `Pipeline.build`."""
+    """Which step of a build changed each field last, by what `Pipeline.steps` gives."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Iterable[tuple[str, list[Component]]]) -> None:
         self._leaves: dict[tuple[Resource, ObjectKey], dict[Path, object]] = {}
         self._origins: dict[tuple[Resource, ObjectKey], dict[Path, str]] = {}
-
-    def observe(self, origin: str, build: Callable[[], list[Component]]) -> None:
-        """Compare the objects after a step with those before; an invalid build is left to the next step."""
-        with suppress(BuildError):
-            for component in build():
+        for origin, components in steps:
+            for component in components:
                 self._compare(origin, component)
 
     def _compare(self, origin: str, component: Component) -> None:

@@ -74,8 +74,8 @@ async def _rendered(document: Document, workspace: Workspace) -> Rendered:
     train_job = TrainJob.from_object(decoded(document.obj))
     try:
         runtime = await workspace.of(train_job)
-        origins = Origins()
-        components = workspace.pipeline.build(train_job, runtime, observe=origins.observe)
+        components = workspace.pipeline.build(train_job, runtime)
+        origins = Origins(workspace.pipeline.steps(train_job, runtime))
     except BuildError as error:
         raise DocumentError(document.place, *error.errors, subject=document.subject) from None
     return Rendered(

@@ -6,8 +6,8 @@ From weak to strong: the runtime, `podSpecOverrides` in their order, the setting
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 
@@ -24,10 +24,6 @@ from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSe
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.objects import Object
 
-Step: TypeAlias = Callable[[str, RuntimeInfo], None]
-"""Called after each step with the origin of the changes."""
-
-
 _STORAGE_CONTAINERS = {
     "spec.datasetConfig": Ancestor.DATASET_INITIALIZER,
     "spec.modelConfig.input": Ancestor.MODEL_INITIALIZER,
@@ -41,43 +37,51 @@ def subject_of(runtime: Runtime) -> str:
     return f"{runtime.kind}/{runtime.metadata.name}"
 
 
-def unobserved(_origin: str, _info: RuntimeInfo) -> None:
-    """The step of a build that nobody observes."""
-
-
 def extract(
     train_job: TrainJob,
     runtime: Runtime,
-    step: Step = unobserved,
     *,
     profile: Profile = V2ALPHA1_PROFILE,
     is_checked: bool = False,
     devices: DeviceTable = USUAL_DEVICES,
 ) -> RuntimeInfo:
     """Make the RuntimeInfo of a runtime, with the settings of the TrainJob that every kind of training has."""
+    info = extract_runtime(train_job, runtime, profile=profile, is_checked=is_checked, devices=devices)
+    for _ in apply_settings(info, train_job, profile):
+        pass
+    return info
+
+
+def extract_runtime(
+    train_job: TrainJob, runtime: Runtime, *, profile: Profile, is_checked: bool, devices: DeviceTable
+) -> RuntimeInfo:
+    """Make the RuntimeInfo of a runtime, without settings of the TrainJob."""
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime, profile, is_checked=is_checked)
     info.device_table = devices
     profile.mark(info)
-    step(info.runtime, info)
+    return info
+
+
+def apply_settings(info: RuntimeInfo, train_job: TrainJob, profile: Profile) -> Iterator[str]:
+    """Change `info` as the TrainJob says, from weak to strong; yields the field after each change."""
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         path = f"spec.podSpecOverrides[{index}]"
         apply_override(info, override, path, profile.merge)
-        step(f"TrainJob {path}", info)
+        yield path
     profile.apply_trainer(info, train_job)
-    step("TrainJob spec.trainer", info)
+    yield "spec.trainer"
     for path, settings in train_job.spec.storage_settings():
         _apply_storage(info, path, settings)
-        step(f"TrainJob {path}", info)
+        yield path
     if (changes := train_job.spec.job_set_metadata) is not None:
         info.labels |= changes.labels or {}
         info.annotations |= changes.annotations or {}
-        step("TrainJob spec.jobSetMetadata", info)
+        yield "spec.jobSetMetadata"
     info.train_job_labels = dict(train_job.spec.labels or {})
-    step("TrainJob spec.labels", info)
+    yield "spec.labels"
     info.train_job_annotations = dict(train_job.spec.annotations or {})
-    step("TrainJob spec.annotations", info)
-    return info
+    yield "spec.annotations"
 
 
 _NO_POLICY: Final = MLPolicy()
