@@ -54,12 +54,10 @@ def test_accepted(annotations: dict[str, str] | None) -> None:
     ("key", "value", "message"),
     [
         pytest.param(MONITORING, "no", f'Unsupported value: "no": {BOOLEAN}', id="monitoring-no"),
-        pytest.param(MONITORING, "False", f'Unsupported value: "False": {BOOLEAN}', id="monitoring-case"),
         pytest.param(MONITORING, "", f'Unsupported value: "": {BOOLEAN}', id="monitoring-empty"),
         pytest.param(PRIMARY_POD, "1", f'Unsupported value: "1": {BOOLEAN}', id="primary-pod"),
         pytest.param(CONTAINER, "", f'Invalid value: "": {NAME}', id="container-empty"),
         pytest.param(CONTAINER, "A", f'Invalid value: "A": {NAME}', id="container-case"),
-        pytest.param(CONTAINER, "a.b", f'Invalid value: "a.b": {NAME}', id="container-dot"),
         pytest.param(CONTAINER, "a\n", f'Invalid value: "a\\n": {NAME}', id="container-line-break"),
         pytest.param(CONTAINER, "a" * 64, f'Invalid value: "{"a" * 64}": {NAME}', id="container-long"),
         *(
@@ -147,11 +145,9 @@ def test_checked_wherever_they_may_stand(
     ("annotations", "enabled"),
     [
         pytest.param({}, True, id="nothing-said"),
-        pytest.param({MONITORING: "true"}, True, id="true"),
         pytest.param({MONITORING: "false"}, False, id="false"),
         pytest.param({MONITORING: " False"}, False, id="false-odd"),
         pytest.param({MONITORING: "maybe"}, True, id="odd"),
-        pytest.param({MONITORING: ""}, True, id="empty"),
     ],
 )
 def test_monitoring_enabled(annotations: dict[str, str], enabled: bool) -> None:
@@ -164,18 +160,9 @@ def test_monitoring_enabled(annotations: dict[str, str], enabled: bool) -> None:
     [
         pytest.param({}, None, id="nothing-said"),
         pytest.param({STALL_SECONDS: "0"}, 0.0, id="never"),
-        pytest.param({STALL_SECONDS: "600"}, 600.0, id="integer"),
         pytest.param({STALL_SECONDS: "1.5"}, 1.5, id="fraction"),
     ],
 )
 def test_stall_seconds(annotations: dict[str, str], seconds: float | None) -> None:
     """0 differs from an absence, since it takes precedence over the configuration."""
     assert stall_seconds(annotations) == seconds
-
-
-@pytest.mark.parametrize("value", ["10m", "-1", "", "nan"])
-def test_odd_stall_seconds(value: str) -> None:
-    """Where no webhook has refused it, the error says what was expected."""
-    with pytest.raises(ValueError, match="must be a number of seconds") as caught:
-        stall_seconds({STALL_SECONDS: value})
-    assert f'metadata.annotations[{STALL_SECONDS}]: Invalid value: "{value}"' in str(caught.value)

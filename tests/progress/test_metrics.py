@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from trainer.kube.metrics import Metrics
 from trainer.kube.podlogs.container_log import Interruption
 from trainer.progress.metrics import ProgressSeries
 
@@ -35,9 +34,3 @@ def test_names_and_labels() -> None:
         ("trainer_progress_stalled_jobs",),
     }
     assert {sample.value for sample in samples if not sample.name.endswith("_created")} == {0.0}
-
-
-def test_one_group_for_each_manager() -> None:
-    """Followers and writer share the series."""
-    metrics = Metrics()
-    assert metrics.series(ProgressSeries) is metrics.series(ProgressSeries)

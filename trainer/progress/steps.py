@@ -43,7 +43,7 @@ class Steps:
         self._writer = writer
         self._start = start
         self._by_field: dict[str, _Step] = {}
-        self._gone: set[str] = set()
+        self._gone: frozenset[str] = frozenset()
         """Fields that an earlier write has shown, of steps whose pods were deleted before they ended."""
 
     def observe(self, obj: Object, states: Mapping[str, ContainerState]) -> None:
@@ -80,14 +80,14 @@ class Steps:
         """Note that no pod has the container of a step, as while the TrainJob is suspended."""
         step = self._by_field.get(name)
         if step is None:
-            self._gone |= {name} if shown is StepState.RUNNING else set()
+            self._gone |= {name} if shown is StepState.RUNNING else frozenset()
         elif step.state.has_ended:
             if step.follower is not None:
                 step.follower.mark_pod_gone()
         else:
             step.stop()
             del self._by_field[name]
-            self._gone.add(name)
+            self._gone |= {name}
 
     def _observed(self, obj: Object, name: str, step: _Step | None, state: ContainerState) -> _Step:
         """The step in the present state of its container."""
