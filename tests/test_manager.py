@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import socket
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
+from tests.config.kustomized import rendered
 from tests.configurations import bare
 from tests.framework.samples import runtime_object, train_job_object
 from tests.framework.static_reader import StaticReader
@@ -26,7 +24,6 @@ from trainer.configuration.configuration import Configuration, load_configuratio
 from trainer.configuration.sections import StatusServerConfiguration
 from trainer.configuration.values import host_and_port
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, LEASES
@@ -35,22 +32,7 @@ from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
 ROOT = Path(__file__).parents[1]
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-KUBECTL = Path(sys.executable).parent / "kubectl"
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
-
-
-@functools.cache
-def _kustomized(folder: str) -> str:
-    command: list[str | Path] = [KUBECTL, "kustomize", ROOT / "config" / folder]
-    rendered = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.dumps(list(yaml.load_all(rendered.stdout, Loader=_LOADER)))
-
-
-def kustomized(folder: str) -> list[Object]:
-    """What `kubectl apply -k` would apply."""
-    objects: list[Object] = json.loads(_kustomized(folder))
-    return objects
 
 
 def of_kind(objects: list[Object], kind: str, name: str | None = None) -> Object:
@@ -161,36 +143,23 @@ async def test_progress_is_behind_a_gate(gates: dict[str, bool], follows: bool) 
     assert (streams is not None) == follows
 
 
-@pytest.mark.parametrize("case", ["torch", "jax", "llm-fine-tuning"])
-def test_the_order_of_plugins_does_not_matter(case: str) -> None:
-    """The built-in plugins build the same objects however they are registered."""
-    text = (ROOT / "tests" / "plugins" / "golden" / f"{case}.yaml").read_text()
-    blueprint, job, jobset = yaml.load_all(text, yaml.CSafeLoader)
-    train_job, runtime = TrainJob.from_object(job), ClusterTrainingRuntime.from_object(blueprint)
-    plugins = list(built_in_plugins(StaticReader()))
-    for first in range(len(plugins)):
-        order = plugins[first:] + plugins[:first]
-        built = Pipeline(Registry(order if first % 2 else reversed(order))).build(train_job, runtime)
-        assert [component.object for component in built] == [jobset]
-
-
 @pytest.fixture
 def shipped(tmp_path: Path) -> Configuration:
     """The settings in the ConfigMap of the default manifests."""
     path = tmp_path / "configuration.yaml"
-    path.write_text(of_kind(kustomized("default"), "ConfigMap")["data"]["configuration.yaml"])
+    path.write_text(of_kind(rendered("default"), "ConfigMap")["data"]["configuration.yaml"])
     return load_configuration(path)
 
 
 def test_shipped_configuration(shipped: Configuration) -> None:
     """The settings are accepted, all ask where the manager listens, and it has the time to stop that it may take."""
-    template = of_kind(kustomized("default"), "Deployment")["spec"]["template"]
+    template = of_kind(rendered("default"), "Deployment")["spec"]["template"]
     pod, labels = template["spec"], template["metadata"]["labels"]
     numbers = {port["name"]: port["containerPort"] for port in pod["containers"][0]["ports"]}
     addresses = {"health": shipped.health.health_probe_bind_address, "metrics": shipped.metrics.bind_address}
     listening = {name: host_and_port(address) for name, address in addresses.items()}
     assert listening == {name: ("", numbers[name]) for name in addresses}
-    service = of_kind(kustomized("default"), "Service", shipped.cert_management.webhook_service_name)
+    service = of_kind(rendered("default"), "Service", shipped.cert_management.webhook_service_name)
     assert service["spec"]["selector"].items() <= labels.items()
     assert shipped.webhook.port == numbers[service["spec"]["ports"][0]["targetPort"]]
     assert shipped.webhook.enabled
@@ -203,7 +172,7 @@ def test_shipped_configuration(shipped: Configuration) -> None:
 
 def test_shipped_runtimes_build() -> None:
     """Every blueprint is accepted as written, and a TrainJob of two nodes becomes a JobSet with it."""
-    runtimes = [ClusterTrainingRuntime.from_object(obj, strict=True) for obj in kustomized("runtimes")]
+    runtimes = [ClusterTrainingRuntime.from_object(obj, strict=True) for obj in rendered("runtimes")]
     files = {path.stem.replace("_", "-") for path in (ROOT / "config" / "runtimes").glob("*.yaml")} - {"kustomization"}
     assert {runtime.metadata.name for runtime in runtimes} == files
     pipeline = Pipeline(built_in_plugins(StaticReader()))
@@ -222,7 +191,7 @@ def test_examples_fit_the_shipped_runtimes(path: Path) -> None:
     """The TrainJobs in examples are accepted and build with the runtimes that they name, shipped or their own."""
     documents: list[Any] = list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
     own = [obj | {"kind": "ClusterTrainingRuntime"} for obj in documents if obj["kind"] == "TrainingRuntime"]
-    runtimes = {name_of(obj): ClusterTrainingRuntime.from_object(obj) for obj in [*kustomized("runtimes"), *own]}
+    runtimes = {name_of(obj): ClusterTrainingRuntime.from_object(obj) for obj in [*rendered("runtimes"), *own]}
     jobs = [TrainJob.from_object(obj, strict=True) for obj in documents if obj["kind"] == "TrainJob"]
     assert jobs
     for job in jobs:

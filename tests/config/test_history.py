@@ -20,7 +20,6 @@ from packages.dashboard.tests.history.conftest import (
 )
 from tests.config.kustomized import rendered
 from tests.config.pod_security import violations
-from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
 from trainer.kube.objects import Object, labels_of, name_of
@@ -36,17 +35,6 @@ def container_of(overlay: str) -> Object:
     (container,) = only(rendered(overlay), "Deployment")["spec"]["template"]["spec"]["containers"]
     found: Object = container
     return found
-
-
-@both
-def test_objects(overlay: str) -> None:
-    """They fit their schemas, have our labels, and are in the namespace of the manager."""
-    for obj in rendered(overlay):
-        for version in VERSIONS:
-            check(obj, version)
-        assert labels_of(obj)["app.kubernetes.io/name"] == "trainer"
-        assert labels_of(obj)["app.kubernetes.io/component"] == "history"
-        assert obj["metadata"].get("namespace", "trainer-system") == "trainer-system"
 
 
 @both

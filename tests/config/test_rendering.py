@@ -26,6 +26,8 @@ CLUSTER_SCOPED = {
     "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
 }
+VARIANTS = ("dashboard-impersonation", "history-postgresql")
+"""What some people apply besides, or in place of another one."""
 
 
 def test_overlays() -> None:
@@ -48,14 +50,16 @@ def test_renders(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("overlay", [*INSTALLED, "runtimes", V1ALPHA1, "v1alpha1/runtimes", "v1", "v1alpha1/v1"])
+@pytest.mark.parametrize(
+    "overlay", [*INSTALLED, *VARIANTS, "runtimes", V1ALPHA1, "v1alpha1/runtimes", "v1", "v1alpha1/v1"]
+)
 def test_schemas(overlay: str, version: str) -> None:
     """Every field exists in the schema of its kind, and has a value that fits."""
     for obj in rendered(overlay):
         check(obj, version)
 
 
-@pytest.mark.parametrize("overlay", [*INSTALLED, V1ALPHA1])
+@pytest.mark.parametrize("overlay", [*INSTALLED, *VARIANTS, V1ALPHA1])
 def test_everything_has_our_label(overlay: str) -> None:
     """`kubectl get -l app.kubernetes.io/name=trainer` finds what was applied, and a cleanup likewise."""
     unlabelled = [

@@ -17,7 +17,6 @@ from packages.dashboard.tests.test_cluster_server import serving
 from packages.dashboard.tests.test_server import event
 from tests.config.kustomized import of_kind, rendered
 from tests.config.pod_security import violations
-from tests.config.schemas import VERSIONS, check
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
 from trainer.kube.objects import Object, labels_of, name_of
@@ -31,17 +30,6 @@ OF_REVIEWS = {"create tokenreviews.authentication.k8s.io", "create subjectaccess
 def objects() -> list[Object]:
     """What config/dashboard applies."""
     return rendered("dashboard")
-
-
-@pytest.mark.parametrize("overlay", ["dashboard", "dashboard-impersonation"])
-def test_objects(overlay: str) -> None:
-    """They fit their schemas, have our labels, and are in the namespace of the manager."""
-    for obj in rendered(overlay):
-        for version in VERSIONS:
-            check(obj, version)
-        assert labels_of(obj)["app.kubernetes.io/name"] == "trainer"
-        assert labels_of(obj)["app.kubernetes.io/component"] == "dashboard"
-        assert obj["metadata"].get("namespace", "trainer-system") == "trainer-system"
 
 
 def test_pod(objects: list[Object]) -> None:
