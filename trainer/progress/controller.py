@@ -320,7 +320,8 @@ class ProgressController:
     def _record_message(self, training: Training, timed: TimedMessage) -> None:
         """Pass a message of the log to the writer and the stall watch."""
         follower, (message, time) = training.follower, timed
-        self._warn_of_dropped(training, message.dropped)
+        if message.dropped:
+            self._warn_of_dropped(training, message.dropped)
         if follower is None:
             return
         self._submit(training, follower, time)

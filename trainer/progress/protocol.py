@@ -109,8 +109,9 @@ class Message:
     @property
     def is_all_dropped(self) -> bool:
         """Whether it had values and each of them broke a rule, so that nothing was measured."""
-        has_value = any(getattr(self, name) not in (None, {}) for name in _REPORTED)
-        return bool(self.dropped) and not self.cleared and not has_value
+        if not self.dropped or self.cleared:
+            return False
+        return all(getattr(self, name) in (None, {}) for name in _REPORTED)
 
 
 _REPORTED: Final = [field.name for field in fields(Message) if field.name not in {"cleared", "dropped"}]
