@@ -15,7 +15,7 @@ export interface Cluster {
   hasHistory: boolean;
 }
 
-export interface Session {
+interface Session {
   cluster: Cluster | null;
   /** Why nothing is shown. */
   problem: string;

@@ -52,7 +52,7 @@ export interface Runtime {
   created: string | null;
 }
 
-export interface Condition {
+interface Condition {
   type: string;
   status: string;
   reason?: string;

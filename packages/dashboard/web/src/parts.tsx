@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Row } from "./model";
 import { duration } from "./format";
-import { useAnswer } from "./polling";
+import { type Answer, useAnswer } from "./polling";
 import { href, onLink, runtimePath } from "./route";
 
 /** Name the page in the title of its tab. */
@@ -104,9 +104,9 @@ export function Notes({ of }: { of: readonly string[] }) {
   );
 }
 
-/** Stands where an answer will, until it has come or cannot. */
-export function Loading({ of: { value, problem } }: { of: { value: unknown; problem: string } }) {
-  return value === null && !problem ? <p role="status">Loading ...</p> : null;
+/** Stands where an answer will, until it has come, and says why it or a newer one cannot. */
+export function Loading({ of: { value, problem } }: { of: Answer<unknown> }) {
+  return value === null && !problem ? <p role="status">Loading ...</p> : <Problems of={[problem]} />;
 }
 
 interface GridProperties {

@@ -66,7 +66,7 @@ export function canBeLogarithmic(lines: readonly Line[]): boolean {
   return lines.some(({ points }) => points.values.some((value) => value > 0));
 }
 
-export interface Extent {
+interface Extent {
   least: number | undefined;
   greatest: number | undefined;
 }

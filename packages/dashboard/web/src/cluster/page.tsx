@@ -35,13 +35,13 @@ export function ClusterPage() {
 
 function CapacitySection() {
   const answer = usePolled<Capacity>("/api/capacity", PAUSE);
-  const { value, problem } = answer;
+  const { value } = answer;
   const devices = value?.kinds.filter(({ resource }) => !PLAIN.has(resource)) ?? [];
   return (
     <section aria-label="Capacity">
       <h2>GPUs and other resources</h2>
-      <Problems of={[problem, ...(value?.problems ?? [])]} />
       <Loading of={answer} />
+      <Problems of={value?.problems ?? []} />
       {value && (
         <p class="quiet">
           {value.nodes} {value.nodes === 1 ? "node" : "nodes"}

@@ -16,7 +16,7 @@ export interface PastSide {
 export const UNKNOWN: PastSide = { past: null, curves: new Map(), trouble: "" };
 
 /** What is known of each, by `NAMESPACE/NAME/UID`. */
-export type PastSides = ReadonlyMap<string, PastSide>;
+type PastSides = ReadonlyMap<string, PastSide>;
 
 export function known(sides: PastSides, id: string, changes: Partial<PastSide>): PastSides {
   return new Map(sides).set(id, { ...(sides.get(id) ?? UNKNOWN), ...changes });

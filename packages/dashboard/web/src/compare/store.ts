@@ -1,10 +1,9 @@
 // The metrics of several TrainJobs, kept by one stream.
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { follow } from "../api";
 import { type Curves, withNews } from "../job/store";
 import type { MetricNews, Row, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
+import { useStream } from "../stream";
 
 export const COMPARED = 8;
 
@@ -49,22 +48,8 @@ export function compared(query: URLSearchParams): string[] {
 }
 
 export function useComparison(jobs: readonly string[]): Comparison {
-  const none = (): Comparison => ({ sides: jobs.map(() => NOTHING), problem: "" });
-  const [shown, setShown] = useState(none);
-  const latest = useRef(shown);
-  const key = jobs.join(" ");
-  useEffect(() => {
-    const show = (next: Comparison) => {
-      latest.current = next;
-      setShown(next);
-    };
-    show(none());
-    if (jobs.length === 0) return;
-    return follow(`/api/metrics?${new URLSearchParams(jobs.map((job) => ["job", job]))}`, {
-      event: (event) => show(received(latest.current, event)),
-      state: (problem) => show({ ...latest.current, problem }),
-      isOver: () => latest.current.sides.every(({ isGone }) => isGone),
-    });
-  }, [key]);
-  return shown.sides.length === jobs.length ? shown : none();
+  const none: Comparison = { sides: jobs.map(() => NOTHING), problem: "" };
+  const path = jobs.length > 0 ? `/api/metrics?${new URLSearchParams(jobs.map((job) => ["job", job]))}` : null;
+  const shown = useStream(path, none, received, ({ sides }) => sides.every(({ isGone }) => isGone));
+  return shown.sides.length === jobs.length ? shown : none;
 }

@@ -3,7 +3,7 @@
 import { useContext, useEffect, useRef } from "preact/hooks";
 import { COMPARED } from "../compare/store";
 import { zone } from "../format";
-import { SearchField, move } from "../list/keys";
+import { Choice, SearchField, move } from "../list/keys";
 import { useRowHeight, useWindow } from "../list/virtual";
 import type { Past } from "../model";
 import { Problem, useTitle } from "../parts";
@@ -78,17 +78,13 @@ function FilterBar({ filters, namespaces }: { filters: Filters; namespaces: read
     <search class="filters">
       <SearchField text={filters.text} onText={(text) => set({ text })} />
       {choices.map(([key, title, values]) => (
-        <label key={key}>
-          <span>{title}</span>
-          <select value={filters[key]} onChange={(event) => set({ [key]: event.currentTarget.value })}>
-            <option value="">all</option>
-            {[...new Set(filters[key] ? [...values, filters[key]] : values)].map((value) => (
-              <option key={value} value={value}>
-                {value}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          key={key}
+          title={title}
+          values={[...new Set(filters[key] ? [...values, filters[key]] : values)]}
+          chosen={filters[key]}
+          onChoice={(value) => set({ [key]: value })}
+        />
       ))}
       <label class="check">
         <input type="checkbox" checked={filters.onlyDeleted} onChange={(event) => set({ onlyDeleted: event.currentTarget.checked })} />

@@ -29,7 +29,7 @@ interface Kept {
 
 export function PastPage({ tab, ...id }: PastId & { tab: PastTab }) {
   const answer = useAnswer<Kept>(apiPath(id), id.uid);
-  const { value: kept, problem } = answer;
+  const kept = answer.value;
   useTitle(`${id.name}: history`);
   return (
     <main>
@@ -40,7 +40,6 @@ export function PastPage({ tab, ...id }: PastId & { tab: PastTab }) {
         </h1>
         {kept && <Ending of={kept.training} />}
       </header>
-      <Problems of={[problem]} />
       <Loading of={answer} />
       {kept && <Body kept={kept} tab={tab} />}
     </main>
@@ -131,7 +130,6 @@ function Overview({ training, job }: { training: Past; job: Job | null }) {
         </section>
         <section>
           <h2>Events</h2>
-          <Problems of={[events.problem]} />
           <Loading of={events} />
           {events.value && <Events events={events.value.events} none="No events were kept." />}
         </section>
@@ -148,7 +146,6 @@ function PastMetrics({ of, job }: { of: Past; job: Job | null }) {
   if (curves.size > 0) return <MetricCharts curves={curves} />;
   return (
     <>
-      <Problems of={[answer.problem]} />
       <Loading of={answer} />
       {(answer.value || answer.problem) && <LastValues of={job?.trainerStatus ?? null} none="No metrics were kept." />}
     </>
@@ -204,13 +201,7 @@ function PastLogs({ of }: { of: Past }) {
     const known = new Map(logs.map((tail) => [pathOf(tail), tail]));
     return linesOf(shown.map(({ path }) => known.get(path) ?? { lines: [] }));
   }, [answer.value, choice.source?.path]);
-  if (!answer.value)
-    return (
-      <>
-        <Problems of={[answer.problem]} />
-        <Loading of={answer} />
-      </>
-    );
+  if (!answer.value) return <Loading of={answer} />;
   if (all.length === 0) return <p class="nothing">No lines were kept: they are read when a container has ended.</p>;
   const notes = (
     <>
@@ -226,8 +217,8 @@ function PastObjects({ of }: { of: Past }) {
   return (
     <section aria-label="Objects">
       <p class="quiet">As the cluster had them last, without values that may be secret; the runtime as it was at the beginning.</p>
-      <Problems of={[answer.problem, ...(answer.value?.problems ?? [])]} />
       <Loading of={answer} />
+      <Problems of={answer.value?.problems ?? []} />
       {answer.value?.objects.length === 0 && <p class="nothing">No objects are kept.</p>}
       {answer.value?.objects.map(({ kind, name, yaml }) => (
         <section key={`${kind}/${name}`}>

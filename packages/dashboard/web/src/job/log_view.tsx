@@ -16,7 +16,7 @@ export interface Source {
 }
 
 /** What is shown of logs; all of it is in the address. */
-export interface LogChoice {
+interface LogChoice {
   /** The one whose log alone is shown; null for all. */
   source: Source | null;
   text: string;

@@ -2,7 +2,7 @@
 
 import { trainJobPath } from "../api";
 import type { Job } from "../model";
-import { Loading, Notes, Problems } from "../parts";
+import { Loading, Notes } from "../parts";
 import { useAnswer } from "../polling";
 
 interface Built {
@@ -27,7 +27,6 @@ export function BuiltObjects({ job, isGone }: { job: Job; isGone: boolean }) {
         What its runtime, as it is today, and the plugins of this installation make of the TrainJob. Behind each field of
         the templates is where it comes from.
       </p>
-      <Problems of={[answer.problem]} />
       <Loading of={answer} />
       <Notes of={built?.notes ?? []} />
       {built && (

@@ -1,9 +1,9 @@
 // What the page of a TrainJob shows, kept by a stream.
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { follow, trainJobPath } from "../api";
+import { trainJobPath } from "../api";
 import type { Job, KubeEvent, MetricNews, Node, Points, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
+import { useStream } from "../stream";
 
 export interface Curves {
   curves: ReadonlyMap<string, Points>;
@@ -24,7 +24,7 @@ export interface Page extends Curves {
 
 export const EMPTY: Page = { job: null, nodes: [], events: [], problems: [], curves: new Map(), coming: null, isGone: false, problem: "" };
 
-export function curveId(points: { kind: string; name: string }): string {
+function curveId(points: { kind: string; name: string }): string {
   return `${points.kind}/${points.name}`;
 }
 
@@ -63,19 +63,5 @@ export function received(page: Page, { name, data }: ServerEvent): Page {
 }
 
 export function usePage(namespace: string, name: string): Page {
-  const [page, setPage] = useState<Page>(EMPTY);
-  const latest = useRef<Page>(EMPTY);
-  useEffect(() => {
-    const show = (changed: Page) => {
-      latest.current = changed;
-      setPage(changed);
-    };
-    show(EMPTY);
-    return follow(trainJobPath({ namespace, name }), {
-      event: (event) => show(received(latest.current, event)),
-      state: (problem) => show({ ...latest.current, problem }),
-      isOver: () => latest.current.isGone,
-    });
-  }, [namespace, name]);
-  return page;
+  return useStream(trainJobPath({ namespace, name }), EMPTY, received, ({ isGone }) => isGone);
 }

@@ -4,7 +4,7 @@ import { useNow } from "../clock";
 import { age, moment } from "../format";
 import type { Job, KubeEvent } from "../model";
 
-export interface Milestone {
+interface Milestone {
   time: string;
   title: string;
   detail: string;
@@ -21,7 +21,7 @@ const TONES: Record<string, Milestone["tone"]> = {
 };
 
 /** The newest first. */
-export function milestones(job: Job): Milestone[] {
+function milestones(job: Job): Milestone[] {
   const found: Milestone[] = [];
   if (job.created) found.push({ time: job.created, title: "Submitted", detail: "", tone: "rest" });
   if (job.started) found.push({ time: job.started, title: "Allowed to run", detail: "", tone: "rest" });

@@ -1,4 +1,4 @@
-// Keys of long lists: a slash goes to the search, and arrows go from row to row.
+// Filters and keys of long lists: a slash goes to the search, and arrows go from row to row.
 
 import { useEffect, useRef } from "preact/hooks";
 
@@ -26,6 +26,30 @@ export function SearchField({ text, onText }: { text: string; onText(text: strin
         onInput={(event) => onText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Escape" && (onText(""), event.currentTarget.blur())}
       />
+    </label>
+  );
+}
+
+interface ChoiceProperties {
+  title: string;
+  values: readonly string[];
+  chosen: string;
+  onChoice(value: string): void;
+}
+
+/** A choice of one value, or of all. */
+export function Choice({ title, values, chosen, onChoice }: ChoiceProperties) {
+  return (
+    <label>
+      <span>{title}</span>
+      <select value={chosen} onChange={(event) => onChoice(event.currentTarget.value)}>
+        <option value="">all</option>
+        {values.map((value) => (
+          <option key={value} value={value}>
+            {value}
+          </option>
+        ))}
+      </select>
     </label>
   );
 }

@@ -8,7 +8,7 @@ import { comparePath, go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 import { type Filters, read, select, values, write } from "./filters";
-import { SearchField } from "./keys";
+import { Choice, SearchField } from "./keys";
 import { useListing } from "./store";
 import { type Setting, Table } from "./table";
 
@@ -49,17 +49,13 @@ function FilterBar({ rows, filters, set }: Setting & { rows: ReadonlyMap<string,
     <search class="filters">
       <SearchField text={filters.text} onText={(text) => set({ text })} />
       {(["namespace", "state", "runtime"] as const).map((key) => (
-        <label key={key}>
-          <span>{key[0]!.toUpperCase() + key.slice(1)}</span>
-          <select value={filters[key]} onChange={(event) => set({ [key]: event.currentTarget.value })}>
-            <option value="">all</option>
-            {values(rows.values(), key, filters[key]).map((value) => (
-              <option key={value} value={value}>
-                {value}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          key={key}
+          title={key[0]!.toUpperCase() + key.slice(1)}
+          values={values(rows.values(), key, filters[key])}
+          chosen={filters[key]}
+          onChoice={(value) => set({ [key]: value })}
+        />
       ))}
     </search>
   );

@@ -1,9 +1,8 @@
 // The rows of the list, kept by a stream.
 
-import { useEffect, useState } from "preact/hooks";
-import { follow } from "../api";
-import type { ServerEvent } from "../sse";
 import type { Row, StreamProblem } from "../model";
+import type { ServerEvent } from "../sse";
+import { useStream } from "../stream";
 import { id } from "./filters";
 
 interface Rows {
@@ -19,7 +18,9 @@ export interface Listing {
   problem: string;
 }
 
-export function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, Row> {
+const EMPTY: Listing = { rows: new Map(), isLoaded: false, problem: "" };
+
+function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, Row> {
   if (news.all) return new Map(news.all.map((row) => [id(row), row]));
   const next = new Map(rows);
   for (const row of news.changed ?? []) next.set(id(row), row);
@@ -34,14 +35,5 @@ export function received(listing: Listing, { name, data }: ServerEvent): Listing
 }
 
 export function useListing(): Listing {
-  const [listing, setListing] = useState<Listing>({ rows: new Map(), isLoaded: false, problem: "" });
-  useEffect(
-    () =>
-      follow("/api/trainjobs", {
-        event: (event) => setListing((before) => received(before, event)),
-        state: (problem) => setListing((before) => ({ ...before, problem })),
-      }),
-    [],
-  );
-  return listing;
+  return useStream("/api/trainjobs", EMPTY, received);
 }

@@ -5,7 +5,7 @@ import type { RefObject } from "preact";
 
 const AROUND = 8;
 
-export interface Window {
+interface Window {
   first: number;
   last: number;
 }

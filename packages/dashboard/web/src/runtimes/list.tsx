@@ -82,7 +82,7 @@ function RuntimeTable({ runtimes, uses }: { runtimes: Runtime[]; uses: Map<strin
   );
 }
 
-export function Uses({ of, usage: { all, active } }: { of: Runtime; usage: Usage }) {
+function Uses({ of, usage: { all, active } }: { of: Runtime; usage: Usage }) {
   if (all === 0) return <span class="quiet">none</span>;
   const namespace = of.kind === CLUSTER_WIDE ? "" : of.namespace;
   const path = write({ ...read(new URLSearchParams()), runtime: of.name, namespace });

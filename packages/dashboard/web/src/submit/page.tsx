@@ -69,9 +69,9 @@ export function NewPage({ namespace, name }: Place) {
   );
 }
 
-export type Trial = Place | { problem: string };
+type Trial = Place | { problem: string };
 
-export interface Verdict {
+interface Verdict {
   tone: "rest" | "good" | "bad";
   text: string;
 }
