@@ -104,7 +104,7 @@ class Proxy:
 
 
 class ClusterAuthenticator:
-    """Lets in whom the API server or the proxy knows."""
+    """Lets in users that the API server or the proxy knows."""
 
     def __init__(
         self, clients: UserClients, reviewer: Client, served: Served, *, clock: Clock, proxy: Proxy | None = None
@@ -167,7 +167,7 @@ class ClusterAuthenticator:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Somebody whom the API server or the proxy knows."""
+    """A user that the API server or the proxy knows."""
 
     name: str
     client: Client

@@ -20,14 +20,14 @@ class Entry:
     is_recorded: bool = False
     """Whether the database has it."""
     state: str = ""
-    """That which the database has, or which a TrainJob of before the newest one that the database has was found in: of
-    what happened before the cluster was recorded, nobody is notified."""
+    """The last recorded state. A TrainJob that is older than the newest recorded one starts with the state in which it
+    was found, since nobody is notified of what happened before the cluster was recorded."""
     deleted: float | None = None
     written: Mapping[str, str] = field(default_factory=dict)
     related: Sequence[Object] = ()
     """What was rendered beside the JobSet, until it is written."""
     rendered: str = ""
-    """The JobSet for which they were asked for."""
+    """The JobSet beside which `related` was rendered."""
 
     @property
     def size(self) -> int:

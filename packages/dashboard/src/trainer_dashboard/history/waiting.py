@@ -32,5 +32,5 @@ class WaitingLog(NamedTuple):
 
 
 def namespace_of(waiting: WaitingTraining | WaitingEvent | WaitingLog) -> str:
-    """Whose turn it takes."""
+    """The namespace whose turn it takes."""
     return waiting.namespace

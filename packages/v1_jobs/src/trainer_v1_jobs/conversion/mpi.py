@@ -186,7 +186,7 @@ def _resolve_hosts(pods: Pods, source: Source, role: Role, losses: Losses) -> No
 
 
 def _let_read_key(pods: Pods, source: Source, role: Role, losses: Losses) -> None:
-    """Let a user other than root read the key of SSH, for whom the MPI Operator leaves it open in another directory."""
+    """Let a user other than root read the key of SSH; the MPI Operator leaves it open in another directory."""
     spec, job = pods.template["spec"], _spec(source)
     context = mapping_at(spec, "securityContext")
     user = mapping_at(pods.main, "securityContext").get("runAsUser", context.get("runAsUser"))
