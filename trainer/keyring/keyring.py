@@ -87,7 +87,7 @@ class Keyring:
         key = ec.generate_private_key(ec.SECP256R1())
         authority = self.authorities[0]
         certificate = (
-            _builder("webhook", key, now, min(now + lifetime, authority.not_valid_after_utc))
+            _builder("server", key, now, min(now + lifetime, authority.not_valid_after_utc))
             .issuer_name(authority.subject)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs_certificates=False), critical=True)
