@@ -68,7 +68,7 @@ def aggregated_rules(role: Object, roles: Iterable[Object]) -> list[Any]:
 def register(manager: Manager) -> None:
     """Have the manager run the aggregation controller."""
     informer = manager.informer(CLUSTER_ROLES)
-    informer.add_index(_AGGREGATED, _aggregated)
+    informer.add_index(_AGGREGATED, lambda role: (_ALL,) if role.get("aggregationRule") else ())
     lister = informer.lister
 
     def aggregating(_: CachedObject) -> Iterable[ObjectKey]:
@@ -76,7 +76,3 @@ def register(manager: Manager) -> None:
 
     reconciler = AggregationReconciler(manager.client, lister)
     Controller("cluster-role-aggregation", manager, reconciler.reconcile).watches(CLUSTER_ROLES, aggregating)
-
-
-def _aggregated(role: CachedObject) -> tuple[str, ...]:
-    return (_ALL,) if role.get("aggregationRule") else ()

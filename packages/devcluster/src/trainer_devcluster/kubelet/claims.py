@@ -15,7 +15,6 @@ from typing import Any
 import anyio.to_thread
 import structlog
 
-from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
@@ -66,7 +65,7 @@ class Claims:
         self._claims = manager.informer(PERSISTENT_VOLUME_CLAIMS).lister
         self._pods = manager.informer(PODS).lister
         controller = Controller("claims", manager, self.reconcile).reconciles(PERSISTENT_VOLUME_CLAIMS)
-        controller.watches(PODS, _claims_of, predicate=_has_ended)
+        controller.watches(PODS, _claims_of, predicate=lambda _, new: new is None or has_finished(new))
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Bind the claim; when it is being deleted and no longer used, remove its files. Raises `KubeError`."""
@@ -131,10 +130,6 @@ def _claims_of(pod: Mapping[str, Any]) -> list[ObjectKey]:
     return [ObjectKey(namespace_of(pod), name) for name in names]
 
 
-def _has_ended(_old: CachedObject | None, new: CachedObject | None) -> bool:
-    return new is None or has_finished(new)
-
-
 class EphemeralClaims:
     """Reconciles pods with ephemeral volumes; constructing it registers it with the manager."""
 
@@ -143,7 +138,7 @@ class EphemeralClaims:
         self._pods = manager.informer(PODS).lister
         self._recorder = EventRecorder(manager.events, "ephemeral_volume")
         controller = Controller("ephemeral-claims", manager, self.reconcile)
-        controller.reconciles(PODS, predicate=_has_ephemeral_volumes)
+        controller.reconciles(PODS, predicate=lambda _, new: new is not None and any(_ephemeral_volumes(new)))
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Make the claims that the pod lacks. Raises `KubeError`."""
@@ -188,7 +183,3 @@ def claim_for(pod: Object, volume: Mapping[str, Any]) -> Object:
 
 def _ephemeral_volumes(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return (volume for volume in pod["spec"].get("volumes") or [] if volume.get("ephemeral"))
-
-
-def _has_ephemeral_volumes(_old: CachedObject | None, new: CachedObject | None) -> bool:
-    return new is not None and any(True for _ in _ephemeral_volumes(new))

@@ -50,7 +50,7 @@ def describe_machine(node_name: str, data_dir: Path, resources: Mapping[str, str
     capacity = {
         "cpu": str(len(os.sched_getaffinity(0))),
         "ephemeral-storage": f"{shutil.disk_usage(data_dir).total // 1024}Ki",
-        "memory": f"{_memory_kib()}Ki",
+        "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // 1024}Ki",
         "pods": _MAX_PODS,
     }
     gpus = len([path for path in Path("/dev").glob("nvidia[0-9]*") if path.name.removeprefix("nvidia").isdigit()])
@@ -132,10 +132,6 @@ def _read(path: str) -> str:
         return Path(path).read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _memory_kib() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
 class Advertisement:

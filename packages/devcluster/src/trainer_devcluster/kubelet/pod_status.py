@@ -76,7 +76,8 @@ class PodRecord:
     @property
     def is_initialized(self) -> bool:
         """Whether the containers have been started, or may be."""
-        return self._has_run or all(container.is_initialized for container in self.init)
+        started = any(container.has_run for container in self.containers)
+        return started or all(container.is_initialized for container in self.init)
 
     @property
     def initialization_has_failed(self) -> bool:
@@ -116,10 +117,6 @@ class PodRecord:
         if running or any(policy.restarts(code) for policy, code in ended):
             return "Running"
         return "Failed" if any(code for _, code in ended) else "Succeeded"
-
-    @property
-    def _has_run(self) -> bool:
-        return any(container.has_run for container in self.containers)
 
 
 @dataclass(slots=True)

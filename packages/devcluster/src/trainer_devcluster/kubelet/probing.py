@@ -50,15 +50,11 @@ def action_of(
             host=http.get("host") or address,
             port=_port(http["port"], container, field),
             scheme=(http.get("scheme") or "HTTP").lower(),
-            path=_rooted(http.get("path") or "/"),
+            path="/" + (http.get("path") or "").removeprefix("/"),
             headers=headers,
         )
     tcp = handler["tcpSocket"]
     return ProbeSpec("tcp", timeout, host=tcp.get("host") or address, port=_port(tcp["port"], container, field))
-
-
-def _rooted(path: str) -> str:
-    return path if path.startswith("/") else f"/{path}"
 
 
 def _port(port: int | str, container: Mapping[str, Any], field: str) -> int:

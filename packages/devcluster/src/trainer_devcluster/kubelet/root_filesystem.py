@@ -80,7 +80,7 @@ def plan_root(mounts: Iterable[SandboxMount], needed: Iterable[Path] = ()) -> tu
         declared = posixpath.normpath(mount.target)
         if declared in placed:
             raise ContainerCreateError(f"mountPath {declared} is used twice")
-        outer = _enclosing(declared, placed)
+        outer = max((each for each in placed if Path(declared).is_relative_to(each)), key=len, default=None)
         if outer is None:
             target = os.path.realpath(declared)
             plan.make_room(target, for_directory=mount.source.is_dir())
@@ -111,10 +111,6 @@ def is_available(target: str, mounts: Iterable[SandboxMount]) -> bool:
     """Whether a directory exists in the container: on the machine, or perhaps in one of the mounts; may block."""
     covered = any(Path(target).is_relative_to(mount.target) for mount in mounts)
     return covered or Path(target).is_dir()
-
-
-def _enclosing(target: str, placed: dict[str, tuple[SandboxMount, str]]) -> str | None:
-    return max((outer for outer in placed if Path(target).is_relative_to(outer)), key=len, default=None)
 
 
 def _make_inside(outer: SandboxMount, rest: str, mount: SandboxMount) -> str:

@@ -163,7 +163,8 @@ class PodGroupController:
         group = self._groups[gang.scheduler].get(gang.key)
         if group is None:
             return GangState(None)
-        members = [pod for key in self._members(gang) if (pod := self._pods.peek(key)) is not None]
+        keys = self._pods.keys_by_index(_INDEX, str(gang))
+        members = [pod for key in keys if (pod := self._pods.peek(key)) is not None]
         placed = [pod.key for pod in members if takes_room(pod) or pod.key in self._assumed]
         assigned = [known for key in placed if (known := self._candidate(key))]
         succeeded = sum((pod.get("status") or {}).get("phase") == "Succeeded" for pod in members)
@@ -188,9 +189,6 @@ class PodGroupController:
             )
         except NotFoundError:
             return
-
-    def _members(self, gang: Gang) -> Iterable[ObjectKey]:
-        return self._pods.keys_by_index(_INDEX, str(gang))
 
 
 def _gang(pod: CachedObject) -> Gang | None:

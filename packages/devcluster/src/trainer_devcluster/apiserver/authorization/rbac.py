@@ -147,7 +147,8 @@ class RbacAuthorizer:
             for rule in grant.rules:
                 if rule.allows(attributes):
                     return Decision(True, f"RBAC: allowed by {grant.source}")
-        return Decision(False, _unresolved(distinct(grant.problem for grant in grants)))
+        problems = distinct(grant.problem for grant in grants)
+        return Decision(False, f"RBAC: {joined(problems)}" if problems else "")
 
     def rules_of(self, user: User, namespace: str) -> Held:
         """The rules that bindings grant the user in a namespace, or with "" in all."""
@@ -177,7 +178,3 @@ class RbacAuthorizer:
 def joined(problems: tuple[str, ...]) -> str:
     """Several problems as Kubernetes lists them; "" without any."""
     return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
-
-
-def _unresolved(problems: tuple[str, ...]) -> str:
-    return f"RBAC: {joined(problems)}" if problems else ""

@@ -58,7 +58,9 @@ class WriteGuard:
             return
         if live is None and self.target.verb == "patch":
             self._require("create", self.target.definition.resource, self.target.name)
-        if self.target.definition.resource.group != ROLES.group or (live is not None and _same_content(new, live)):
+        if self.target.definition.resource.group != ROLES.group:
+            return
+        if live is not None and _without_bookkeeping(new) == _without_bookkeeping(live):
             return
         if "roleRef" in new:
             self._check_binding(new)
@@ -116,11 +118,6 @@ class WriteGuard:
         return AccessCheck(
             self.user, verb, resource.group, resource.version, resource.plural, namespace=namespace, name=name
         )
-
-
-def _same_content(new: Object, live: Object) -> bool:
-    """Whether nothing but bookkeeping is different."""
-    return _without_bookkeeping(new) == _without_bookkeeping(live)
 
 
 def _without_bookkeeping(obj: Object) -> Object:

@@ -52,7 +52,7 @@ class Writer:
         served = {(d.resource.group, d.resource.version) for d in definitions}
         paths = {}
         for group, version in sorted(served, key=lambda entry: (entry[0], preference(entry[1]))):
-            path = _group_version_path(group, version)
+            path = f"apis/{group}/{version}" if group else f"api/{version}"
             _, _, digest = self._write(definitions, group, version)
             paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
         return {"paths": paths}
@@ -107,10 +107,6 @@ def schema_name(definition: ResourceDefinition) -> str:
     if published is not None:
         return published
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
-
-
-def _group_version_path(group: str, version: str) -> str:
-    return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
 def _kind(definition: ResourceDefinition) -> Object:

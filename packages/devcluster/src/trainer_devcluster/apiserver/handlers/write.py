@@ -58,7 +58,9 @@ async def patch(call: Call) -> web.StreamResponse:
     content_type = patch_type(call)
     shown = presenter(call)
     if content_type == APPLY_PATCH:
-        _check_apply_options(write)
+        if not write.parameters.explicit_manager:
+            message = "Required value: is required for apply patch"
+            raise _invalid_options("FieldValueRequired", message, "fieldManager")
         applied = _applied(write, await call.read(decode_yaml))
         stored, created = await call.writer.apply(write, applied)
         return answer(shown.single(stored), 201 if created else 200, warnings=write.warnings.texts)
@@ -104,12 +106,6 @@ def patching(content_type: str, patch_body: Any, definition: ResourceDefinition 
             raise error.answer from error
 
     return apply
-
-
-def _check_apply_options(write: Write) -> None:
-    if not write.parameters.explicit_manager:
-        message = "Required value: is required for apply patch"
-        raise _invalid_options("FieldValueRequired", message, "fieldManager")
 
 
 def _applied(write: Write, body: Any) -> Object:

@@ -90,7 +90,7 @@ def _drop_empty(obj: Object, *fields: str) -> None:
 def _validate_texts(field: str, data: Any) -> list[FieldError]:
     if not isinstance(data, dict):
         return [invalid(field, data, "must be a map of strings")]
-    causes = _validate_keys(field, data)
+    causes = [invalid(f"{field}[{key}]", key, problem) for key in data for problem in config_key_problems(key)]
     return causes + [
         invalid(f"{field}[{key}]", value, "must be a string: quote the value")
         for key, value in data.items()
@@ -108,10 +108,6 @@ def _validate_base64(field: str, data: Any) -> list[FieldError]:
         for key, value in data.items()
         if not _is_base64(value)
     ]
-
-
-def _validate_keys(field: str, data: Object) -> list[FieldError]:
-    return [invalid(f"{field}[{key}]", key, problem) for key in data for problem in config_key_problems(key)]
 
 
 def config_key_problems(key: str) -> list[str]:

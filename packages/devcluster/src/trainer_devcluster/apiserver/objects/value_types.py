@@ -115,7 +115,8 @@ class SchemaTyping(Typing):
         """The value of a list map key that an item leaves out; None when it must be there."""
         field = self.item.field(key)
         declared = field.schema.get("default") if field is not None else None
-        return declared if declared is not None or not self._is_built_in else _BUILT_IN_KEY_DEFAULTS.get(key)
+        is_built_in = "x-kubernetes-patch-strategy" in self.schema
+        return declared if declared is not None or not is_built_in else _BUILT_IN_KEY_DEFAULTS.get(key)
 
     def prune(self, obj: Object) -> list[str]:
         """Remove the fields that the type does not have, in place.
@@ -126,10 +127,6 @@ class SchemaTyping(Typing):
         removed: list[str] = []
         _prune(obj, self, "", removed)
         return sorted(removed)
-
-    @property
-    def _is_built_in(self) -> bool:
-        return "x-kubernetes-patch-strategy" in self.schema
 
     def _resolve(self, schema: Mapping[str, Any]) -> Schema:
         resolved = dict(schema)

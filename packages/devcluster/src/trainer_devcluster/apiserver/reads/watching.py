@@ -93,7 +93,7 @@ class ServedWatch:
                     changes = storage.changes_since(self._partition, self._cursor, SLICE_CHANGES)
                     more = len(changes) == SLICE_CHANGES
                     self._cursor = changes[-1].revision if more else max(self._cursor, storage.published_revision)
-                    batch = self._selected(changes)
+                    batch = self._in_version([event for change in changes if (event := self._event(change))])
                     if self._bookmark_due and not more:
                         self._bookmark_due = False
                         batch.append(self._bookmark())
@@ -115,10 +115,6 @@ class ServedWatch:
         resource = self._resource
         found = self._backend.registry.find(resource.group, resource.version, resource.plural)
         return found is self._definition
-
-    def _selected(self, changes: list[Change]) -> list[tuple[str, Object]]:
-        """The events of changes, in the version of the request."""
-        return self._in_version([event for change in changes if (event := self._event(change))])
 
     def _in_version(self, events: list[tuple[str, Object]]) -> list[tuple[str, Object]]:
         if self._definition.versions is None:

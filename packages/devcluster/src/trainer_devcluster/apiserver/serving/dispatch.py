@@ -109,7 +109,7 @@ class Dispatcher:
         except RecursionError:
             return failure(statuses.bad_request("the body is nested too deeply"))
         except Exception as error:
-            if isinstance(error, ConnectionError) and _has_hung_up(request):
+            if isinstance(error, ConnectionError) and (request.transport is None or request.transport.is_closing()):
                 # Whatever is returned reaches nobody; what was raised would be logged as a failure of ours.
                 return web.Response(status=CLIENT_CLOSED_REQUEST)
             log.exception("failed to answer a request", method=request.method, path=request.path)
@@ -140,10 +140,6 @@ class Dispatcher:
         except ApiError as error:
             record.failure = error.with_traceback(None)
             return failure(error, call.warnings.texts)
-
-
-def _has_hung_up(request: web.Request) -> bool:
-    return request.transport is None or request.transport.is_closing()
 
 
 def _handler(target: Target) -> Handler:

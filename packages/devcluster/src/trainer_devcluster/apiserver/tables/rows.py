@@ -169,16 +169,16 @@ def _created(obj: Object) -> object:
     return metadata_of(obj).get("creationTimestamp")
 
 
+def _between_name_and_age(cells: Callable[[Object], list[Any]]) -> Cells:
+    return lambda obj, now: [name_of(obj), *cells(obj), age(_created(obj), now)]
+
+
 def _spec(obj: Object) -> Object:
     return obj.get("spec") or {}
 
 
 def _status(obj: Object) -> Object:
     return obj.get("status") or {}
-
-
-def _namespace(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), _status(obj).get("phase") or "", age(_created(obj), now)]
 
 
 def _node(obj: Object, now: datetime) -> list[Any]:
@@ -214,19 +214,6 @@ def _service(obj: Object, now: datetime) -> list[Any]:
         age(_created(obj), now),
         selector or NONE,
     ]
-
-
-def _config_map(obj: Object, now: datetime) -> list[Any]:
-    entries = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
-    return [name_of(obj), entries, age(_created(obj), now)]
-
-
-def _secret(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), obj.get("type") or "", len(obj.get("data") or ()), age(_created(obj), now)]
-
-
-def _service_account(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), len(obj.get("secrets") or ()), age(_created(obj), now)]
 
 
 def _event(obj: Object, now: datetime) -> list[Any]:
@@ -265,10 +252,6 @@ def _claim(obj: Object, now: datetime) -> list[Any]:
     ]
 
 
-def _lease(obj: Object, now: datetime) -> list[Any]:
-    return [name_of(obj), _spec(obj).get("holderIdentity") or "", age(_created(obj), now)]
-
-
 def _created_at(obj: Object, _now: datetime) -> list[Any]:
     return [name_of(obj), _created(obj) or ""]
 
@@ -297,7 +280,7 @@ def autoscaler_cells(obj: Object, now: datetime) -> list[Any]:
         "<unset>" if least is None else str(least),
         spec.get("maxReplicas") or 0,
         status.get("currentReplicas") or 0,
-        age(metadata_of(obj).get("creationTimestamp"), now),
+        age(_created(obj), now),
     ]
 
 
@@ -324,23 +307,32 @@ def _share(wanted: Object, current: Object) -> str:
 
 
 PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
-    "v1/Namespace": ((NAME, stated("Status", "The status of the namespace"), AGE), _namespace),
+    "v1/Namespace": (
+        (NAME, stated("Status", "The status of the namespace"), AGE),
+        _between_name_and_age(lambda obj: [_status(obj).get("phase") or ""]),
+    ),
     "v1/Node": (_NODE, _node),
     "v1/Pod": (_POD, pod_cells),
     "v1/Service": (_SERVICE, _service),
-    "v1/ConfigMap": ((NAME, column("Data", "v1", "ConfigMap", "data"), AGE), _config_map),
+    "v1/ConfigMap": (
+        (NAME, column("Data", "v1", "ConfigMap", "data"), AGE),
+        _between_name_and_age(lambda obj: [len(obj.get("data") or ()) + len(obj.get("binaryData") or ())]),
+    ),
     "v1/Secret": (
         (NAME, column("Type", "v1", "Secret", "type"), column("Data", "v1", "Secret", "data"), AGE),
-        _secret,
+        _between_name_and_age(lambda obj: [obj.get("type") or "", len(obj.get("data") or ())]),
     ),
-    "v1/ServiceAccount": ((NAME, column("Secrets", "v1", "ServiceAccount", "secrets"), AGE), _service_account),
+    "v1/ServiceAccount": (
+        (NAME, column("Secrets", "v1", "ServiceAccount", "secrets"), AGE),
+        _between_name_and_age(lambda obj: [len(obj.get("secrets") or ())]),
+    ),
     "v1/Event": (_EVENT, _event),
     "v1/PersistentVolumeClaim": (_CLAIM, _claim),
     "batch/v1/Job": (_JOB, job_cells),
     f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
     "coordination.k8s.io/v1/Lease": (
         (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
-        _lease,
+        _between_name_and_age(lambda obj: [_spec(obj).get("holderIdentity") or ""]),
     ),
     "apiextensions.k8s.io/v1/CustomResourceDefinition": ((NAME, CREATED_AT), _created_at),
     f"{_RBAC}/Role": ((NAME, CREATED_AT), _created_at),

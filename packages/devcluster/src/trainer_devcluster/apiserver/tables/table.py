@@ -173,10 +173,9 @@ def _row(
         row["conditions"] = conditions
     if include_object is IncludeObject.OBJECT:
         row["object"] = obj
+    elif include_object is IncludeObject.NONE:
+        row["object"] = None
     else:
-        row["object"] = None if include_object is IncludeObject.NONE else _partial(obj, version)
+        kind = {"kind": "PartialObjectMetadata", "apiVersion": f"{_META_GROUP}/{version}"}
+        row["object"] = {**kind, "metadata": metadata_of(obj)}
     return row
-
-
-def _partial(obj: Object, version: str) -> Object:
-    return {"kind": "PartialObjectMetadata", "apiVersion": f"{_META_GROUP}/{version}", "metadata": metadata_of(obj)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import structlog
 
-from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.clock import Clock
@@ -90,8 +89,5 @@ def register(manager: Manager) -> None:
     finished = TtlReconciler(client, jobs, manager.clock)
     Controller("job-ttl", manager, finished.reconcile).reconciles(JOBS)
     orphans = OrphanReconciler(client, jobs, pods)
-    Controller("orphaned-pod", manager, orphans.reconcile).reconciles(PODS, predicate=_is_tracked)
-
-
-def _is_tracked(_: CachedObject | None, new: CachedObject | None) -> bool:
-    return new is not None and is_tracked(new)
+    controller = Controller("orphaned-pod", manager, orphans.reconcile)
+    controller.reconciles(PODS, predicate=lambda _, new: new is not None and is_tracked(new))

@@ -31,7 +31,7 @@ class ChildJobs:
     def of(cls, jobset: Object, jobs: Iterable[Object]) -> Self:
         """Sort the Jobs that the JobSet controls."""
         ordered = sorted(jobs, key=name_of)
-        previous = tuple(job for job in ordered if _is_previous(jobset, job))
+        previous = tuple(job for job in ordered if restart_attempt_of(job) < restarts_of(jobset))
         current = [job for job in ordered if job not in previous]
         successful = tuple(job for job in current if is_condition_true(job, "Complete"))
         failed = tuple(job for job in current if is_condition_true(job, "Failed"))
@@ -81,22 +81,6 @@ class ReplicatedJobCount:
     def started(self) -> int:
         """Jobs that run with all their pods or have ended."""
         return self.ready + self.succeeded + self.failed
-
-    def to_object(self) -> Object:
-        """As it stands in the status."""
-        return {
-            "name": self.name,
-            "ready": self.ready,
-            "succeeded": self.succeeded,
-            "failed": self.failed,
-            "active": self.active,
-            "suspended": self.suspended,
-        }
-
-
-def _is_previous(jobset: Object, job: Object) -> bool:
-    """Whether the JobSet has been restarted since the Job was made."""
-    return restart_attempt_of(job) < restarts_of(jobset)
 
 
 def _is_ready(job: Object) -> bool:

@@ -70,7 +70,8 @@ def job_labels(jobset: Object, replicated_job: Object, index: int) -> dict[str, 
     }
     coordinator = jobset["spec"].get("coordinator")
     if coordinator:
-        labels[f"{_PREFIX}/coordinator"] = _coordinator_endpoint(jobset, coordinator)
+        leader = job_name(jobset, coordinator["replicatedJob"], coordinator.get("jobIndex") or 0)
+        labels[f"{_PREFIX}/coordinator"] = f"{leader}-{coordinator.get('podIndex') or 0}.{subdomain_of(jobset)}"
     return labels
 
 
@@ -95,8 +96,3 @@ def _before(replicated_jobs: list[Object], replicated_job: Object) -> int:
 def _job_key(jobset: Object, job: str) -> str:
     """Unique in the cluster and valid as a label; SHA-1 because that is what JobSet's labels hold."""
     return hashlib.sha1(f"{namespace_of(jobset)}/{job}".encode(), usedforsecurity=False).hexdigest()
-
-
-def _coordinator_endpoint(jobset: Object, coordinator: Object) -> str:
-    job = job_name(jobset, coordinator["replicatedJob"], coordinator.get("jobIndex") or 0)
-    return f"{job}-{coordinator.get('podIndex') or 0}.{subdomain_of(jobset)}"

@@ -8,7 +8,7 @@ suspension.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from trainer.kube.objects import Object, is_being_deleted, is_condition_true, name_of
@@ -85,7 +85,7 @@ def plan_jobset(
     draft = StatusDraft(jobset, now)
     if counts:
         # Descending by name, as the JobSet controller orders them.
-        draft.status["replicatedJobsStatus"] = [counts[name].to_object() for name in sorted(counts, reverse=True)]
+        draft.status["replicatedJobsStatus"] = [asdict(counts[name]) for name in sorted(counts, reverse=True)]
     if gates.elastic_job_set:
         children = children.following(replicated_jobs)
     plan = _plan_jobs(_Situation(jobset, children, Startup(jobset, counts), now), draft)

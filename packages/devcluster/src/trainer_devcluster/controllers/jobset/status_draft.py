@@ -26,7 +26,9 @@ class StatusDraft:
     def set_true(self, kind: str, reason: str, message: str, event_type: EventType = "Normal") -> None:
         """Make a condition true, its opposite false, and announce it; nothing happens when it says so already."""
         condition = self._find(kind)
-        self._refute_opposite(kind)
+        opposite = self._find(_EXCLUSIVE.get(kind, ""))
+        if opposite is not None and opposite["status"] == "True":
+            opposite |= {"status": "False", "lastTransitionTime": self._now}
         if condition is None:
             condition = {"type": kind}
             self.status.setdefault("conditions", []).append(condition)
@@ -44,11 +46,6 @@ class StatusDraft:
 
     def _find(self, kind: str) -> Object | None:
         return find_condition({"status": self.status}, kind)
-
-    def _refute_opposite(self, kind: str) -> None:
-        opposite = self._find(_EXCLUSIVE.get(kind, ""))
-        if opposite is not None and opposite["status"] == "True":
-            opposite |= {"status": "False", "lastTransitionTime": self._now}
 
     def _write(self, condition: Object, value: str, reason: str, message: str, event_type: EventType) -> None:
         wanted = {"status": value, "reason": reason, "message": message}

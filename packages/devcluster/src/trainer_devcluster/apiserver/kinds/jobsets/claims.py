@@ -50,7 +50,8 @@ def validate_claims(
             present = stored(PERSISTENT_VOLUME_CLAIMS, claim)
             if present is not None:
                 causes += _validate_present(present, template, f"{field}.spec")
-                causes += _validate_retention(policy["retentionPolicy"], f"{path}.retentionPolicy.whenDeleted")
+                if (when_deleted := policy["retentionPolicy"]["whenDeleted"]) != "Retain":
+                    causes.append(invalid(f"{path}.retentionPolicy.whenDeleted", when_deleted, _NOT_RETAINED))
     return causes
 
 
@@ -89,8 +90,3 @@ def _validate_present(present: Object, template: Object, path: str) -> list[Fiel
         return []
     detail = f"spec does not match existing PVC {name_of(present)} in namespace {namespace_of(present)}"
     return [invalid(path, template["spec"], detail)]
-
-
-def _validate_retention(policy: Object, path: str) -> list[FieldError]:
-    when_deleted = policy["whenDeleted"]
-    return [] if when_deleted == "Retain" else [invalid(path, when_deleted, _NOT_RETAINED)]
