@@ -12,7 +12,6 @@ import uuid
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,7 +187,5 @@ def _install(cluster: Cluster, stack: ExitStack, *, serves_v1: bool = False) -> 
 @pytest.fixture
 def cluster(session_cluster: Cluster) -> Iterator[Cluster]:
     """An empty namespace of the cluster, which is deleted afterwards."""
-    own = replace(session_cluster, namespace=f"e2e-{uuid.uuid4().hex[:8]}")
-    session_cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": own.namespace}})
-    yield own
-    session_cluster.kubectl("delete", "namespace", own.namespace, "--timeout=60s")
+    with session_cluster.in_namespace() as own:
+        yield own

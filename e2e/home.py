@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.kubectl import BIN
+import pytest
+
+from e2e.kubectl import BIN, Kubectl
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,11 @@ class Home:
     def kubeconfig(self) -> Path:
         """The administrator's."""
         return self.state / "trainer" / "kubeconfig"
+
+    @property
+    def kubectl(self) -> Kubectl:
+        """Of the administrator."""
+        return Kubectl(self.kubeconfig)
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
@@ -36,3 +45,20 @@ class Home:
         """The pids of both halves, as `trainer status` tells them."""
         found = re.findall(r"^(cluster|manager) +running, pid (\d+)", self.trainer("status").stdout, re.MULTILINE)
         return {name: int(pid) for name, pid in found}
+
+    def require_pod_networks(self) -> None:
+        """Skip the test where pods have no networks of their own."""
+        if "pod network  netns" not in self.trainer("status").stdout:
+            pytest.skip("pods share one network on this machine, where trainings cannot use one port side by side")
+
+
+@contextmanager
+def running_home(state: Path, *options: str) -> Iterator[Home]:
+    """A user whose cluster `trainer up` has started with these options, until the context closes."""
+    own = Home(state)
+    up = own.trainer("up", *options)
+    assert up.returncode == 0, up.stdout + up.stderr
+    try:
+        yield own
+    finally:
+        own.trainer("down", "--delete")

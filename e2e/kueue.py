@@ -1,20 +1,26 @@
-"""Kueue's controller, request by request: what it reads of TrainJobs of v1alpha1, and what it writes."""
+"""Kueue's webhook and controller, request by request: what they read of TrainJobs of v1alpha1, and what they write."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 from e2e.kubectl import Kubectl
 from e2e.kueue_pod_sets import PodSet, pod_sets
-from e2e.kueue_webhooks import MANAGER
+from e2e.mutating_webhook import mutating_webhook
 from e2e.waiting import until
 
 Object = dict[str, Any]
 
+MANAGER = "kueue.x-k8s.io/manager"
+QUEUE = "kueue.x-k8s.io/queue-name"
+ENTRY = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {}}}}
+"""Its runtime patch, before it says anything about nodes."""
 CONFLICT = "Error from server (Conflict)"
 
 
@@ -24,7 +30,17 @@ class Flavor:
 
     node_selector: dict[str, str]
     tolerations: tuple[Object, ...] = ()
-    scheduling_gates: tuple[str, ...] = ()
+
+
+def webhook(kubectl: Kubectl, directory: Path) -> AbstractContextManager[None]:
+    """Have the API server call it for TrainJobs that are created in the namespace; its key goes to the directory."""
+    return mutating_webhook(kubectl, directory, "kueue", [("trainer.kubeflow.org", "v1alpha1", "trainjobs")], _changes)
+
+
+def _changes(obj: Object) -> Iterator[tuple[str, Any]]:
+    if QUEUE in (obj["metadata"].get("labels") or {}):
+        yield "/spec/suspend", True
+        yield "/spec/runtimePatches", [*(obj["spec"].get("runtimePatches") or []), ENTRY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +87,6 @@ class Kueue:
         """The last request of a stop: its entry says nothing about nodes any more, and stays."""
         return self._write_entry(obj, {})
 
-    def stop_at_once(self, obj: Object) -> CompletedProcess[str]:
-        """Both in one request."""
-        return self._write_entry(obj, {}, suspend=True)
-
     def stop(self, name: str) -> None:
         """Suspend, wait until no pod is active, and take back what `start` has said."""
         self.insist(name, self.suspend)
@@ -116,12 +128,12 @@ class Kueue:
         status = self.read(name).get("status") or {}
         return {each["name"]: each for each in status.get("jobsStatus") or []}
 
-    def _write_entry(self, obj: Object, spec: Object, **others: Any) -> CompletedProcess[str]:
+    def _write_entry(self, obj: Object, spec: Object) -> CompletedProcess[str]:
         own = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": spec}}}
         entries = obj["spec"]["runtimePatches"]
         assert own["manager"] in [each["manager"] for each in entries], "it fails without its entry"
         changed = [own if each["manager"] == MANAGER else each for each in entries]
-        return self._write(obj, runtimePatches=changed, **others)
+        return self._write(obj, runtimePatches=changed)
 
     def _write(self, obj: Object, **spec: Any) -> CompletedProcess[str]:
         name, version = obj["metadata"]["name"], obj["metadata"]["resourceVersion"]
@@ -134,8 +146,7 @@ class Kueue:
 
 def _placed(name: str, flavor: Flavor) -> Object:
     """A patch of the pods of a replicated Job."""
-    spec: Object = {"nodeSelector": flavor.node_selector, "tolerations": [*flavor.tolerations]}
-    spec["schedulingGates"] = [{"name": gate} for gate in flavor.scheduling_gates]
+    spec = {"nodeSelector": flavor.node_selector, "tolerations": [*flavor.tolerations], "schedulingGates": []}
     metadata = {
         "labels": {"kueue.x-k8s.io/podset": name},
         "annotations": {"kueue.x-k8s.io/workload": "trainjob-demo"},

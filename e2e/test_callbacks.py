@@ -6,22 +6,17 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 import trainer.progress.callbacks
 import trainer.progress.report
-from e2e.cluster import Cluster
-from e2e.waiting import until
+from e2e.prerequisites import needs_module
 from trainer.progress.protocol import Message, parse, tagged_lines
 
 CALLBACKS = Path(trainer.progress.callbacks.__file__).parent
 REPORT = Path(trainer.progress.report.__file__)
-EXAMPLE = Path(__file__).parents[1] / "examples" / "transformers-tiny" / "trainjob.yaml"
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -193,7 +188,7 @@ def names(reported: list[Message]) -> tuple[set[str], set[str]]:
     return train_names, {name for message in reported for name in message.eval_metrics or {}}
 
 
-@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make nightly installs it")
+@needs_module("transformers")
 def test_huggingface(tmp_path: Path) -> None:
     """A Trainer that stops early and goes on from a checkpoint reports its steps, losses and evaluations."""
     first, again = train(HUGGINGFACE, tmp_path)
@@ -207,7 +202,7 @@ def test_huggingface(tmp_path: Path) -> None:
         assert {"loss", "train_loss"} <= set(reported[-2].train_metrics or {})
 
 
-@pytest.mark.skipif(find_spec("lightning") is None, reason="lightning is not installed: make nightly installs it")
+@needs_module("lightning")
 @pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"])
 def test_lightning(package: str, tmp_path: Path) -> None:
     """A Trainer of either package that stops early and goes on from a checkpoint reports what its module logs."""
@@ -217,7 +212,7 @@ def test_lightning(package: str, tmp_path: Path) -> None:
     assert names(first) == names(again) == ({"loss", "loss_step", "loss_epoch"}, {"off"})
 
 
-@pytest.mark.skipif(find_spec("keras") is None, reason="keras is not installed: make nightly installs it")
+@needs_module("keras")
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_keras(backend: str, tmp_path: Path) -> None:
     """`fit` that stops early, and `fit` that begins with a later epoch, report steps and validation."""
@@ -227,10 +222,7 @@ def test_keras(backend: str, tmp_path: Path) -> None:
     assert names(first) == names(again) == ({"loss"}, {"val_loss"})
 
 
-@pytest.mark.skipif(
-    not all(map(find_spec, ("jax", "tensorflow", "torch"))),
-    reason="frameworks are not installed: make nightly installs them",
-)
+@needs_module("jax", "tensorflow", "torch")
 def test_numbers(tmp_path: Path) -> None:
     """Numbers of all frameworks arrive as they are, and a tensor of several is left out."""
     warning = b"report() left out trainMetrics[two]=Tensor: must be a finite number"
@@ -247,36 +239,3 @@ def test_numbers(tmp_path: Path) -> None:
         "tf": "2.5",
     }
     assert again == [Message(current_step=4, eval_metrics={"none": "0.0"})]
-
-
-@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: make nightly installs it")
-def test_example(cluster: Cluster) -> None:
-    """The example trains a language model on two nodes; the TrainJob shows its progress, its end and its metrics."""
-    if not cluster.is_local:
-        pytest.skip("needs an image with PyTorch and transformers, which the example does not name")
-    cluster.apply(*yaml.safe_load_all(EXAMPLE.read_text()))
-
-    shown = until(lambda: _shown(cluster), "the first message on the TrainJob", timeout=180)
-    assert (shown["totalSteps"], shown["totalEpochs"]) == (64, 4)
-    state = cluster.wait_for_state("transformers-tiny", "Complete", "Failed", timeout=180)
-
-    selector = "jobset.sigs.k8s.io/jobset-name=transformers-tiny"
-    logs = cluster.kubectl("logs", "--selector", selector, "--tail=-1").stdout
-    assert state == "Complete", logs
-    assert logs.count("test accuracy") == 1, "the first of two nodes prints it"
-    # State and progress are written by two controllers that do not wait for each other.
-    status = until(lambda: _shown_at_end(cluster), "the last message on the TrainJob", timeout=10)
-    assert (status["currentStep"], status["currentEpoch"]) == (64, 4)
-    assert {"loss", "learning_rate"} <= set(status["trainMetrics"])
-    assert float(status["evalMetrics"]["eval_accuracy"]) > 0.8
-
-
-def _shown(cluster: Cluster) -> dict[str, Any]:
-    job = cluster.get("trainjob", "transformers-tiny") or {}
-    status: dict[str, Any] = (job.get("status") or {}).get("trainerStatus") or {}
-    return status
-
-
-def _shown_at_end(cluster: Cluster) -> dict[str, Any] | None:
-    status = _shown(cluster)
-    return status if status.get("progressPercentage") == 100 else None

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
@@ -92,6 +91,15 @@ os._exit(0)
 """
 
 
+STATE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "state"},
+    "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Mi"}}},
+}
+"""A volume that pods share."""
+
+
 class TrainingProcess(NamedTuple):
     """A process of a pod."""
 
@@ -106,32 +114,21 @@ class TrainingProcess(NamedTuple):
 def elastic_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A dev cluster whose JobSet lets Jobs be resized."""
     with running_cluster(tmp_path_factory.mktemp("elastic"), "--feature-gates", "ElasticJobSet=true") as cluster:
-        if not cluster.pod_network.startswith("netns"):
-            pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+        cluster.require_pod_networks()
         yield cluster
 
 
 @pytest.fixture
 def cluster(elastic_cluster: Cluster) -> Iterator[Cluster]:
     """An empty namespace with the script, a volume, and the elastic runtime that we ship for one to three nodes."""
-    own = replace(elastic_cluster, namespace=f"elastic-{uuid.uuid4().hex[:8]}")
-    elastic_cluster.kubectl("create", "namespace", own.namespace)
     runtime = yaml.safe_load((CONFIG / "runtimes" / "torch_distributed_elastic.yaml").read_text())
     runtime["kind"], runtime["metadata"]["name"] = "TrainingRuntime", "elastic"
     # As a slow machine may need more restarts than things happen here.
     runtime["spec"]["mlPolicy"]["torch"]["elasticPolicy"] |= {"maxNodes": 3, "maxRestarts": 20}
-    own.apply(
-        runtime,
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "script"}, "data": {"train.py": TRAIN}},
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "state"},
-            "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Mi"}}},
-        },
-    )
-    yield own
-    elastic_cluster.kubectl("delete", "namespace", own.namespace, "--timeout=60s")
+    script = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "script"}, "data": {"train.py": TRAIN}}
+    with elastic_cluster.in_namespace() as own:
+        own.apply(runtime, script, STATE)
+        yield own
 
 
 def start(cluster: Cluster, *, nodes: int, goal: list[int]) -> str:
@@ -204,11 +201,6 @@ def scale(cluster: Cluster, nodes: int) -> None:
     cluster.kubectl("scale", "trainjob/demo", f"--replicas={nodes}")
 
 
-def complete(cluster: Cluster) -> None:
-    if cluster.wait_for_state("demo", "Complete", "Failed", timeout=TIMEOUT) == "Failed":
-        raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
-
-
 def test_a_first_node_that_does_not_know_its_name() -> None:
     """The first node keeps the store of all even while DNS does not tell whose name is in the endpoint."""
     command = [sys.executable, "-c", FIRST_NODE, RENDEZVOUS_CONFIGURATION]
@@ -232,7 +224,7 @@ def test_scaling(cluster: Cluster) -> None:
     before = len(starts(cluster))
     scale(cluster, 2)
     wait_for_start(cluster, 2, after=before)
-    complete(cluster)
+    cluster.complete("demo", TIMEOUT)
     (jobset,) = cluster.list("jobset")
     assert jobset["status"].get("restarts", 0) == 0
 
@@ -286,69 +278,36 @@ def test_processes_that_are_killed(cluster: Cluster) -> None:
     assert len({pod["metadata"]["uid"] for pod in cluster.list("pod")} - pods) == 1
 
     scale(cluster, 3)
-    complete(cluster)
+    cluster.complete("demo", TIMEOUT)
     (jobset,) = cluster.list("jobset")
     assert jobset["status"].get("restarts", 0) == 0
 
 
 def test_autoscaler(cluster: Cluster) -> None:
-    """The autoscaler of a training is there while it is not suspended, comes back when deleted, and ends with it."""
-    runtime = autoscaled(cluster)
-    sleep = "import time; time.sleep(60)"
-    cluster.apply(runtime, train_job("demo", sleep, nodes=2, runtime=runtime["metadata"]["name"], suspend=True))
-    try:
-        cluster.wait_for_state("demo", "Suspended")
-        assert cluster.list("hpa") == []
+    """A TrainJob that names no nodes and was there before its runtime gets the number that its autoscaler changes.
 
-        cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":false}}')
-        first = until(lambda: cluster.get("hpa", "demo"), "there is an autoscaler")
-        assert (first["spec"]["minReplicas"], first["spec"]["maxReplicas"]) == (1, 4)
-        assert first["spec"]["scaleTargetRef"]["kind"] == "TrainJob"
-
-        def another() -> bool:
-            return uid_of_autoscaler(cluster) not in {None, first["metadata"]["uid"]}
-
-        cluster.kubectl("delete", "hpa", "demo")
-        until(another, "there is another autoscaler")
-
-        cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":true}}')
-        until(lambda: uid_of_autoscaler(cluster) is None, "the autoscaler is gone")
-    finally:
-        cluster.kubectl("delete", "trainjob", "demo", "--ignore-not-found")
-        cluster.kubectl("delete", "clustertrainingruntime", runtime["metadata"]["name"], "--ignore-not-found")
-
-
-def test_an_autoscaler_whose_runtime_comes_last(cluster: Cluster) -> None:
-    """A TrainJob that names no nodes and was there before its runtime has the number that the autoscaler changes."""
-    runtime = autoscaled(cluster)
-    job = train_job("demo", "import time; time.sleep(60)", nodes=1, runtime=runtime["metadata"]["name"])
-    del job["spec"]["trainer"]["numNodes"]
-    try:
-        cluster.apply(job)
-        cluster.wait_for_state("demo", "Blocked")
-        cluster.apply(runtime)
-        until(lambda: cluster.get("hpa", "demo"), "there is an autoscaler")
-        until(lambda: nodes_of(cluster) == 1, "the nodes are stated")
-    finally:
-        cluster.kubectl("delete", "trainjob", "demo", "--ignore-not-found")
-        cluster.kubectl("delete", "clustertrainingruntime", runtime["metadata"]["name"], "--ignore-not-found")
-
-
-def nodes_of(cluster: Cluster) -> int | None:
-    found = cluster.get("trainjob", "demo") or {}
-    nodes: int | None = found["spec"]["trainer"].get("numNodes")
-    return nodes
-
-
-def autoscaled(cluster: Cluster) -> Any:
-    """The elastic runtime that we ship, with metrics."""
+    The autoscaler is there while the TrainJob is not suspended, and comes back when it is deleted.
+    """
     runtime = yaml.safe_load((CONFIG / "runtimes" / "torch_distributed_elastic.yaml").read_text())
-    runtime["metadata"]["name"] = f"autoscaled-{cluster.namespace}"
+    runtime |= {"kind": "TrainingRuntime", "metadata": {"name": "autoscaled"}}
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
     runtime["spec"]["mlPolicy"]["torch"]["elasticPolicy"]["metrics"] = [{"type": "Resource", "resource": cpu}]
-    return runtime
+    reference = {"kind": "TrainingRuntime", "name": "autoscaled"}
+    job = train_job("demo", "import time; time.sleep(60)", runtimeRef=reference)
+    del job["spec"]["trainer"]["numNodes"]
+    cluster.apply(job)
+    cluster.wait_for_state("demo", "Blocked")
+    cluster.apply(runtime)
+    first = until(lambda: cluster.get("hpa", "demo"), "there is an autoscaler")
+    assert (first["spec"]["minReplicas"], first["spec"]["maxReplicas"]) == (1, 4)
+    assert first["spec"]["scaleTargetRef"]["kind"] == "TrainJob"
+    until(lambda: (cluster.get("trainjob", "demo") or {})["spec"]["trainer"].get("numNodes") == 1, "nodes are stated")
 
+    def another() -> bool:
+        found = cluster.get("hpa", "demo")
+        return found is not None and found["metadata"]["uid"] != first["metadata"]["uid"]
 
-def uid_of_autoscaler(cluster: Cluster) -> str | None:
-    found = cluster.get("hpa", "demo")
-    return found["metadata"]["uid"] if found else None
+    cluster.kubectl("delete", "hpa", "demo")
+    until(another, "there is another autoscaler")
+    cluster.suspend("demo")
+    until(lambda: cluster.get("hpa", "demo") is None, "the autoscaler is gone")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from e2e.cluster import IMAGE, Cluster
-from e2e.debian_packages import needs
+from e2e.prerequisites import MPI as MPI_PACKAGES
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -128,30 +128,6 @@ SERVER = (
     "-o AuthorizedKeysFile=/root/.ssh/authorized_keys -o StrictModes=no -o PidFile=none -o LogLevel=FATAL"
 )
 """What the configuration of the images of the MPI Operator says."""
-DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "pytorchjobs.kubeflow.org"},
-    "spec": {
-        "group": "kubeflow.org",
-        "scope": "Namespaced",
-        "names": {
-            "kind": "PyTorchJob",
-            "plural": "pytorchjobs",
-            "singular": "pytorchjob",
-            "listKind": "PyTorchJobList",
-        },
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
-"""PyTorchJobs, of which only the name matters here."""
 
 
 def role(container: str, command: list[str], replicas: int = 1, restart: str = "Never") -> dict[str, Any]:
@@ -191,42 +167,6 @@ def torchrun(script: str) -> list[str]:
 def started(launcher: str, script: str) -> list[str]:
     """Run a script by a launcher, which needs a file."""
     return ["sh", "-c", f"cd $(mktemp -d)\ncat > train.py <<'END'\n{script}\nEND\nexec {launcher} train.py"]
-
-
-def submit(cluster: Cluster, manifest: dict[str, Any]) -> None:
-    """Convert a job and submit the result."""
-    result = cluster.trainer("convert", "-f", "-", stdin=yaml.safe_dump(manifest))
-    assert result.returncode == 0, result.stderr
-    cluster.apply(*yaml.safe_load_all(result.stdout))
-
-
-def log_of(cluster: Cluster) -> str:
-    """What all pods have written that are there: those that still run when the training is over go."""
-    names = [pod["metadata"]["name"] for pod in cluster.list("pod")]
-    return "".join(cluster.kubectl("logs", name, check=False).stdout for name in names)
-
-
-def check(cluster: Cluster, nodes: list[str], total: int, timeout: float = 240) -> None:
-    """The training completes, and each node has the sum of all.
-
-    A pod that still runs when others have decided the training is deleted, with its log.
-    """
-    state = cluster.wait_for_state("demo", "Complete", "Failed", timeout=timeout)
-    log = log_of(cluster)
-    assert state == "Complete", log
-    found = re.findall(r"^(\w+ \d of \d) has", log, re.MULTILINE)
-    assert found, log
-    assert set(found) <= set(nodes), log
-    assert set(re.findall(r" of \d has (\d+)$", log, re.MULTILINE)) == {str(total)}
-
-
-@pytest.fixture
-def pod_network(cluster: Cluster) -> None:
-    """Pods that listen on one port take networks of their own."""
-    if not cluster.is_local:
-        pytest.skip("needs an image with the framework")
-    if not cluster.pod_network.startswith("netns"):
-        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
 
 
 @pytest.mark.parametrize(
@@ -314,7 +254,7 @@ def pod_network(cluster: Cluster) -> None:
             ["node 0 of 2", "node 1 of 2"],
             3,
             id="mpi-v1",
-            marks=needs("openmpi-bin", "openssh-server"),
+            marks=MPI_PACKAGES,
         ),
         pytest.param(
             job(
@@ -329,7 +269,7 @@ def pod_network(cluster: Cluster) -> None:
             [f"node {rank} of 4" for rank in range(4)],
             10,
             id="mpi-v2beta1",
-            marks=needs("openmpi-bin", "openssh-server"),
+            marks=MPI_PACKAGES,
         ),
         pytest.param(
             job(
@@ -342,70 +282,22 @@ def pod_network(cluster: Cluster) -> None:
         ),
     ],
 )
-@pytest.mark.usefixtures("pod_network")
 def test_trainings(cluster: Cluster, manifest: dict[str, Any], nodes: list[str], total: int) -> None:
-    """All processes find each other by the variables of the operator, and agree on the sum of their numbers."""
+    """All processes find each other by the variables of the operator, and agree on the sum of their numbers.
+
+    A pod that still runs when others have decided the training is deleted, with its log.
+    """
     if find_spec(FRAMEWORKS[manifest["kind"]]) is None:
         pytest.skip(f"{FRAMEWORKS[manifest['kind']]} is not installed: make nightly installs it")
-    submit(cluster, manifest)
+    cluster.require_local("the framework")
+    cluster.require_pod_networks()
+    converted = cluster.trainer("convert", "-f", "-", stdin=yaml.safe_dump(manifest))
+    assert converted.returncode == 0, converted.stderr
+    cluster.apply(*yaml.safe_load_all(converted.stdout))
 
-    check(cluster, nodes, total)
-
-
-FAILING = """
-import os, pathlib, signal, sys
-mark = pathlib.Path("/state/{name}")
-if not mark.exists():
-    mark.touch()
-    {end}
-print("node 0 of 1 has 1")
-"""
-
-
-@pytest.mark.parametrize(
-    ("end", "restart", "state"),
-    [
-        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", "ExitCode", "Complete", id="retryable"),
-        pytest.param("sys.exit(3)", "ExitCode", "Failed", id="permanent"),
-        pytest.param("sys.exit(3)", "OnFailure", "Complete", id="on-failure"),
-        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", "Never", "Failed", id="never"),
-    ],
-)
-def test_restarts(cluster: Cluster, end: str, restart: str, state: str) -> None:
-    """A container is started again after the failures after which the operator did so."""
-    if not cluster.is_local:
-        pytest.skip("the pod that comes after the first needs the volume of that one")
-    manifest = job("PyTorchJob", {"Master": role("pytorch", python(FAILING.format(name="first", end=end)), 1, restart)})
-    spec = manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]
-    spec["volumes"] = [{"name": "state", "persistentVolumeClaim": {"claimName": "state"}}]
-    spec["containers"][0]["volumeMounts"] = [{"name": "state", "mountPath": "/state"}]
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
-    cluster.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "state"}, "spec": claim})
-
-    submit(cluster, manifest)
-
-    assert cluster.wait_for_state("demo", "Complete", "Failed") == state, log_of(cluster)
-
-
-def test_a_job_in_the_cluster(cluster: Cluster) -> None:
-    """A job is converted as the cluster has it, and what is printed can be created there."""
-    manifest = job("PyTorchJob", {"Master": role("pytorch", python("print('done')"))})
-    cluster.belongings.create(cluster, DEFINITION)
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{DEFINITION['metadata']['name']}", "--timeout=30s")
-    cluster.apply(manifest)
-
-    result = cluster.trainer("convert", "pytorchjob/demo")
-
-    assert (result.returncode, result.stderr) == (0, "")
-    cluster.apply(*yaml.safe_load_all(result.stdout))
-    assert cluster.wait_for_state("demo", "Complete", "Failed") == "Complete"
-    missing = cluster.trainer("convert", "pytorchjob/other")
-    assert (missing.returncode, missing.stderr) == (
-        1,
-        f"error: there is no PyTorchJob other in namespace {cluster.namespace}\n",
-    )
-    unserved = cluster.trainer("convert", "tfjobs.kubeflow.org/demo")
-    assert (unserved.returncode, unserved.stderr) == (
-        1,
-        "error: the cluster does not serve tfjobs.kubeflow.org: name the one that has the job\n",
-    )
+    cluster.complete("demo", timeout=240)
+    log = cluster.log("demo")
+    found = re.findall(r"^(\w+ \d of \d) has", log, re.MULTILINE)
+    assert found, log
+    assert set(found) <= set(nodes), log
+    assert set(re.findall(r" of \d has (\d+)$", log, re.MULTILINE)) == {str(total)}

@@ -54,13 +54,3 @@ def test_those_who_may(session_cluster: Cluster) -> None:
     text = read_metrics(session_cluster, configuration)
 
     assert "# TYPE controller_runtime_reconcile_total counter" in text
-
-
-def test_probes_are_for_everybody(session_cluster: Cluster) -> None:
-    """A kubelet shows no token, and learns nothing but that the manager is well."""
-    address = session_cluster.configuration["health"]["healthProbeBindAddress"]
-    for path in ("healthz", "readyz"):
-        with urllib.request.urlopen(f"http://{address}/{path}", timeout=10) as answer:
-            assert answer.status == 200
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://{address}/metrics", timeout=10)

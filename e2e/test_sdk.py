@@ -9,43 +9,26 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from e2e.debian_packages import needs
-from e2e.home import Home
+from e2e.home import Home, running_home
 from e2e.kubectl import BIN, Kubectl
+from e2e.prerequisites import MPI, needs_module
 from e2e.tiny_llama import torchtune
 
 REPOSITORY = Path(__file__).parents[1]
 SDK = BIN.parent / "sdk"
-MPI = needs("openmpi-bin", "openssh-server")
-TORCHTUNE = pytest.mark.skipif(
-    find_spec("torchtune") is None, reason="torchtune is not installed: make nightly installs it"
-)
-XGBOOST = pytest.mark.skipif(find_spec("xgboost") is None, reason="XGBoost is not installed: make nightly installs it")
+TORCHTUNE, XGBOOST = needs_module("torchtune"), needs_module("xgboost")
 SCENARIOS = [
     *(() if any(XGBOOST.args) else ("xgboost",)),
     *("function", *(() if any(TORCHTUNE.args) else ("builtin",)), "runtimes", *(() if any(MPI.args) else ("mpi",))),
     *("container", "resumed", "failure", "optimizer", "patches", "initializers"),
 ]
 """The slowest first."""
-TRAIN_JOB = """\
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainJob
-metadata:
-  name: by-hand
-spec:
-  runtimeRef:
-    name: torch-distributed
-  trainer:
-    numNodes: 2
-    command: [python, -c, "print('hello')"]
-"""
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
@@ -57,21 +40,18 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A laptop with a cluster that serves v1alpha1."""
-    own = Home(tmp_path_factory.mktemp("home"))
-    up = own.trainer("up", "--api-version", "v1alpha1", "--node-resources", "cpu=64,nvidia.com/gpu=8")
-    assert up.returncode == 0, up.stdout + up.stderr
-    yield own
-    own.trainer("down", "--delete")
+    options = ("--api-version", "v1alpha1", "--node-resources", "cpu=64,nvidia.com/gpu=8")
+    with running_home(tmp_path_factory.mktemp("home"), *options) as own:
+        yield own
 
 
 @pytest.fixture(scope="module")
 def answers(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     """What the SDK has answered in a scenario."""
-    if "pod network  netns" not in home.trainer("status").stdout:
-        pytest.skip("pods share one network on this machine, where trainings cannot use one port side by side")
+    home.require_pod_networks()
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SCENARIOS]
     objects += [katib("Experiment"), katib("Trial"), *(torchtune("builtin") if "builtin" in SCENARIOS else ())]
-    Kubectl(home.kubeconfig).kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    home.kubectl.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
     output = run_with_sdk(home.kubeconfig, "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS)
     return partial(answer_of, json.loads(output.splitlines()[-1]))
 
@@ -279,7 +259,7 @@ def test_optimizer(answers: Any) -> None:
 def scientist(home: Home) -> Path:
     """The kubeconfig of somebody who has the role for people who train, in one namespace."""
     kubectl = Kubectl(home.kubeconfig, namespace="default").kubectl
-    Kubectl(home.kubeconfig).kubectl("apply", "--server-side", "-k", str(REPOSITORY / "config" / "v1alpha1" / "roles"))
+    home.kubectl.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "config" / "v1alpha1" / "roles"))
     kubectl("create", "serviceaccount", "scientist")
     kubectl(
         "create", "rolebinding", "trains", "--clusterrole=kubeflow-trainer-edit", "--serviceaccount=default:scientist"
@@ -301,48 +281,22 @@ def test_notebook(scientist: Path) -> None:
     assert {"node-0 Succeeded", "node-1 Succeeded"} <= {*output.splitlines()}
 
 
-def test_kubectl(home: Home) -> None:
-    """`kubectl get trainjob` shows state and age, and the status has the conditions of the released Trainer alone."""
-    kubectl = ["--kubeconfig", str(home.kubeconfig)]
-    file = home.state / "job.yaml"
-    file.write_text(TRAIN_JOB)
-    assert home.run("kubectl", *kubectl, "apply", "-f", str(file)).returncode == 0
-    wait = home.run("kubectl", *kubectl, "wait", "trainjob/by-hand", "--for=condition=Complete", "--timeout=60s")
-    assert wait.returncode == 0, wait.stderr
-    header, row = home.run("kubectl", *kubectl, "get", "trainjob", "by-hand").stdout.splitlines()
-    assert header.split() == ["NAME", "STATE", "PROGRESS", "%", "ETA", "AGE"]
-    assert row.split()[:2] == ["by-hand", "Complete"]
-    status = json.loads(home.run("kubectl", *kubectl, "get", "trainjob", "by-hand", "-o", "json").stdout)["status"]
-    assert [each["type"] for each in status["conditions"]] == ["Complete"]
-    assert [each["type"] for each in status["furtherConditions"]] == ["Created"]
-    assert "annotations" not in status
-
-
-def test_command_line(home: Home) -> None:
-    """The commands of data scientists work with this version as well."""
-    file = home.state / "own.yaml"
-    file.write_text(TRAIN_JOB.replace("by-hand", "own"))
-    followed = home.trainer("run", "-f", str(file))
-    assert followed.returncode == 0, followed.stdout + followed.stderr
-    assert "hello" in followed.stdout
-    assert home.trainer("get", "own").stdout.splitlines()[1].split()[:2] == ["own", "Complete"]
-    assert home.trainer("logs", "own").stdout == "hello\n"
-    exported = json.loads(home.trainer("get", "own", "-o", "json").stdout)
-    assert exported["apiVersion"] == "trainer.kubeflow.org/v1alpha1"
-    file.write_text(TRAIN_JOB.replace("v1alpha1", "v2alpha1"))
-    refused = home.trainer("run", "-f", str(file))
-    assert (refused.returncode, "the cluster serves v1alpha1: trainer convert" in refused.stderr) == (2, True)
-    assert home.trainer("delete", "own").returncode == 0
-
-
-def test_refusals(home: Home) -> None:
-    """Admission refuses with 403 and the text of the released Trainer."""
-    file = home.state / "refused.yaml"
-    file.write_text(TRAIN_JOB.replace("torch-distributed", "none").replace("by-hand", "refused"))
-    result = home.run("kubectl", "--kubeconfig", str(home.kubeconfig), "apply", "-f", str(file))
-    assert result.returncode != 0
-    assert "Error from server (Forbidden)" in result.stderr
-    assert "specified clusterTrainingRuntime must be created before the TrainJob is created" in result.stderr
+@pytest.mark.parametrize(
+    "example", ["jax-digits", "torch-digits", "xgboost-digits", pytest.param("mlx-digits", marks=MPI)]
+)
+def test_converted_example(home: Home, example: str) -> None:
+    """Converted it trains on two nodes, on a runtime of the released Trainer, to more than 90 % accuracy."""
+    home.require_pod_networks()
+    manifest = REPOSITORY / "examples" / example / "trainjob.yaml"
+    converted = home.trainer("convert", "--api-version", "v1alpha1", "-f", str(manifest))
+    assert (converted.returncode, converted.stderr) == (0, "")
+    file = home.state / f"{example}.yaml"
+    # The released runtimes have no working directory.
+    file.write_text(converted.stdout.replace("- train.py\n", "- /workspace/train.py\n"))
+    trained = home.trainer("run", "-f", str(file), "--timeout", "110")
+    assert trained.returncode == 0, trained.stdout + trained.stderr
+    (accuracy,) = set(re.findall(r"test accuracy: ([\d.]+) %", trained.stdout))
+    assert float(accuracy) > 90
 
 
 def test_the_version_stays(home: Home) -> None:

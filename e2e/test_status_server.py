@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.home import Home
+from e2e.home import running_home
 from e2e.installation import HOST, free_ports
 from e2e.kubectl import BIN, Kubectl
 from e2e.processes import Process
@@ -92,31 +92,23 @@ class Site:
 @pytest.fixture(scope="module", params=["v1alpha1", "v2alpha1"])
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The cluster of `trainer up`, on the network of this machine, where pods reach the manager."""
-    home = Home(tmp_path_factory.mktemp("home"))
-    up = home.trainer("up", "--api-version", request.param, "--pod-network", "hosts")
-    assert up.returncode == 0, up.stdout + up.stderr
-    os.kill(home.pids()["manager"], signal.SIGTERM)
-    until(lambda: "manager" not in home.pids(), "the manager has ended")
-    state = home.kubeconfig.parent
-    configuration = yaml.safe_load((state / "manager.yaml").read_text())
-    (port,) = free_ports(1)
-    configuration["statusServer"] = {"host": HOST, "port": port, "url": f"https://{HOST}:{port}"}
-    configuration["featureGates"]["TrainJobStatus"] = True
-    file = state / "gated.yaml"
-    file.write_text(yaml.safe_dump(configuration))
-    command = [
-        str(BIN / "trainer"),
-        "manager",
-        "--config",
-        str(file),
-        "--kubeconfig",
-        str(state / "manager.kubeconfig"),
-    ]
-    manager = Process(command, state / "gated.log")
-    manager.start(ready="started manager")
-    yield Site(request.param, Kubectl(home.kubeconfig, namespace="default"))
-    manager.stop()
-    home.trainer("down", "--delete")
+    with running_home(
+        tmp_path_factory.mktemp("home"), "--api-version", request.param, "--pod-network", "hosts"
+    ) as home:
+        os.kill(home.pids()["manager"], signal.SIGTERM)
+        until(lambda: "manager" not in home.pids(), "the manager has ended")
+        state = home.kubeconfig.parent
+        configuration = yaml.safe_load((state / "manager.yaml").read_text())
+        (port,) = free_ports(1)
+        configuration["statusServer"] = {"host": HOST, "port": port, "url": f"https://{HOST}:{port}"}
+        configuration["featureGates"]["TrainJobStatus"] = True
+        file = state / "gated.yaml"
+        file.write_text(yaml.safe_dump(configuration))
+        command = [str(BIN / "trainer"), "manager", "--config", str(file)]
+        manager = Process([*command, "--kubeconfig", str(state / "manager.kubeconfig")], state / "gated.log")
+        manager.start(ready="started manager")
+        yield Site(request.param, Kubectl(home.kubeconfig, namespace="default"))
+        manager.stop()
 
 
 @pytest.mark.skipif(not SDK.is_dir(), reason="the SDK is not installed: make .venv/.sdk")

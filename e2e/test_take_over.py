@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,8 @@ MPI: Object = {
     "runLauncherAsNode": True,
 }
 SLEEP, END = ["sleep", "600"], ["true"]
+PROGRESS = {"progressPercentage": 40, "estimatedRemainingSeconds": 90, "currentStep": 4, "trainMetrics": {"loss": 0.5}}
+REPORT = f"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] {json.dumps(PROGRESS)}"
 
 
 @dataclass(slots=True)
@@ -96,6 +99,12 @@ class Site(Kubectl):
         """Whether the manager has written what the definitions do not keep of the status."""
         annotations: Object = self.stored("trainjob", name)["metadata"].get("annotations") or {}
         return any(each.startswith(EXTENSION) for each in annotations)
+
+    def columns(self, name: str) -> list[str]:
+        """What `kubectl get` shows of a TrainJob, without name and age."""
+        header, row = self.kubectl("get", "trainjob", name).stdout.splitlines()
+        assert header.split() == ["NAME", "STATE", "AGE"]
+        return row.split()[1:-1]
 
     def states(self) -> dict[str, str]:
         """What `trainer get` shows of each TrainJob."""
@@ -251,6 +260,36 @@ def test_the_way_back(taken_over: tuple[Site, dict[str, Object]]) -> None:
     assert {each["type"] for each in site.status("new")["conditions"]} == {"Suspended"}
 
 
+def test_a_life(taken_over: tuple[Site, dict[str, Object]], tmp_path: Path) -> None:
+    """A new one reports its progress and completes; what the released definitions do not keep is in annotations."""
+    site, _ = taken_over
+    node = released.replicated_job("node", ancestor="trainer")
+    line = f"echo '{REPORT}'; until test -e {tmp_path}/go; do sleep 0.2; done"
+    site.apply(
+        released.runtime("own", node, mlPolicy=TORCH),
+        released.train_job("life", "own", trainer={"numNodes": 2, "command": ["sh", "-c", line]}),
+        released.train_job("empty", "own", trainer={"numNodes": 0}, suspend=True),
+    )
+    progress = until(lambda: site.status("life").get("trainerStatus"), "it reports its progress")
+    del progress["lastUpdatedTime"]
+    metrics = [{"name": "loss", "value": "0.5"}]
+    assert progress == {"progressPercentage": 40, "estimatedRemainingSeconds": 90, "metrics": metrics}
+    until(lambda: site.states()["life"] == "Running", "it runs")
+    assert site.columns("life") == []
+    annotations = site.stored("trainjob", "life")["metadata"]["annotations"]
+    owners = {name.removeprefix(EXTENSION) for name in annotations if name.startswith(EXTENSION)}
+    assert owners == {"trainer", "trainer-progress"}
+
+    (tmp_path / "go").touch()
+    site.kubectl("wait", "trainjob/life", "--for=condition=Complete", "--timeout=60s")
+    assert [each["type"] for each in site.status("life")["conditions"]] == ["Complete"]
+    assert site.columns("life") == ["Complete"]
+    assert site.states()["life"] == "Complete"
+    # Kubernetes completes Jobs that want no pods, also while they are suspended.
+    site.kubectl("wait", "trainjob/empty", "--for=condition=Complete", "--timeout=60s")
+    assert [each["type"] for each in site.status("empty")["conditions"]] == ["Suspended", "Complete"]
+
+
 def test_own_definitions(taken_over: tuple[Site, dict[str, Object]]) -> None:
     """When those of config/v1alpha1 take the place of the released ones, the status has what was annotated."""
     site, seen = taken_over
@@ -269,11 +308,12 @@ def test_own_definitions(taken_over: tuple[Site, dict[str, Object]]) -> None:
 
 
 def test_requests(taken_over: tuple[Site, dict[str, Object]]) -> None:
-    """The roles allow all that the manager has asked for."""
+    """The roles allow all that the manager has asked for, and rights that only these definitions need were used."""
     site, _ = taken_over
     requests = list(audit.requests_of_manager(site.cluster.kubeconfig.with_name("audit.log"), USER))
-    assert requests
     assert [each for each in requests if each.is_refused] == []
+    patched = {each.resource for each in requests if each.verb == "patch"}
+    assert {"trainjobs", "trainjobs/status", "clustertrainingruntimes"} <= patched
 
 
 def test_the_released_manager_resumes(taken_over: tuple[Site, dict[str, Object]]) -> None:

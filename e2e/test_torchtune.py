@@ -22,13 +22,14 @@ import yaml
 
 from e2e.cluster import Cluster
 from e2e.kep_examples import advertise_gpus
-from e2e.tiny_llama import CPU, LLAMA2, TINY
+from e2e.prerequisites import needs_module
+from e2e.tiny_llama import LLAMA2, TINY
 from hack.torchtune_models import MODELS
 from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS, DeviceScope
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.skipif(find_spec("torchtune") is None, reason="torchtune is not installed: make nightly installs it"),
+    needs_module("torchtune"),
 ]
 
 CONFIG = Path(__file__).parents[1] / "config" / "runtimes"
@@ -46,12 +47,11 @@ ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/dataset/.cache", "O
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directories `dataset`, `llama2` and `llama3`, which the initializers fetch."""
+    """The directories `dataset` and `llama2`, which the initializers fetch."""
     directory = tmp_path_factory.mktemp("sources")
     for script, target in (
         (LLAMA2 / "dataset_initializer.py", directory / "dataset"),
         (LLAMA2 / "make_model.py", directory / "llama2"),
-        (LLAMA2.with_name("tiny-llama3") / "model_initializer.py", directory / "llama3"),
     ):
         environment = {**os.environ, "TRANSFER_PATH": str(target)}
         command = [sys.executable, str(script), str(target)]
@@ -62,19 +62,12 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tuning(cluster: Cluster) -> Cluster:
     """A namespace with what lets torchtune do without GPUs, on a node that says it has some."""
-    if not cluster.is_local:
-        pytest.skip("torchtune without GPUs needs an image with torchtune")
-    if not cluster.pod_network.startswith("netns"):
-        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+    cluster.require_local("torchtune")
+    cluster.require_pod_networks()
     advertise_gpus(cluster)
-    cluster.apply(scripts(LLAMA2 / "sitecustomize.py"))
+    data = {"sitecustomize.py": (LLAMA2 / "sitecustomize.py").read_text()}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stand-ins"}, "data": data})
     return cluster
-
-
-def scripts(*files: Path) -> dict[str, Any]:
-    """What the pods mount."""
-    data = {path.name: path.read_text() for path in sorted(files)}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stand-ins"}, "data": data}
 
 
 def test_table_is_that_of_torchtune() -> None:
@@ -110,26 +103,9 @@ def test_sizes_are_those_of_torchtune() -> None:
         )
 
 
-def test_lora_of_llama3_on_one_device(tuning: Cluster, sources: Path) -> None:
-    """One GPU and an argument of LoRA turn the runtime, which trains all weights on two GPUs, to LoRA on one device."""
-    tuning.apply(scripts(LLAMA2.with_name("tiny-llama3") / "sitecustomize.py"))
-    run(
-        tuning,
-        "torchtune-llama3.2-1b",
-        {"args": ["model.lora_attn_modules=[q_proj,v_proj]", *CPU], **gpus(1)},
-        environment={"PYTHONPATH": DIRECTORY},
-        **fetched(sources, "llama3"),
-    )
-
-    log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
-    assert "Running LoRAFinetuneRecipeSingleDevice with resolved config" in log
-    assert "path: /workspace/model/original/tokenizer.model" in log
-    assert steps(log) == 8
-
-
 def test_lora_on_one_device(tuning: Cluster, sources: Path, tmp_path: Path) -> None:
     """Initializers, LoRA on one device, export: the arguments reach the recipe, and the exporter finds its adapters."""
-    spec = fetched(sources, "llama2")
+    spec = fetched(sources)
     spec["modelConfig"]["output"] = {"storageUri": f"file://{tmp_path}/trained"}
     run(
         tuning,
@@ -165,7 +141,7 @@ def test_all_weights_on_two_devices(tuning: Cluster, sources: Path) -> None:
             **gpus(2),
         },
         environment={"PYTHONPATH": DIRECTORY},
-        **fetched(sources, "llama2"),
+        **fetched(sources),
     )
 
     log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
@@ -185,11 +161,11 @@ def gpus(number: int) -> dict[str, Any]:
     return {"resourcesPerNode": {"limits": {"nvidia.com/gpu": number}}}
 
 
-def fetched(sources: Path, model: str) -> dict[str, Any]:
+def fetched(sources: Path) -> dict[str, Any]:
     """What a TrainJob says about the directories that its initializers fetch."""
     return {
         "datasetConfig": {"storageUri": f"file://{sources}/dataset"},
-        "modelConfig": {"input": {"storageUri": f"file://{sources}/{model}"}},
+        "modelConfig": {"input": {"storageUri": f"file://{sources}/llama2"}},
     }
 
 

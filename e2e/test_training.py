@@ -1,50 +1,30 @@
-"""The life of TrainJobs."""
+"""The life of TrainJobs, and what a user sees of those that are in trouble."""
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
+import time
 import uuid
+from typing import Any
 
-import pytest
-
-from e2e.cluster import Cluster, train_job
+from e2e.cluster import Cluster, train_job, training_runtime
 from e2e.processes import with_argument
 from e2e.waiting import until
 
 SLEEP = "import sys, time; print('started'); time.sleep(float(sys.argv[1]))"
-
-RENDEZVOUS = """
-import os, socket, time
-name, rank = os.environ["JOB"], os.environ["PET_NODE_RANK"]
-address = os.environ["PET_MASTER_ADDR"], int(os.environ["PET_MASTER_PORT"])
-deadline = time.monotonic() + 60
-if rank == "0":
-    with socket.create_server(("", address[1])) as server:
-        time.sleep(5)
-        connection, _ = server.accept()
-        with connection:
-            assert connection.recv(100).decode() == name
-            connection.sendall(b"welcome to " + name.encode())
-else:
-    while True:
-        try:
-            connection = socket.create_connection(address, timeout=5)
-            break
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    with connection:
-        connection.sendall(name.encode())
-        print(connection.recv(100).decode())
+READ_TOKEN = "import os; print('token is', os.environ['TOKEN'])"
+CRASH = """
+import sys
+print("epoch 1")
+print("10 %\\r20 %\\r\\x1b[31m30 %\\x1b[0m")
+sys.stdout.flush()
+sys.stderr.write("ValueError: learning rate must be positive\\n")
+sys.exit(7)
 """
-
-
-def condition(cluster: Cluster, name: str, kind: str) -> dict[str, str]:
-    job = cluster.get("trainjob", name)
-    assert job is not None
-    found: dict[str, str] = next(item for item in job["status"]["conditions"] if item["type"] == kind)
-    return found
+SECONDS = 10
+"""Within which the reason of a trouble has to show; a busy machine takes a few."""
 
 
 def identities(cluster: Cluster) -> dict[str, set[str]]:
@@ -52,45 +32,27 @@ def identities(cluster: Cluster) -> dict[str, set[str]]:
     return {kind: {item["metadata"]["uid"] for item in cluster.list(kind)} for kind in ("jobset", "job", "pod")}
 
 
-def test_run_to_complete(cluster: Cluster) -> None:
-    """A job of two nodes goes from Created to Complete."""
-    cluster.apply(train_job("demo", SLEEP, nodes=2, arguments=["0.5"]))
-
-    cluster.wait_for_condition("demo", "Complete")
-
-    assert cluster.state("demo") == "Complete"
-    pods = cluster.list("pod")
-    assert sorted(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in pods) == ["0", "1"]
-    assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
+def events(cluster: Cluster, reason: str) -> list[dict[str, Any]]:
+    """Events about TrainJobs."""
+    found = cluster.list("event")
+    return [each for each in found if each["involvedObject"]["kind"] == "TrainJob" and each["reason"] == reason]
 
 
-def test_suspend_and_resume(cluster: Cluster) -> None:
-    """A suspended job has no pods; resumed, it runs from the start to Complete."""
+def test_suspended_resumed_and_deleted(cluster: Cluster) -> None:
+    """A suspended job has no pods; resumed, it runs; and when it is deleted no object and no process of it is left."""
     marker = uuid.uuid4().hex
-    cluster.apply(train_job("demo", SLEEP, arguments=["60", marker], suspend=True))
+    cluster.apply(train_job("demo", SLEEP, nodes=2, arguments=["60", marker], suspend=True))
     cluster.wait_for_state("demo", "Suspended")
-    assert condition(cluster, "demo", "Suspended")["status"] == "True"
     assert cluster.list("pod") == []
 
-    cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    cluster.suspend("demo", False)
     cluster.wait_for_state("demo", "Running")
-    assert condition(cluster, "demo", "Suspended")["status"] == "False"
-
-    cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    assert cluster.condition("demo", "Suspended")["status"] == "False"
+    cluster.suspend("demo")
     cluster.wait_for_state("demo", "Suspended")
     until(lambda: not cluster.list("pod"), "the pods are gone")
-    if cluster.is_local:
-        until(lambda: not with_argument(marker), "the processes are gone")
-
-
-def test_deletion_leaves_nothing(cluster: Cluster) -> None:
-    """When a running job is deleted, no object and no process of it is left."""
-    marker = uuid.uuid4().hex
-    cluster.apply(train_job("demo", SLEEP, nodes=2, arguments=["60", marker]))
+    cluster.suspend("demo", False)
     cluster.wait_for_state("demo", "Running")
-    if cluster.is_local:
-        until(lambda: len(with_argument(marker)) >= 2, "both nodes run")
-
     cluster.kubectl("delete", "trainjob", "demo")
 
     def objects() -> str:
@@ -129,18 +91,82 @@ def test_manager_is_killed_and_restarted(cluster: Cluster) -> None:
     assert len(before["pod"]) == 2
 
 
-def test_two_jobs_with_one_port(cluster: Cluster) -> None:
-    """Two jobs whose first nodes listen on port 29400 run side by side, each among its own nodes."""
-    if cluster.is_local and not cluster.pod_network.startswith("netns"):
-        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
-    jobs = [train_job(name, RENDEZVOUS, nodes=2, runtime="torch-distributed") for name in ("left", "right")]
-    for job in jobs:
-        job["spec"]["trainer"]["env"] = [{"name": "JOB", "value": job["metadata"]["name"]}]
-    cluster.apply(*jobs)
+def test_times(cluster: Cluster) -> None:
+    """A TrainJob that takes too long fails, and what it had running goes; one that has ended goes at its time."""
+    cluster.apply(
+        train_job("late", SLEEP, arguments=["60"], activeDeadlineSeconds=2),
+        train_job("short", "pass", ttlSecondsAfterFinished=3),
+    )
+    cluster.wait_for_condition("late", "Failed")
+    assert cluster.condition("late", "Failed")["reason"] == "DeadlineExceeded"
+    until(lambda: cluster.get("trainjob", "short") is None, "it is gone")
+    until(lambda: not cluster.list("jobset") and not cluster.list("pod"), "JobSets and pods are gone")
 
-    until(lambda: {cluster.state("left"), cluster.state("right")} == {"Running"}, "both jobs run at the same time")
+    def active() -> int:
+        (job,) = (cluster.get("trainjob", "late") or {})["status"]["jobsStatus"]
+        return int(job["active"])
 
-    for name in ("left", "right"):
-        cluster.wait_for_condition(name, "Complete")
-        log = cluster.kubectl("logs", "-l", f"jobset.sigs.k8s.io/jobset-name={name}").stdout
-        assert f"welcome to {name}\n" in log
+    until(lambda: active() == 0, "no process is asked to run any more")
+
+
+def test_a_runtime_that_is_replaced_in_time(cluster: Cluster) -> None:
+    """A TrainJob of which nothing could be built is built on the runtime as it is when it can be."""
+    other = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "demo"}}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}
+    job = {"name": "a", "template": {"spec": {"template": {"spec": pod}}}}
+    cluster.apply(other | {"spec": {"suspend": True, "replicatedJobs": [job]}}, greeting("old"))
+    script = "import os; print(os.environ['GREETING'])"
+    cluster.apply(train_job("demo", script, runtimeRef={"kind": "TrainingRuntime", "name": "mine"}))
+    until(lambda: cluster.condition("demo", "Created").get("status") == "False", "the name of its JobSet is taken")
+
+    cluster.kubectl("delete", "trainingruntime", "mine")
+    cluster.apply(greeting("new"))
+    cluster.kubectl("delete", "jobset", "demo")
+
+    cluster.complete("demo")
+    assert cluster.log("demo") == "new\n"
+
+
+def greeting(text: str) -> dict[str, Any]:
+    """A runtime with a variable."""
+    return training_runtime("mine", {"env": [{"name": "GREETING", "value": text}]})
+
+
+def test_a_missing_secret_is_reported_and_heals(cluster: Cluster) -> None:
+    """The job is Pending, an event names the Secret within seconds, and it runs as soon as the Secret is there."""
+    job = train_job("demo", READ_TOKEN, nodes=3)
+    reference = {"secretKeyRef": {"name": "credentials", "key": "token"}}
+    job["spec"]["trainer"]["env"] = [{"name": "TOKEN", "valueFrom": reference}]
+    cluster.apply(job)
+    submitted = time.monotonic()
+
+    cluster.wait_for_state("demo", "Pending", timeout=SECONDS)
+    (event,) = until(lambda: events(cluster, "CreateContainerConfigError"), "an event", timeout=SECONDS)
+    assert time.monotonic() - submitted < 2 * SECONDS
+    assert event["type"] == "Warning"
+    assert 'secret "credentials" not found' in event["message"]
+    assert cluster.condition("demo", "Pending")["reason"] == "CreateContainerConfigError"
+    described = cluster.kubectl("describe", "trainjob", "demo").stdout
+    assert described.count('secret "credentials" not found') >= 2, "in the condition and among the events"
+
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "credentials"}}
+    cluster.apply(secret | {"data": {"token": base64.b64encode(b"abc").decode()}})
+    cluster.wait_for_condition("demo", "Complete")
+    assert cluster.condition("demo", "Pending")["status"] == "False"
+    assert len(events(cluster, "CreateContainerConfigError")) == 1, "three pods, one event"
+
+
+def test_a_failure_shows_pod_exit_code_and_log(cluster: Cluster) -> None:
+    """The condition and the events tell which pod it was, how it ended, and what it wrote last."""
+    cluster.apply(train_job("demo", CRASH, nodes=2))
+
+    cluster.wait_for_condition("demo", "Failed")
+
+    facts, header, *log = cluster.condition("demo", "Failed")["message"].splitlines()
+    assert "jobset failed" in facts
+    assert "pod demo-node-0-" in facts
+    assert facts.endswith("exited with code 7")
+    assert header == "last lines of its log:"
+    assert log == ["epoch 1", "30 %", "ValueError: learning rate must be positive"]
+    (event,) = until(lambda: events(cluster, "LastLogLines"), "an event")
+    assert "learning rate must be positive" in event["message"]

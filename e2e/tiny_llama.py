@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import yaml
 _STAND_INS = Path(__file__).parent / "stand_ins"
 _RUNTIME = Path(__file__).parents[1] / "config" / "v1alpha1" / "runtimes" / "torchtune_llama3_2_1b.yaml"
 _DATASET = _STAND_INS / "tiny-llama" / "dataset_initializer.py"
-_MODEL = _STAND_INS / "tiny-llama3" / "model_initializer.py"
 _ENVIRONMENT = {"PYTHONPATH": "/stand-ins", "HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/.cache"}
 
 LLAMA2 = _STAND_INS / "tiny-llama"
@@ -25,13 +21,6 @@ TINY = [
     *CPU,
 ]
 """Shrinks the model to that of the stand-in; its 16 rows of data make 8 batches."""
-
-
-def make_sources(directory: Path) -> None:
-    """Make the directories `dataset` and `model` for initializers to fetch."""
-    for script, name in ((_DATASET, "dataset"), (_MODEL, "model")):
-        environment = {**os.environ, "TRANSFER_PATH": str(directory / name)}
-        subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, timeout=100, check=True)
 
 
 def torchtune(namespace: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
