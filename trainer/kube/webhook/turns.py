@@ -22,8 +22,6 @@ SMALL_AT_ONCE = 100
 """Small requests that are answered; others wait as long as they can."""
 _LARGE_AT_ONCE = 8
 """Large bodies that are read, or wait to be answered."""
-LARGE_ANSWERED = 2
-"""Large requests that are answered: one that waits for the API server leaves the other turn to the rest."""
 _ARRIVAL = 2.0
 """Seconds within which a large body arrives: an API server sends it at once, and others wait for its place."""
 _REST = 3.0
@@ -40,7 +38,7 @@ class Turns:
         self._clock = clock
         self._small = anyio.Semaphore(SMALL_AT_ONCE, fast_acquire=True)
         self._large = anyio.Semaphore(_LARGE_AT_ONCE, fast_acquire=True)
-        self._answering_large = anyio.Semaphore(LARGE_ANSWERED, fast_acquire=True)
+        self._answering_large = anyio.Lock(fast_acquire=True)
         self._rests_until = 0.0
 
     @asynccontextmanager
