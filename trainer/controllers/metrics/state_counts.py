@@ -19,6 +19,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LAB
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType, State
 from trainer.controllers.metrics.series import JobLabels
+from trainer.framework.runtimes.runtimes import place_of
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.metrics.cardinality import OTHER, Shares
 from trainer.kube.objects import ObjectKey
@@ -86,11 +87,14 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
         except msgspec.ValidationError:
             return cls("", UNKNOWN, is_suspended=False, created=None)
         spec, status = seen.spec or _Spec(), seen.status or _Status()
-        runtime = "" if spec.runtime_ref is None else _key(spec.runtime_ref, obj.key.namespace)
+        runtime = ""
+        if (ref := spec.runtime_ref) is not None:
+            _, key = place_of(ref.kind or CLUSTER_TRAINING_RUNTIMES.kind, obj.key.namespace, ref.name)
+            runtime = intern(str(key))
         is_ours = (spec.managed_by or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
         state = intern(status.state or (UNKNOWN if is_ours else EXTERNAL))
         pending = intern(_pending_reason(status)) if state == State.PENDING else ""
-        return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp, pending)
+        return cls(runtime, state, bool(spec.suspend), seen.metadata.creation_timestamp, pending)
 
 
 def _pending_reason(status: _Status) -> str:
@@ -102,11 +106,6 @@ def _pending_reason(status: _Status) -> str:
         if condition.type == ConditionType.PENDING and condition.status == "True":
             return condition.reason
     return ""
-
-
-def _key(ref: _RuntimeRef, namespace: str) -> str:
-    is_for_all = (ref.kind or CLUSTER_TRAINING_RUNTIMES.kind) == CLUSTER_TRAINING_RUNTIMES.kind
-    return str(ObjectKey("" if is_for_all else namespace, ref.name))
 
 
 NONE = "none"

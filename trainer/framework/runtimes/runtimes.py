@@ -349,8 +349,8 @@ def _index_values(train_job: CachedObject) -> list[str]:
     if not isinstance(ref, dict):  # an older definition may have let it pass
         return []
     kind = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
-    namespace = "" if kind == CLUSTER_TRAINING_RUNTIMES.kind else train_job.key.namespace
-    return [_index_value(kind, ObjectKey(namespace, ref.get("name") or ""))]
+    resource, key = place_of(kind, train_job.key.namespace, ref.get("name") or "")
+    return [_index_value(resource.kind, key)]
 
 
 def _index_value(kind: str, runtime: ObjectKey) -> str:
