@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import FakeConfigReader
-from tests.framework.samples import replicated_job, runtime, train_job
+from tests.framework.samples import runtime, train_job
+from tests.plugins import enforcement
 from trainer.framework.building.extraction import extract
-from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.kube.objects import Object
 from trainer.plugins.paddle import Paddle
@@ -20,18 +21,7 @@ POLICY: Object = {"numNodes": 2, "paddle": {}}
 GPUS = {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
 
 
-def enforced(spec: Any = None, *, container: Object | None = None, policy: Any = None, **jobset: Any) -> RuntimeInfo:
-    """RuntimeInfo after the plugin."""
-    job = train_job(**(spec or {}))
-    blueprint = runtime(
-        replicated_job("Node", {"name": "trainer"} | (container or {})),
-        policy=POLICY if policy is None else policy,
-        jobset=jobset,
-    )
-    info = extract(job, blueprint)
-    Paddle().enforce_ml_policy(info, job)
-    apply_trainer_env(info, job)
-    return info
+enforced = partial(enforcement.enforced, Paddle(), policy=POLICY)
 
 
 async def environment(info: RuntimeInfo, index: int = 0) -> dict[str, str]:

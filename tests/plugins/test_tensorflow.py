@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from packages.devcluster.tests.kubelet.fakes import FakeConfigReader
-from tests.framework.samples import replicated_job, runtime, train_job
+from tests.framework.samples import runtime, train_job
+from tests.plugins import enforcement
 from trainer.framework.building.extraction import extract
-from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.kube.objects import Object
 from trainer.plugins.tensorflow import LONGEST_VARIABLE, TensorFlow
@@ -22,25 +23,7 @@ POLICY: Object = {"numNodes": 2, "tensorflow": {}}
 TOO_MANY = "must be at most 4402: the names of more workers are longer than the environment variable TF_CONFIG may be"
 
 
-def enforced(
-    spec: Any = None,
-    *,
-    name: str = "demo",
-    container: Object | None = None,
-    policy: Any = None,
-    **jobset: Any,
-) -> RuntimeInfo:
-    """RuntimeInfo after the plugin."""
-    job = train_job(name, **(spec or {}))
-    blueprint = runtime(
-        replicated_job("Node", {"name": "trainer"} | (container or {})),
-        policy=POLICY if policy is None else policy,
-        jobset=jobset,
-    )
-    info = extract(job, blueprint)
-    TensorFlow().enforce_ml_policy(info, job)
-    apply_trainer_env(info, job)
-    return info
+enforced = partial(enforcement.enforced, TensorFlow(), policy=POLICY)
 
 
 async def environment(info: RuntimeInfo, index: int) -> dict[str, str]:

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from tests.plugins import enforcement
 from trainer.framework.building.extraction import extract
-from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import RuntimeInfo
-from trainer.kube.objects import Object
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.processes import processes_per_node
 
 RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 
 
-def enforced(spec: Any = None, *, container: Object | None = None, policy: Any = None, **jobset: Any) -> RuntimeInfo:
-    """RuntimeInfo after the plugin."""
-    job = train_job(**(spec or {}))
-    blueprint = runtime(
-        replicated_job("Node", {"name": "trainer"} | (container or {})),
-        policy={"numNodes": 2, "torch": {}} if policy is None else policy,
-        jobset=jobset,
-    )
-    info = extract(job, blueprint)
-    Torch().enforce_ml_policy(info, job)
-    apply_trainer_env(info, job)
-    return info
+enforced = partial(enforcement.enforced, Torch(), policy={"numNodes": 2, "torch": {}})
 
 
 @pytest.mark.parametrize(

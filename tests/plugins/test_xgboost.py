@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from tests.plugins import enforcement
 from trainer.framework.building.extraction import extract
-from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.kube.objects import Object
 from trainer.plugins.xgboost import XGBoost
 
@@ -18,18 +18,7 @@ RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job
 POLICY: Object = {"numNodes": 3, "xgboost": {}}
 
 
-def enforced(spec: Any = None, *, container: Object | None = None, policy: Any = None, **jobset: Any) -> RuntimeInfo:
-    """RuntimeInfo after the plugin."""
-    job = train_job(**(spec or {}))
-    blueprint = runtime(
-        replicated_job("Node", {"name": "trainer"} | (container or {})),
-        policy=POLICY if policy is None else policy,
-        jobset=jobset,
-    )
-    info = extract(job, blueprint)
-    XGBoost().enforce_ml_policy(info, job)
-    apply_trainer_env(info, job)
-    return info
+enforced = partial(enforcement.enforced, XGBoost(), policy=POLICY)
 
 
 def found(spec: Any, container: Object | None = None, policy: Any = None) -> list[str]:

@@ -6,7 +6,8 @@ called so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, SupportsFloat
 
 try:
     from transformers import TrainerCallback
@@ -20,9 +21,6 @@ else:
     from report import report  # type: ignore[import-not-found, no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import SupportsFloat
-
     from transformers import TrainerControl, TrainerState, TrainingArguments
 
 _LIMIT = 2**31

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, SupportsFloat
 
 if __name__.startswith("trainer.progress."):
     from trainer.progress.report import report
@@ -17,9 +18,6 @@ else:
     from report import report  # type: ignore[import-not-found, no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import SupportsFloat
-
     from keras.callbacks import Callback
 
 

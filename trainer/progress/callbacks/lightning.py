@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, SupportsFloat
 
 if __name__.startswith("trainer.progress."):
     from trainer.progress.report import report
@@ -16,9 +17,6 @@ else:
     from report import report  # type: ignore[import-not-found, no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import SupportsFloat
-
     from lightning.pytorch import Callback, LightningModule, Trainer
 
 

@@ -6,6 +6,7 @@ called xgboost.py, which would hide XGBoost.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 try:
@@ -19,8 +20,6 @@ else:
     from report import report  # type: ignore[import-not-found, no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from xgboost import Booster
 
 _TRAIN = "train"
