@@ -13,7 +13,6 @@ from trainer.kube.errors import InvalidError
 from trainer.kube.objects import Object, is_condition_true, labels_of, name_of, uid_of
 from trainer.kube.resource import (
     CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
     JOBS,
     NAMESPACES,
@@ -23,7 +22,6 @@ from trainer.kube.resource import (
     Resource,
 )
 from trainer.workloads import JOBSETS
-from trainer_devcluster.cluster import install_definition
 from trainer_devcluster.feature_gates import FeatureGates
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
@@ -70,18 +68,6 @@ async def test_controllers_that_are_killed_anywhere_converge(tmp_path: Path) -> 
         assert "failed" not in job["status"]
 
 
-@pytest.mark.parametrize(
-    "propagation", [Propagation.BACKGROUND, Propagation.FOREGROUND], ids=["background", "foreground"]
-)
-async def test_deleted_jobset_leaves_nothing(tmp_path: Path, propagation: Propagation) -> None:
-    """Jobs, Service and tracked pods go with their owner."""
-    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
-        await cluster.create(JOBSETS, make_jobset())
-        await cluster.until(lambda: count(cluster, PODS, 2))
-        await cluster.client.delete(JOBSETS, "js", NAMESPACE, DeleteOptions(propagation=propagation))
-        await cluster.until(lambda: gone(cluster, JOBSETS, JOBS, PODS, SERVICES))
-
-
 async def test_orphaned_pods_live_on(tmp_path: Path) -> None:
     """They lose owner reference and finalizer, so that a later deletion is not held up."""
     async with dev_cluster(tmp_path) as cluster, cluster.controllers():
@@ -96,32 +82,6 @@ async def test_orphaned_pods_live_on(tmp_path: Path) -> None:
             return not orphan["metadata"].get("finalizers") and not orphan["metadata"].get("ownerReferences")
 
         await cluster.until(released)
-
-
-async def test_dependents_of_custom_resources_are_collected(tmp_path: Path) -> None:
-    """A definition that appears later is watched from then on, goes with all its objects, and may come again."""
-    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
-        for _ in range(2):
-            await install_definition(cluster.client, make_definition())
-            await create_family(cluster, "a")
-            await cluster.client.delete(WIDGETS, "a", NAMESPACE)
-            await cluster.until(lambda: is_gone(cluster, CONFIG_MAPS, "child-of-a"))
-
-            await create_family(cluster, "b")
-            await cluster.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
-            await cluster.until(lambda: is_gone(cluster, CONFIG_MAPS, "child-of-b"))
-            await cluster.until(lambda: is_gone(cluster, CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com"))
-
-
-def make_definition() -> Object:
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-    names = {"plural": "widgets", "kind": "Widget"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-    }
 
 
 async def create_family(cluster: Cluster, name: str) -> None:
@@ -160,7 +120,6 @@ def make_claiming_jobset(**policy: Any) -> Object:
     ("policy", "left"),
     [
         pytest.param({}, [], id="deleted by default"),
-        pytest.param({"retentionPolicy": {}}, [], id="deleted with an empty policy"),
         pytest.param({"retentionPolicy": {"whenDeleted": "Retain"}}, ["data-js"], id="retained"),
     ],
 )
@@ -182,18 +141,6 @@ async def test_claims_of_a_jobset(tmp_path: Path, policy: Object, left: list[str
         await cluster.until(settled)
 
 
-async def test_claims_of_another_owner_are_not_taken_over(tmp_path: Path) -> None:
-    """What is stored under the claim's name must be what the JobSet asks for, and stay after it."""
-    jobset = make_claiming_jobset()
-    async with dev_cluster(tmp_path) as cluster:
-        [policy] = jobset["spec"]["volumeClaimPolicies"]
-        spec = {**policy["templates"][0]["spec"], "storageClassName": "fast"}
-        await cluster.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "data-js"}, "spec": spec})
-        with pytest.raises(InvalidError, match="spec does not match existing PVC data-js in namespace n") as caught:
-            await cluster.create(JOBSETS, jobset)
-        assert "retentionPolicy must be retain when PVC exists" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
@@ -211,16 +158,6 @@ async def test_claims_have_no_namespace_of_their_own(tmp_path: Path, metadata: O
             return
         with pytest.raises(InvalidError, match=message):
             await cluster.create(JOBSETS, jobset)
-
-
-async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
-    """Containers are matched by name, so that the defaults in them make no difference."""
-    jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, **make_jobset()}
-    jobset["metadata"]["namespace"] = NAMESPACE
-    async with dev_cluster(tmp_path) as cluster:
-        first = await cluster.client.apply(JOBSETS, jobset, field_manager="one")
-        second = await cluster.client.apply(JOBSETS, jobset, field_manager="two")
-    assert second["spec"] == first["spec"]
 
 
 async def resize(cluster: Cluster, pods: int) -> None:

@@ -52,59 +52,6 @@ def is_bound(client: FakeClient) -> bool:
     return stored["status"]["phase"] == "Bound" and FINALIZER in stored["metadata"]["finalizers"]
 
 
-async def test_claim_is_bound(tmp_path: Path) -> None:
-    """A claim is bound at once, with the capacity that it asks for, and has a directory."""
-    client = FakeClient(claim())
-    async with running(client, tmp_path):
-        await eventually(lambda: is_bound(client))
-    (stored,) = client.objects(PERSISTENT_VOLUME_CLAIMS)
-    assert stored["status"] == {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
-    assert stored["spec"]["volumeName"] == "pvc-uid-of-data"
-    assert claim_directory(tmp_path, "default", "data").is_dir()
-
-
-async def test_bound_claim_is_left_alone(tmp_path: Path) -> None:
-    """A claim that is bound already costs no request, and keeps its files over a restart."""
-    client = FakeClient(claim())
-    async with running(client, tmp_path):
-        await eventually(lambda: is_bound(client))
-    file = claim_directory(tmp_path, "default", "data") / "file"
-    file.write_text("kept")
-    before = len(client.requests_of("patch"))
-    async with running(client, tmp_path):
-        client.add(claim("second"))
-        await eventually(lambda: claim_directory(tmp_path, "default", "second").is_dir())
-    assert {request.name for request in client.requests_of("patch")[before:]} <= {"second"}
-    assert file.read_text() == "kept"
-
-
-async def test_grown_claim(tmp_path: Path) -> None:
-    """A claim that asks for more has more."""
-    client = FakeClient(claim())
-    async with running(client, tmp_path):
-        await eventually(lambda: is_bound(client))
-        more = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
-        await client.patch(PERSISTENT_VOLUME_CLAIMS, "data", more, "default")
-        await eventually(
-            lambda: client.objects(PERSISTENT_VOLUME_CLAIMS)[0]["status"]["capacity"] == {"storage": "2Gi"}
-        )
-
-
-async def test_deleted_claim_takes_its_files_along(tmp_path: Path) -> None:
-    """The next claim of the same name begins with an empty directory."""
-    waiting = user("waiting", "Pending")
-    del waiting["spec"]["nodeName"]
-    client = FakeClient(claim(), user(phase="Succeeded"), user("other", of="other"), waiting)
-    async with running(client, tmp_path):
-        await eventually(lambda: is_bound(client))
-        (claim_directory(tmp_path, "default", "data") / "file").write_text("old")
-        await client.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
-        await eventually(lambda: client.objects(PERSISTENT_VOLUME_CLAIMS) == [])
-        client.add(claim())
-        await eventually(lambda: is_bound(client))
-    assert list(claim_directory(tmp_path, "default", "data").iterdir()) == []
-
-
 async def test_used_claim_stays(tmp_path: Path) -> None:
     """A claim that a pod uses is only gone, with its files, when the pod has ended."""
     client = FakeClient(claim(), user())

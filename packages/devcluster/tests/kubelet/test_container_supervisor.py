@@ -18,7 +18,7 @@ from packages.devcluster.tests.kubelet.fakes import (
 )
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
 from trainer.kube.objects import Object
-from trainer_devcluster.kubelet.container_supervisor import RestartBackoff, format_duration
+from trainer_devcluster.kubelet.container_supervisor import RestartBackoff
 from trainer_devcluster.kubelet.options import DEFAULT_RESTART_BACKOFF
 from trainer_kube_testing import ManualClock
 
@@ -28,12 +28,6 @@ def test_pauses() -> None:
     backoff = RestartBackoff(DEFAULT_RESTART_BACKOFF)
     assert [backoff.next_pause(1) for _ in range(8)] == [0, 10, 20, 40, 80, 160, 300, 300]
     assert [backoff.next_pause(600), backoff.next_pause(1)] == [0, 10]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(10, "10s"), (80, "1m20s"), (300, "5m0s"), (0.5, "0.5s")], ids=str)
-def test_format(seconds: float, text: str) -> None:
-    """Durations are written as Go writes them."""
-    assert format_duration(seconds) == text
 
 
 SHARED: dict[str, Any] = {"volumes": [{"name": "v", "emptyDir": {}}]}
@@ -86,21 +80,6 @@ async def test_sidecars(open_runner: OpenRunner, mode: str, code: int, phase: st
 
 
 @simplest_mode
-async def test_sidecar_is_restarted(open_runner: OpenRunner, mode: str) -> None:
-    """A sidecar that ends is started again while the pod runs, whatever the restart policy of the pod."""
-    pod = make_pod("pod", shell("sleep 60"), initContainers=[shell("exit 0", "side", restartPolicy="Always")])
-
-    async with open_runner(mode) as runner, runner.run(pod):
-
-        def restarts() -> int:
-            statuses = runner.api.status("pod").get("initContainerStatuses") or [{}]
-            return int(statuses[0].get("restartCount") or 0)
-
-        await runner.api.wait_until(lambda: restarts() >= 2)
-        await runner.api.wait_for_phase("pod", "Running")
-
-
-@simplest_mode
 async def test_failed_initialization_ends_sidecars(open_runner: OpenRunner, mode: str) -> None:
     """When an init container fails for good, the sidecars before it end, and the pod fails."""
     init = [shell("exec sleep 60", "side", restartPolicy="Always"), shell("exit 3", "init")]
@@ -138,20 +117,6 @@ def deleting(pod: Object, grace: int) -> Object:
     """The pod after its deletion was accepted."""
     deletion = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
     return pod | {"metadata": pod["metadata"] | deletion}
-
-
-@simplest_mode
-async def test_pre_stop(open_runner: OpenRunner, mode: str) -> None:
-    """The preStop hook is over before the program gets SIGTERM."""
-    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook > hook"]}}}
-    script = "trap 'cat hook; exit 4' TERM; echo up; while :; do sleep 0.02; done"
-    pod = make_pod("pod", shell(script, lifecycle=hook))
-    async with open_runner(mode) as runner, runner.run(pod) as (worker,):
-        await wait_for_log(runner, pod, "up")
-        worker.update(deleting(pod, grace=30))
-        await runner.api.wait_until(lambda: bool(runner.api.deleted))
-        assert terminated(runner.api.status("pod"))["exitCode"] == 4
-        assert runner.log(pod) == "up\nhook\n"
 
 
 SERVER = """
@@ -230,37 +195,6 @@ async def test_liveness(open_runner: OpenRunner, mode: str) -> None:
 
 
 @simplest_mode
-async def test_liveness_without_restart(open_runner: OpenRunner, mode: str) -> None:
-    """With restartPolicy Never, that is the end of the pod; the probe may shorten the grace period."""
-    probe: Object = {"exec": {"command": ["false"]}, "failureThreshold": 1, "periodSeconds": 0.1}
-    probe["terminationGracePeriodSeconds"] = 1
-    container = shell("trap '' TERM; while :; do sleep 0.02; done", livenessProbe=probe)
-    async with open_runner(mode) as runner:
-        status = await runner.run_to_end(make_pod("pod", container))
-        assert (status["phase"], terminated(status)["exitCode"]) == ("Failed", 137)
-        assert killed(runner) == ["Container main failed liveness probe"]
-        assert [reason for reason in runner.api.reasons() if reason == "Unhealthy"] == ["Unhealthy"]
-
-
-@simplest_mode
-async def test_startup_probe(open_runner: OpenRunner, mode: str) -> None:
-    """Until the startup probe succeeds, a container has not started, is not ready, and its other probes wait."""
-    startup = {"exec": {"command": ["test", "-e", "up"]}, "periodSeconds": 0.02, "failureThreshold": 1000}
-    liveness = {"exec": {"command": ["test", "-e", "up"]}, "periodSeconds": 0.02, "failureThreshold": 1}
-    container = shell("sleep 0.4; touch up; exec sleep 60", startupProbe=startup, livenessProbe=liveness)
-    async with open_runner(mode) as runner, runner.run(make_pod("pod", container)):
-
-        def found() -> tuple[bool, bool]:
-            status = (runner.api.status("pod").get("containerStatuses") or [{}])[0]
-            return bool(status.get("started")), bool(status.get("ready"))
-
-        await runner.api.wait_for_phase("pod", "Running")
-        assert found() == (False, False)
-        await runner.api.wait_until(lambda: found() == (True, True))
-        assert killed(runner) == []
-
-
-@simplest_mode
 async def test_failed_startup(open_runner: OpenRunner, mode: str) -> None:
     """A container that does not start in time is ended."""
     probe = {"exec": {"command": ["false"]}, "periodSeconds": 0.02, "failureThreshold": 2}
@@ -269,18 +203,3 @@ async def test_failed_startup(open_runner: OpenRunner, mode: str) -> None:
         assert terminated(status)["exitCode"] == 143
         assert killed(runner) == ["Container main failed startup probe"]
         assert ("Warning", "Unhealthy", "Startup probe failed: ") in runner.api.events
-
-
-@simplest_mode
-@pytest.mark.parametrize(
-    ("code", "restarts"), [pytest.param(42, 1, id="in the rule"), pytest.param(3, 0, id="not in the rule")]
-)
-async def test_restart_rules(open_runner: OpenRunner, mode: str, code: int, restarts: int) -> None:
-    """A container's own policy and rules come before the policy of its pod."""
-    rules = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
-    first_run_fails = f'test "$(basename "$(dirname "$PWD")")" = 0 && exit {code}; exit 0'
-    container = shell(first_run_fails, restartPolicy="Never", restartPolicyRules=rules)
-    async with open_runner(mode) as runner:
-        status = await runner.run_to_end(make_pod("pod", container, restartPolicy="Always"))
-        assert status["containerStatuses"][0]["restartCount"] == restarts
-        assert status["phase"] == ("Succeeded" if restarts else "Failed")

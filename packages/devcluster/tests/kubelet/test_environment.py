@@ -12,30 +12,11 @@ from trainer_devcluster.kubelet.environment import (
     EnvironmentBuilder,
     PodFacts,
     api_server_variables,
-    command_line,
 )
-from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.errors import ContainerConfigError
 from trainer_devcluster.kubelet.network.pod_network import ApiAddress
-from trainer_devcluster.kubelet.variable_references import expand
 
 FACTS = PodFacts("10.88.0.2", "127.0.0.1", {"cpu": "8", "memory": "1Gi"})
-
-
-@pytest.mark.parametrize(
-    ("text", "expanded"),
-    [
-        pytest.param("$(A)-$(B)", "1-2", id="variables"),
-        pytest.param("$(MISSING)", "$(MISSING)", id="unknown"),
-        pytest.param("$$(A)", "$(A)", id="escaped"),
-        pytest.param("$$$(A)", "$1", id="escaped dollar before variable"),
-        pytest.param("$A ${A} $", "$A ${A} $", id="shell syntax"),
-        pytest.param("$(A", "$(A", id="open"),
-        pytest.param("a$$b", "a$b", id="two dollars"),
-    ],
-)
-def test_expand(text: str, expanded: str) -> None:
-    """References in the Kubernetes notation are replaced, and nothing else."""
-    assert expand(text, {"A": "1", "B": "2"}) == expanded
 
 
 async def build(reader: FakeConfigReader, **container: object) -> dict[str, str]:
@@ -69,30 +50,15 @@ async def test_order(reader: FakeConfigReader) -> None:
 @pytest.mark.parametrize(
     ("source", "value"),
     [
-        pytest.param({"fieldRef": {"fieldPath": "metadata.name"}}, "pod", id="name"),
-        pytest.param({"fieldRef": {"fieldPath": "metadata.labels['app']"}}, "x", id="label"),
-        pytest.param({"fieldRef": {"fieldPath": "metadata.annotations['note/a']"}}, "y", id="annotation"),
         pytest.param({"fieldRef": {"fieldPath": "metadata.annotations['none']"}}, "", id="no annotation"),
-        pytest.param({"fieldRef": {"fieldPath": "status.podIP"}}, "10.88.0.2", id="pod IP"),
-        pytest.param({"fieldRef": {"fieldPath": "spec.nodeName"}}, "laptop", id="node"),
         pytest.param({"resourceFieldRef": {"resource": "limits.cpu"}}, "8", id="node's when unlimited"),
-        pytest.param({"resourceFieldRef": {"resource": "requests.cpu"}}, "0", id="no request"),
         pytest.param({"resourceFieldRef": {"resource": "limits.cpu", "containerName": "other"}}, "3", id="other"),
-        pytest.param({"resourceFieldRef": {"resource": "limits.memory", "divisor": "1Mi"}}, "1024", id="divisor"),
         pytest.param({"configMapKeyRef": {"name": "config", "key": "A"}}, "config", id="config map"),
-        pytest.param({"secretKeyRef": {"name": "secret", "key": "A"}}, "secret", id="secret"),
     ],
 )
 async def test_value_from(reader: FakeConfigReader, source: Object, value: str) -> None:
     """Values come from the pod, its resources, ConfigMaps and Secrets."""
     assert await build(reader, env=[{"name": "V", "valueFrom": source}]) == {"V": value}
-
-
-async def test_value_from_is_not_expanded(reader: FakeConfigReader) -> None:
-    """A reference inside a ConfigMap stays as it is."""
-    reader.add("ConfigMap", "config", data={"A": "$(B)"})
-    env = [{"name": "B", "value": "1"}, {"name": "V", "valueFrom": {"configMapKeyRef": {"name": "config", "key": "A"}}}]
-    assert (await build(reader, env=env))["V"] == "$(B)"
 
 
 @pytest.mark.parametrize(
@@ -107,14 +73,6 @@ async def test_value_from_is_not_expanded(reader: FakeConfigReader) -> None:
             },
             id="object",
         ),
-        pytest.param(
-            {
-                "env": [
-                    {"name": "V", "valueFrom": {"configMapKeyRef": {"name": "config", "key": "no", "optional": True}}}
-                ]
-            },
-            id="key",
-        ),
     ],
 )
 async def test_optional(reader: FakeConfigReader, container: Object) -> None:
@@ -125,7 +83,6 @@ async def test_optional(reader: FakeConfigReader, container: Object) -> None:
 @pytest.mark.parametrize(
     ("container", "message"),
     [
-        pytest.param({"envFrom": [{"configMapRef": {"name": "no"}}]}, 'configmap "no" not found', id="source"),
         pytest.param(
             {"env": [{"name": "V", "valueFrom": {"secretKeyRef": {"name": "secret", "key": "no"}}}]},
             "couldn't find key no in Secret default/secret",
@@ -147,18 +104,6 @@ async def test_missing(reader: FakeConfigReader, container: Object, message: str
     """What is missing is named."""
     with pytest.raises(ContainerConfigError, match=message):
         await build(reader, **container)
-
-
-def test_command_line() -> None:
-    """Arguments follow the command, and both are expanded."""
-    container = {"name": "main", "command": ["run", "$(A)"], "args": ["--b=$(B)"]}
-    assert command_line(container, {"A": "1", "B": "2"}) == ("run", "1", "--b=2")
-
-
-def test_no_command() -> None:
-    """Arguments alone are no command, because there is no image that has one."""
-    with pytest.raises(ContainerCreateError, match=r"does not pull images.*example/image.*set command"):
-        command_line({"name": "main", "image": "example/image", "args": ["x"]}, {})
 
 
 def test_variables_of_the_api_server() -> None:

@@ -13,7 +13,7 @@ from packages.devcluster.tests.kubelet.fakes import LIMIT, eventually, make_pod,
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
-from trainer_devcluster.kubelet.claims import EphemeralClaims, claim_for
+from trainer_devcluster.kubelet.claims import EphemeralClaims
 from trainer_kube_testing import FakeClient
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -38,27 +38,6 @@ async def running(client: FakeClient) -> AsyncIterator[None]:
             await manager.wait_for_start()
         yield
         tasks.cancel_scope.cancel()
-
-
-def test_claim_of_a_volume() -> None:
-    """The claim is made from the template, named after pod and volume, and goes with the pod."""
-    claim = claim_for(pod(), VOLUME)
-    assert claim["spec"] == SPEC
-    assert claim["metadata"] == {
-        "labels": {"a": "b"},
-        "name": "pod-scratch",
-        "namespace": "default",
-        "ownerReferences": [
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "name": "pod",
-                "uid": "uid-default-pod",
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
-    }
 
 
 async def test_claim_is_made_once() -> None:

@@ -17,7 +17,6 @@ from trainer_kube_testing import FakeClient, ManualClock, eventually
 @pytest.mark.parametrize(
     ("patch", "expected"),
     [
-        pytest.param({"example.com/fpga": "2"}, {"example.com/gpu": "1", "example.com/fpga": "2"}, id="new"),
         pytest.param({"example.com/gpu": "4"}, {"example.com/gpu": "4"}, id="changed"),
         pytest.param({"example.com/gpu": None}, {}, id="withdrawn"),
     ],

@@ -22,7 +22,6 @@ ACTION: Object = {"tcpSocket": {"port": 2222}}
 @pytest.mark.parametrize(
     ("probe", "expected"),
     [
-        pytest.param(ACTION, ProbeSpec("tcp", 1, host=ADDRESS, port=2222), id="tcp"),
         pytest.param(
             {"tcpSocket": {"port": "ssh", "host": "127.0.0.1"}, "timeoutSeconds": 3},
             ProbeSpec("tcp", 3, host="127.0.0.1", port=2222),
@@ -40,9 +39,6 @@ ACTION: Object = {"tcpSocket": {"port": 2222}}
             ProbeSpec("http", 1, host=ADDRESS, port=2222, scheme="https", path="/ready", headers=(("A", "b"),)),
             id="http",
         ),
-        pytest.param(
-            {"exec": {"command": ["test", "-e", "x"]}}, ProbeSpec("exec", 1, command=("test", "-e", "x")), id="exec"
-        ),
     ],
 )
 def test_what_is_probed(probe: Object, expected: ProbeSpec) -> None:
@@ -51,11 +47,6 @@ def test_what_is_probed(probe: Object, expected: ProbeSpec) -> None:
     found = Probe.of(container, "readinessProbe", ADDRESS)
     assert found is not None
     assert found.action == expected
-
-
-def test_container_without_a_probe() -> None:
-    """Nothing is probed."""
-    assert Probe.of({"name": "c"}, "readinessProbe", ADDRESS) is None
 
 
 def test_unknown_port_name() -> None:
@@ -111,66 +102,3 @@ async def watched(script: str, kind: ProbeKind, *, late: float = 0.0, **fields: 
 
 
 UNREADY = "Readiness probe failed: refused"
-
-
-@pytest.mark.parametrize(
-    ("script", "fields", "expected"),
-    [
-        pytest.param("s", {}, ["yes"], id="at once"),
-        pytest.param("fs", {}, [UNREADY, "yes"], id="at the second probe"),
-        pytest.param("sffs", {}, ["yes", UNREADY, UNREADY], id="a few failures do not matter"),
-        pytest.param("sfff", {}, ["yes", *[UNREADY] * 3, "no"], id="as many failures as the threshold do"),
-        pytest.param("sfs", {"failureThreshold": 1}, ["yes", UNREADY, "no", "yes"], id="threshold of failures"),
-        pytest.param("sfss", {"successThreshold": 2}, [UNREADY, "yes"], id="threshold of successes"),
-        pytest.param("ttt", {"initialDelaySeconds": 3}, [], id="not before the delay is over"),
-        pytest.param("tttf", {"initialDelaySeconds": 3}, [UNREADY], id="when the delay is over"),
-    ],
-)
-async def test_readiness(script: str, fields: Object, expected: list[str]) -> None:
-    """Failures are reported one by one, readiness when it changes."""
-    assert (await watched(script, "readinessProbe", **fields))[0] == expected
-
-
-DEAD = "Liveness probe failed: refused"
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        pytest.param("ss", [], id="alive"),
-        pytest.param("ffs", [DEAD, DEAD], id="too few failures"),
-        pytest.param("fff", [DEAD, DEAD, DEAD, "no"], id="dead"),
-        pytest.param(
-            "eee",
-            ["Liveness probe errored and resulted in unknown state: no such command"] * 3,
-            id="a probe that cannot be carried out says nothing",
-        ),
-    ],
-)
-async def test_liveness(script: str, expected: list[str]) -> None:
-    """A container is alive until enough probes in a row say that it is not."""
-    assert (await watched(script, "livenessProbe"))[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        pytest.param("fs", ["Startup probe failed: refused", "yes"], id="started"),
-        pytest.param("fff", [*["Startup probe failed: refused"] * 3, "no"], id="not started in time"),
-    ],
-)
-async def test_startup(script: str, expected: list[str]) -> None:
-    """A start succeeds once, or fails when it has taken too long."""
-    assert (await watched(script, "startupProbe"))[0] == expected
-
-
-async def test_delay_counts_from_the_start() -> None:
-    """A probe that begins late, because another had to succeed first, does not wait for what has passed already."""
-    reported, _ = await watched("tt", "readinessProbe", late=9, initialDelaySeconds=10)
-    assert reported == [UNREADY]
-
-
-async def test_probes_are_a_period_apart() -> None:
-    """Between two probes nothing is asked."""
-    _, container = await watched("sttttt", "readinessProbe")
-    assert container.probed == 2

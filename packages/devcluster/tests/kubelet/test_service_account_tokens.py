@@ -57,14 +57,6 @@ async def test_renewal_that_fails() -> None:
         await kept.get("", 1000)
 
 
-async def test_first_token_fails() -> None:
-    """Without a token there is no volume."""
-    kept, source, _ = tokens()
-    source.failures = [KubeError("no such account")]
-    with pytest.raises(VolumeError, match=r"^failed to fetch token: no such account$"):
-        await kept.get("", 1000)
-
-
 class TokenServer(FakeClient):
     """Answers TokenRequests."""
 

@@ -22,15 +22,6 @@ def seen(volume: Path) -> dict[str, str]:
     return {str(path.relative_to(volume)): path.read_text() for path in found}
 
 
-def test_layout(tmp_path: Path) -> None:
-    """What a program opens are links by way of `..data`, as on any node."""
-    assert write_files(tmp_path, files(a="1", deep__b="2"))
-    assert seen(tmp_path) == {"a": "1", "deep/b": "2"}
-    assert str((tmp_path / "a").readlink()) == "..data/a"
-    assert str((tmp_path / "deep").readlink()) == "..data/deep"
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
-
-
 def test_change_is_made_at_once(tmp_path: Path) -> None:
     """Who has the old directory open goes on seeing it whole; the links lead to the new one, and nothing is left."""
     write_files(tmp_path, files(a="1", b="1", gone__c="1"))
@@ -40,35 +31,6 @@ def test_change_is_made_at_once(tmp_path: Path) -> None:
     assert not before.exists()
     payload = (tmp_path / "..data").readlink().name
     assert {entry.name for entry in tmp_path.iterdir()} == {"..data", payload, "a", "b", "new"}
-
-
-@pytest.mark.parametrize(
-    "again",
-    [
-        pytest.param(files(a="1"), id="the same"),
-        pytest.param([VolumeFile("./a", b"1", 0o640)], id="the same place"),
-    ],
-)
-def test_no_change(tmp_path: Path, again: list[VolumeFile]) -> None:
-    """Files that are as they should be are not touched, so that nobody who watches them wakes up."""
-    write_files(tmp_path, files(a="1"))
-    before = (tmp_path / "..data").readlink()
-    assert not write_files(tmp_path, again)
-    assert (tmp_path / "..data").readlink() == before
-
-
-def test_mode_is_a_change(tmp_path: Path) -> None:
-    """A file with another mode is replaced."""
-    write_files(tmp_path, files(a="1"))
-    assert write_files(tmp_path, [VolumeFile("a", b"1", 0o600)])
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
-
-
-def test_no_files(tmp_path: Path) -> None:
-    """An optional object that goes away leaves an empty volume."""
-    write_files(tmp_path, files(a="1"))
-    assert write_files(tmp_path, [])
-    assert seen(tmp_path) == {}
 
 
 @pytest.mark.parametrize("path", ["../a", "a/../../b", "/a"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -30,7 +29,7 @@ from trainer_devcluster.kubelet.errors import UnsupportedVolumeError, VolumeErro
 from trainer_devcluster.kubelet.pod_directory import PodDirectory, remove_memory
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume, VolumeRefresh
-from trainer_kube_testing import FakeClient, ManualClock, settle
+from trainer_kube_testing import FakeClient, ManualClock
 
 
 @pytest.fixture(autouse=True)
@@ -96,32 +95,10 @@ async def test_directory_is_open_to_all_users_of_the_pod(tmp_path: Path, volume:
     assert (mode_of(made.source), mode_of(directory.state)) == (mode, 0o700)
 
 
-async def test_files_of_an_ssh_key(tmp_path: Path) -> None:
-    """The default mode is for all files, an item's own for one; they belong to who runs the pod."""
-    items = [
-        {"key": "token", "path": "id_rsa"},
-        {"key": "token", "path": "authorized_keys", "mode": 0o644},
-        {"key": "token", "path": "deep/key"},
-    ]
-    made = await make(tmp_path, {"secret": {"secretName": "secret", "defaultMode": 0o600, "items": items}})
-    modes = {name: mode_of(made.source / name) for name in content(made.source)}
-    assert modes == {"id_rsa": 0o600, "authorized_keys": 0o644, "deep/key": 0o600}
-    assert (made.source / "id_rsa").stat().st_uid == os.geteuid()
-
-
 @pytest.mark.parametrize(
     ("volume", "files"),
     [
-        pytest.param({"emptyDir": {}}, {}, id="emptyDir"),
-        pytest.param({"configMap": {"name": "config"}}, {"a": b"1", "b": b"2", "c": b"\xff"}, id="configMap"),
-        pytest.param({"secret": {"secretName": "secret"}}, {"token": b"hush"}, id="secret"),
-        pytest.param(
-            {"configMap": {"name": "config", "items": [{"key": "a", "path": "deep/file"}]}},
-            {"deep/file": b"1"},
-            id="items",
-        ),
         pytest.param({"configMap": {"name": "none", "optional": True}}, {}, id="optional"),
-        pytest.param({"downwardAPI": {"items": [LABELS]}}, {"labels": b'a="1"\nb="say \\"x\\""'}, id="downwardAPI"),
         pytest.param(
             {
                 "projected": {
@@ -150,7 +127,6 @@ async def test_content(tmp_path: Path, volume: Object, files: dict[str, bytes]) 
     [
         pytest.param({}, 0o644, id="default"),
         pytest.param({"defaultMode": 0o400}, 0o400, id="volume"),
-        pytest.param({"items": [{"key": "a", "path": "a", "mode": 0o755}]}, 0o755, id="item"),
     ],
 )
 async def test_mode(tmp_path: Path, source: Object, mode: int) -> None:
@@ -159,18 +135,6 @@ async def test_mode(tmp_path: Path, source: Object, mode: int) -> None:
     assert (made.source / "a").stat().st_mode & 0o777 == mode
     again = await make(tmp_path, {"configMap": {"name": "config", **source}})
     assert (again.source / "a").read_bytes() == b"1"
-
-
-async def test_claim(tmp_path: Path) -> None:
-    """A claim is a directory that outlives the pod."""
-    made = await make(tmp_path, {"persistentVolumeClaim": {"claimName": "claim", "readOnly": True}})
-    assert made == ReadyVolume(tmp_path / "claims" / "default" / "claim", owned=True, read_only=True)
-    assert made.source.is_dir()
-
-
-async def test_host_path(tmp_path: Path) -> None:
-    """A host path is itself, and belongs to the machine."""
-    assert (await make(tmp_path, {"hostPath": {"path": str(tmp_path)}})) == ReadyVolume(tmp_path, owned=False)
 
 
 async def test_memory(tmp_path: Path) -> None:
@@ -230,30 +194,13 @@ async def test_files_follow_their_objects(tmp_path: Path) -> None:
         assert content(made["c"].source) == {"a": b"new", "c": b"3"}
 
 
-async def test_token_is_renewed(tmp_path: Path) -> None:
-    """The file of a token has a new one when 80 % of its life are over."""
-    clock, pod = ManualClock(), make_pod("pod", volumes=[{"name": "v", **TOKEN}])
-    volumes = pod_volumes(tmp_path, pod, FakeConfigReader(), clock)
-    made = (await volumes.build())["v"].source
-    async with keeping_current(volumes):
-        await settle()
-        await clock.advance(799)
-        assert content(made) == {"token": b"token-1"}
-        await clock.advance(1)
-        await eventually(lambda: content(made) == {"token": b"token-2"})
-
-
 @pytest.mark.parametrize(
     ("volume", "message"),
     [
-        pytest.param({"secret": {"secretName": "none"}}, 'secret "none" not found', id="object"),
         pytest.param(
             {"configMap": {"name": "config", "items": [{"key": "no", "path": "p"}]}},
             "configmap references non-existent config key: no",
             id="key",
-        ),
-        pytest.param(
-            {"persistentVolumeClaim": {"claimName": "no"}}, 'persistentvolumeclaim "no" not found', id="claim"
         ),
         pytest.param(
             {"persistentVolumeClaim": {"claimName": "leaving"}},
@@ -262,11 +209,6 @@ async def test_token_is_renewed(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"configMap": {"name": "config", "items": [{"key": "a", "path": "../a"}]}}, "must be relative", id="escape"
-        ),
-        pytest.param(
-            {"secret": {"secretName": "secret", "items": [{"key": "no", "path": "p"}]}},
-            "references non-existent secret key: no",
-            id="key of a secret",
         ),
         pytest.param(
             {"hostPath": {"path": "/dev/null", "type": "Directory"}},

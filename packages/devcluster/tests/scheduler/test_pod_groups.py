@@ -31,25 +31,11 @@ def pods(*phases: str) -> list[Object]:
 @pytest.mark.parametrize(
     ("before", "phases", "expected"),
     [
-        pytest.param("", (), {"phase": "Pending"}, id="new"),
-        pytest.param("Pending", ("Pending",), {"phase": "Pending"}, id="too-few"),
         pytest.param(
             "Pending",
             ("Pending", "Pending"),
             {"phase": "Scheduling", "scheduleStartTime": NOW, "occupiedBy": "ns/job"},
             id="enough",
-        ),
-        pytest.param(
-            "Scheduling",
-            ("Running", "Bound"),
-            {"phase": "Scheduling", "running": 1, "succeeded": 0, "failed": 0},
-            id="some-run",
-        ),
-        pytest.param(
-            "Scheduling",
-            ("Running", "Running"),
-            {"phase": "Running", "running": 2, "succeeded": 0, "failed": 0},
-            id="all-run",
         ),
         pytest.param(
             "Running",
@@ -77,10 +63,6 @@ def test_coscheduling(before: str, phases: tuple[str, ...], expected: Object) ->
 @pytest.mark.parametrize(
     ("phases", "phase", "counts", "condition"),
     [
-        pytest.param((), "Pending", {}, None, id="nothing"),
-        pytest.param(("Pending", "Pending"), "Inqueue", {}, "Unschedulable", id="waiting"),
-        pytest.param(("Bound", "Bound"), "Running", {}, "Scheduled", id="bound"),
-        pytest.param(("Running", "Succeeded"), "Running", {"running": 1, "succeeded": 1}, "Scheduled", id="running"),
         pytest.param(("Running", "Pending"), "Unknown", {"running": 1}, "Unschedulable", id="one-lost"),
         pytest.param(("Succeeded", "Failed"), "Completed", {"succeeded": 1, "failed": 1}, "Unschedulable", id="ended"),
     ],
@@ -91,21 +73,3 @@ def test_volcano(phases: tuple[str, ...], phase: str, counts: Object, condition:
     kinds = [entry["type"] for entry in status.pop("conditions", [])]
     assert status == {"phase": phase} | counts
     assert kinds == ([condition] if condition and phase != "Completed" else [])
-
-
-def test_conditions_of_volcano() -> None:
-    """A condition says why, is kept while nothing changes, and others stay beside it."""
-    first = volcano_status(group(), pods("Pending", "Pending"), NOW)
-    (condition,) = first["conditions"]
-    assert condition | {"transitionID": ""} == {
-        "type": "Unschedulable",
-        "status": "True",
-        "reason": "NotEnoughResources",
-        "message": "no room",
-        "lastTransitionTime": NOW,
-        "transitionID": "",
-    }
-    again = volcano_status(group() | {"status": first}, pods("Pending", "Pending"), "2026-01-01T00:01:00Z")
-    assert again == first
-    later = volcano_status(group() | {"status": first}, pods("Bound", "Bound"), NOW)
-    assert [entry["type"] for entry in later["conditions"]] == ["Unschedulable", "Scheduled"]

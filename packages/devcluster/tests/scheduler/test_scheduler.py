@@ -21,7 +21,6 @@ from trainer_devcluster.scheduler.candidate import (
     VOLCANO,
     GangScheduler,
     definition_of,
-    parse_gang_schedulers,
 )
 from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
 
@@ -62,31 +61,11 @@ def events(client: FakeClient) -> set[tuple[str, str, str]]:
     }
 
 
-async def test_pods_wait_for_each_other() -> None:
-    """What does not fit waits, with a condition and an event, until a pod ends or is gone."""
-    clock = ManualClock()
-    pods = [make_pod(f"pod-{index}", GPU, created=f"2026-01-01T00:00:0{index}Z") for index in range(4)]
-    client = FakeClient(make_node(), *pods, clock=clock)
-    async with scheduling(client, clock):
-        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
-        await eventually(lambda: verdict(client, "pod-2")[0] == "Unschedulable", clock=clock)
-        assert "1 Insufficient nvidia.com/gpu." in verdict(client, "pod-2")[1]
-        await eventually(lambda: ("default-scheduler", "FailedScheduling", "pod-2") in events(client), clock=clock)
-        assert ("default-scheduler", "Scheduled", "pod-0") in events(client)
-
-        await client.patch(PODS, "pod-0", {"status": {"phase": "Succeeded"}}, "ns", subresource="status")
-        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1", "pod-2"}, clock=clock)
-
-        client.remove(PODS, "pod-1", "ns")
-        await eventually(lambda: "pod-3" in scheduled(client), clock=clock)
-
-
 @pytest.mark.parametrize(
     ("change", "subresource"),
     [
         pytest.param({"spec": {"unschedulable": None}}, None, id="uncordon"),
         pytest.param({"metadata": {"labels": {"pool": "gpu"}}}, None, id="label"),
-        pytest.param({"status": {"allocatable": {"example.com/fpga": "1"}}}, "status", id="resource"),
     ],
 )
 async def test_node_changes(change: Object, subresource: str | None) -> None:
@@ -104,30 +83,6 @@ async def test_node_changes(change: Object, subresource: str | None) -> None:
         await eventually(lambda: verdict(client, "pod")[0] == "Unschedulable", clock=clock)
         await client.patch(NODES, "laptop", change, subresource=subresource)
         await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
-
-
-async def test_no_node() -> None:
-    """Without a node pods have a condition that says so; they are bound when one comes."""
-    clock = ManualClock()
-    client = FakeClient(make_pod(), clock=clock)
-    async with scheduling(client, clock):
-        await eventually(
-            lambda: verdict(client, "pod") == ("Unschedulable", "no nodes available to schedule pods"), clock=clock
-        )
-        client.add(make_node())
-        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
-
-
-async def test_gated_pod() -> None:
-    """A pod with scheduling gates is not bound, without an event, until they are gone."""
-    clock = ManualClock()
-    client = FakeClient(make_node(), make_pod(schedulingGates=[{"name": "test/gate"}]), clock=clock)
-    async with scheduling(client, clock):
-        gated = ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
-        await eventually(lambda: verdict(client, "pod") == gated, clock=clock)
-        await client.patch(PODS, "pod", {"spec": {"schedulingGates": None}}, "ns")
-        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
-        await eventually(lambda: events(client) == {("default-scheduler", "Scheduled", "pod")}, clock=clock)
 
 
 async def test_scheduler_that_does_not_exist() -> None:
@@ -149,15 +104,6 @@ async def test_fields_for_several_nodes() -> None:
     async with scheduling(client, clock):
         await eventually(lambda: ("default-scheduler", "Ignored", "pod") in events(client), clock=clock)
         assert scheduled(client) == {"pod"}
-
-
-async def test_pods_of_other_nodes() -> None:
-    """What somebody has bound to a node that nobody runs takes no room here."""
-    clock = ManualClock()
-    other = make_pod("other", {"nvidia.com/gpu": 2}, nodeName="elsewhere")
-    client = FakeClient(make_node(), other, make_pod("pod", GPU), clock=clock)
-    async with scheduling(client, clock):
-        await eventually(lambda: scheduled(client) == {"pod"}, clock=clock)
 
 
 async def test_pod_that_cannot_be_read() -> None:
@@ -275,10 +221,3 @@ def test_definitions(scheduler: GangScheduler) -> None:
     resource, definition = scheduler.pod_groups, definition_of(scheduler)
     assert definition["metadata"]["name"] == resource.qualified_name
     assert definition["spec"]["versions"][0]["name"] == resource.version
-
-
-def test_names() -> None:
-    """They are given as on the command line; unknown ones are refused with those that exist."""
-    assert parse_gang_schedulers("volcano, coscheduling,volcano") == (VOLCANO, COSCHEDULING)
-    with pytest.raises(ValueError, match="'kueue' is not one of coscheduling, volcano"):
-        parse_gang_schedulers("kueue")

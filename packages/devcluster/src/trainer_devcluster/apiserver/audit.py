@@ -127,10 +127,9 @@ PENDING_EVENTS: Final = 10_000
 class AuditLog:
     """Writes events to a file; `run` does the work."""
 
-    def __init__(self, path: Path, descriptor: int, *, limit: int = PENDING_EVENTS) -> None:
+    def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
         self._descriptor = descriptor
-        self._limit = limit
         self._pending: list[bytes] = []
         self._arrival = anyio.Event()
         self._taken = anyio.Event()
@@ -139,27 +138,23 @@ class AuditLog:
 
     @classmethod
     @contextmanager
-    def opened(cls, path: Path, *, limit: int = PENDING_EVENTS) -> Iterator[AuditLog]:
+    def opened(cls, path: Path) -> Iterator[AuditLog]:
         """A log that appends to a file, readable by its owner only, made when missing; blocks.
 
         Several servers may share the file: lines are written whole.
-
-        Args:
-            path: of the file.
-            limit: how many events wait for the disk before requests do.
 
         Raises:
             OSError: the file cannot be opened.
         """
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            yield cls(path, descriptor, limit=limit)
+            yield cls(path, descriptor)
         finally:
             os.close(descriptor)
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer than the limit are pending."""
-        while len(self._pending) >= self._limit:
+        """Wait until fewer than `PENDING_EVENTS` are pending."""
+        while len(self._pending) >= PENDING_EVENTS:
             await self._taken.wait()
 
     def add(self, event: Object) -> None:

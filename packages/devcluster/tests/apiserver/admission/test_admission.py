@@ -11,7 +11,6 @@ from aiohttp import web
 from packages.devcluster.tests.apiserver.admission.configurations import (
     MUTATING,
     VALIDATING,
-    configuration,
     configure,
     rule,
     webhook,
@@ -24,10 +23,8 @@ from packages.devcluster.tests.apiserver.admission.webhook_server import (
     webhook_server,
 )
 from packages.devcluster.tests.apiserver.custom_resources.test_controller import GADGETS, definition, gadget, install
-from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, Api
+from packages.devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, Api
 from trainer.kube.objects import Object
-from trainer_devcluster.apiserver.admission.admission import Reinvocation
-from trainer_devcluster.apiserver.admission.webhook import webhooks_of
 
 NS = "/api/v1/namespaces/default"
 MAPS = f"{NS}/configmaps"
@@ -45,21 +42,6 @@ def pod(name: str, **spec: Any) -> Object:
 
 def add(path: str, value: object) -> Object:
     return {"op": "add", "path": path, "value": value}
-
-
-async def test_what_mutating_webhooks_do_is_stored(api: Api, tmp_path: Path) -> None:
-    """They run one after the other, by name; each sees what those before it have done."""
-    async with webhook_server(tmp_path) as server:
-        server.answers |= {"/one": patching(add("/data/one", "1")), "/two": patching(add("/data/two", "2"))}
-        await configure(api, MUTATING, webhook("two", server=server), name="b")
-        await configure(api, MUTATING, webhook("one", server=server), name="a")
-        created = await api("POST", MAPS, config_map(zero="0"))
-        assert created.body["data"] == {"zero": "0", "one": "1", "two": "2"}
-        assert (await api("GET", f"{MAPS}/m")).body == created.body
-        assert [request["object"]["data"] for request in server.requests] == [
-            {"zero": "0"},
-            {"zero": "0", "one": "1"},
-        ]
 
 
 async def test_what_webhooks_see_of_a_creation(api: Api, tmp_path: Path) -> None:
@@ -98,9 +80,6 @@ async def test_what_webhooks_see_of_a_creation(api: Api, tmp_path: Path) -> None
     ("method", "content_type", "body"),
     [
         pytest.param("PUT", "application/json", config_map(a="2"), id="update"),
-        pytest.param("PATCH", MERGE, {"data": {"a": "2"}}, id="merge patch"),
-        pytest.param("PATCH", STRATEGIC, {"data": {"a": "2"}}, id="strategic merge patch"),
-        pytest.param("PATCH", JSON_PATCH, [{"op": "replace", "path": "/data/a", "value": "2"}], id="json patch"),
         pytest.param("PATCH", APPLY, config_map(a="2"), id="apply"),
     ],
 )
@@ -123,17 +102,6 @@ async def test_changes(api: Api, tmp_path: Path, method: str, content_type: str,
         assert (refused.code, refused.body["reason"], refused.body["message"]) == (403, "Forbidden", DENIED)
 
 
-async def test_an_apply_that_creates(api: Api, tmp_path: Path) -> None:
-    """To webhooks an apply of a new object is a CREATE."""
-    async with webhook_server(tmp_path) as server:
-        await configure(api, MUTATING, webhook("change", server=server))
-        server.answers["/change"] = patching(add("/data/b", "3"))
-        created = await api.apply(f"{MAPS}/m", config_map(a="2"))
-        assert (created.code, created.body["data"]) == (201, {"a": "2", "b": "3"})
-        (request,) = server.requests
-        assert (request["operation"], request["options"]["kind"]) == ("CREATE", "CreateOptions")
-
-
 @pytest.mark.parametrize("path", [MUTATING, VALIDATING])
 async def test_failure_policy(api: Api, tmp_path: Path, path: str) -> None:
     """A webhook that cannot be called fails the request, or nothing, as its policy says."""
@@ -149,20 +117,6 @@ async def test_failure_policy(api: Api, tmp_path: Path, path: str) -> None:
         ignore = {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}
         await api("PATCH", f"{path}/closed", [ignore], JSON_PATCH)
         assert (await api("POST", MAPS, config_map())).code == 201
-
-
-async def test_the_first_of_several_denials(api: Api, tmp_path: Path) -> None:
-    """All validating webhooks are asked; the first in their order gives the answer, all of them warn."""
-    async with webhook_server(tmp_path) as server:
-        for name in ("b", "a", "c"):
-            status = {"message": name}
-            server.answers[f"/{name}"] = always(allowed=name == "c", status=status, warnings=[name, "same"])
-        await configure(api, VALIDATING, *(webhook(name, server=server) for name in ("b", "a", "c")))
-        answer = await api("POST", MAPS, config_map())
-        assert answer.code == 400
-        assert answer.body["message"] == 'admission webhook "b.example.com" denied the request: b'
-        assert answer.warnings == [f'299 - "{text}"' for text in ("b", "same", "a", "c")]
-        assert len(server.requests) == 3
 
 
 async def test_deletion(api: Api, tmp_path: Path) -> None:
@@ -229,12 +183,9 @@ def nested(depth: int) -> list[Any]:
             "cannot unmarshal string into Go struct field PodSpec.spec.priority",
             id="wrong type",
         ),
-        pytest.param([{"op": "replace", "path": "/spec/x/y", "value": 1}], 500, "", id="does not apply"),
         pytest.param([{"op": "replace"}], 500, "", id="no operation"),
         pytest.param({"op": "add"}, 500, "received undecodable patch in webhook response", id="no list"),
         pytest.param([{"op": "remove", "path": "/metadata"}], 500, "without metadata", id="no metadata"),
-        pytest.param([add("/kind", "Secret")], 400, "cannot be handled as a Pod", id="another kind"),
-        pytest.param([add("/metadata/namespace", "x")], 400, "does not match the namespace", id="another namespace"),
         pytest.param([add("/spec/x", nested(900))], 500, "nests the object too deeply", id="deeper than can be copied"),
         pytest.param([add("/spec/restartPolicy", "x")], 422, "spec.restartPolicy: Unsupported value", id="invalid"),
     ],
@@ -250,39 +201,6 @@ async def test_patches_that_spoil_the_object(
     assert answer.code == code, answer.body
     assert message in answer.body["message"]
     assert "has a bug" not in answer.body["message"]
-
-
-async def test_what_webhooks_add_is_defaulted_and_pruned(api: Api, tmp_path: Path) -> None:
-    """Added containers get their defaults, unknown fields go, and managed fields stay the server's."""
-    async with webhook_server(tmp_path) as server:
-        await configure(api, MUTATING, webhook(server=server, rules=[rule("pods")]))
-        sidecar = {"name": "s", "image": "i", "unknown": 1}
-        server.answers["/check"] = patching(
-            add("/spec/containers/-", sidecar), {"op": "remove", "path": "/metadata/managedFields"}
-        )
-        answer = await api("POST", f"{NS}/pods", pod("p"))
-    added = answer.body["spec"]["containers"][1]
-    assert (added["imagePullPolicy"], "unknown" in added) == ("Always", False)
-    assert answer.body["metadata"]["managedFields"]
-    assert answer.warnings == []
-
-
-async def test_custom_resources(api: Api, tmp_path: Path) -> None:
-    """The schema has the last word on what mutating webhooks make; validating ones see only what fits it."""
-    await install(api, definition())
-    rules = [rule("gadgets", group="example.com")]
-    async with webhook_server(tmp_path) as server:
-        await configure(api, MUTATING, webhook("change", server=server, rules=rules))
-        await configure(api, VALIDATING, webhook(server=server, rules=rules))
-        server.answers["/change"] = patching(
-            add("/spec/n", 5), add("/spec/other", 1), {"op": "remove", "path": "/spec/mode"}
-        )
-        created = await api("POST", GADGETS, gadget("a"))
-        assert created.body["spec"] == {"n": 5, "mode": "slow"}
-        server.answers["/change"] = patching(add("/spec/n", 50))
-        refused = await api("POST", GADGETS, gadget("b"))
-        assert refused.code == 422
-        assert len(server.named("/check")) == 1
 
 
 async def test_status_and_scale(api: Api, tmp_path: Path) -> None:
@@ -385,21 +303,6 @@ async def test_equivalent_versions(api: Api, tmp_path: Path) -> None:
 SIDECAR = {"name": "sidecar", "image": "i", "imagePullPolicy": "Always"}
 
 
-async def test_new_pods_are_admitted_before_webhooks_see_them(api: Api, tmp_path: Path) -> None:
-    """Webhooks see account, priority and tolerations, not the status; managers own what the client has sent."""
-    async with webhook_server(tmp_path) as server:
-        await configure(api, MUTATING, webhook("change", server=server, rules=[rule("pods", "CREATE")]))
-        created = await api("POST", f"{NS}/pods?fieldManager=me", pod("p"))
-        (request,) = server.requests
-    assert created.code == 201
-    seen = request["object"]["spec"]
-    assert (seen["serviceAccountName"], seen["priority"], len(seen["tolerations"])) == ("default", 0, 2)
-    assert [mount["readOnly"] for mount in seen["containers"][0]["volumeMounts"]] == [True]
-    assert "status" not in request["object"]
-    (entry,) = created.body["metadata"]["managedFields"]
-    assert "f:volumes" not in entry["fieldsV1"]["f:spec"]
-
-
 async def test_pods_that_webhooks_have_changed_are_admitted_again(api: Api, tmp_path: Path) -> None:
     """A container that a webhook adds gets its token, which those webhooks see that want to be called again."""
     async with webhook_server(tmp_path) as server:
@@ -434,26 +337,3 @@ DEFAULTS: dict[str, Any] = {
     "namespaceSelector": {},
     "objectSelector": {},
 }
-
-
-@pytest.mark.parametrize(
-    ("policies", "changes", "expected"),
-    [
-        pytest.param(["IfNeeded", "Never"], [False, False], [], id="nothing has changed"),
-        pytest.param(["IfNeeded", "Never"], [False, True], [0], id="changed after it"),
-        pytest.param(["IfNeeded", "Never"], [True, False], [], id="changed by itself"),
-        pytest.param(["Never", "Never"], [False, True], [], id="wants to be called once"),
-        pytest.param(["Never", "IfNeeded"], [True, False], [], id="changed before it"),
-        pytest.param(["IfNeeded", "IfNeeded"], [True, True], [0], id="both change"),
-        pytest.param(["IfNeeded", "IfNeeded", "Never"], [False, False, True], [0, 1], id="several"),
-    ],
-)
-def test_who_is_called_again(policies: list[str], changes: list[bool], expected: list[int]) -> None:
-    """Webhooks with IfNeeded see what later ones have changed."""
-    entries = [webhook(f"w{index}", reinvocationPolicy=policy, **DEFAULTS) for index, policy in enumerate(policies)]
-    webhooks = webhooks_of(configuration(MUTATING, "c", *entries))
-    reinvocation = Reinvocation()
-    for hook, changed in zip(webhooks, changes, strict=True):
-        reinvocation.note(hook, changed=changed)
-    assert reinvocation.needed is any(changes)
-    assert [index for index, hook in enumerate(webhooks) if reinvocation.repeats(hook)] == expected

@@ -48,50 +48,6 @@ def claims_of(token: str) -> dict[str, Any]:
     return claims
 
 
-def test_claims(tokens: ServiceAccountTokens, account: Object, clock: ManualClock) -> None:
-    """A token carries the claims of those of Kubernetes, in whole seconds, and names its key."""
-    issued = tokens.issue(account, ["vault"], HOUR, POD)
-    now = int(clock.now().timestamp())
-    claims = claims_of(issued.token)
-    assert claims.pop("jti")
-    assert claims == {
-        "aud": ["vault"],
-        "exp": now + 3600,
-        "iat": now,
-        "iss": ISSUER,
-        "kubernetes.io": {
-            "namespace": "ns",
-            "node": {"name": "laptop", "uid": "uid-laptop"},
-            "pod": {"name": "p", "uid": "uid-p"},
-            "serviceaccount": {"name": "bot", "uid": "uid-bot"},
-        },
-        "nbf": now,
-        "sub": "system:serviceaccount:ns:bot",
-    }
-    assert jwt.get_unverified_header(issued.token) == {"alg": "RS256", "kid": "key"}
-    assert int(issued.expires.timestamp()) == now + 3600
-
-
-def test_user(tokens: ServiceAccountTokens, storage: Storage, account: Object) -> None:
-    """A token authenticates its account with the groups of accounts and the object that it is bound to."""
-    put(storage, PODS, ObjectKey("ns", "p"))
-    issued = tokens.issue(account, [ISSUER, "vault"], HOUR, POD)
-    user, audiences = tokens.authenticate(issued.token, ["other", "vault"])
-    assert audiences == ("vault",)
-    assert user.info() == {
-        "username": "system:serviceaccount:ns:bot",
-        "uid": "uid-bot",
-        "groups": ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
-        "extra": {
-            "authentication.kubernetes.io/credential-id": [f"JTI={claims_of(issued.token)['jti']}"],
-            "authentication.kubernetes.io/node-name": ["laptop"],
-            "authentication.kubernetes.io/node-uid": ["uid-laptop"],
-            "authentication.kubernetes.io/pod-name": ["p"],
-            "authentication.kubernetes.io/pod-uid": ["uid-p"],
-        },
-    }
-
-
 async def test_token_of_a_pod_lasts_longer_than_it_says(
     tokens: ServiceAccountTokens, storage: Storage, account: Object, clock: ManualClock
 ) -> None:

@@ -5,159 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packages.devcluster.tests.apiserver.authorization.samples import binding, put, remove, role
 from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
-from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS, User
-from trainer_devcluster.apiserver.authorization.authorizer import Decision
+from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.authorization.rules import AccessCheck, PolicyRule, rules_in
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, Storage
 
 BOB: Final = User("bob", ("devs", "system:authenticated"))
-BOT: Final = User("system:serviceaccount:n:bot", ("system:serviceaccounts", "system:serviceaccounts:n"))
 READ: Final = PolicyRule(("get", "list"), ("",), ("pods",))
-WRITE: Final = PolicyRule(("create",), ("",), ("pods",))
 HEALTH: Final = PolicyRule(("get",), paths=("/healthz",))
 
 
 def pods(user: User, verb: str = "list", namespace: str = "n") -> AccessCheck:
     """Something with pods."""
     return AccessCheck(user, verb, "", "v1", "pods", namespace=namespace)
-
-
-@pytest.mark.parametrize(
-    ("objects", "wanted", "expected"),
-    [
-        pytest.param([], pods(ADMINISTRATOR, "anything"), Decision(True), id="members of system:masters"),
-        pytest.param([], pods(BOB), Decision(False), id="nobody else"),
-        pytest.param(
-            [role("r", READ, namespace="n"), binding("b", "Role/r", "user bob", namespace="n")],
-            pods(BOB),
-            Decision(True, 'RBAC: allowed by RoleBinding "b/n" of Role "r" to User "bob"'),
-            id="a user by a Role",
-        ),
-        pytest.param(
-            [role("r", READ, namespace="n"), binding("b", "Role/r", "user bob", namespace="n")],
-            pods(BOB, namespace="m"),
-            Decision(False),
-            id="a Role counts in its namespace",
-        ),
-        pytest.param(
-            [role("r", READ, namespace="n"), binding("b", "Role/r", "user bob", namespace="n")],
-            pods(BOB, namespace=""),
-            Decision(False),
-            id="a Role does not count for all namespaces",
-        ),
-        pytest.param(
-            [role("r", READ), binding("b", "ClusterRole/r", "group devs", namespace="n")],
-            pods(BOB),
-            Decision(True, 'RBAC: allowed by RoleBinding "b/n" of ClusterRole "r" to Group "devs"'),
-            id="a group by a ClusterRole in a namespace",
-        ),
-        pytest.param(
-            [role("r", READ), binding("b", "ClusterRole/r", "account n/bot")],
-            pods(BOT, namespace=""),
-            Decision(True, 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to ServiceAccount "bot/n"'),
-            id="a ServiceAccount everywhere",
-        ),
-        pytest.param(
-            [role("r", READ), binding("b", "ClusterRole/r", "account bot", namespace="n")],
-            pods(BOT),
-            Decision(True, 'RBAC: allowed by RoleBinding "b/n" of ClusterRole "r" to ServiceAccount "bot/n"'),
-            id="a ServiceAccount of the namespace",
-        ),
-        pytest.param(
-            [role("r", READ), binding("b", "ClusterRole/r", "account bot")],
-            pods(BOT),
-            Decision(False),
-            id="a ServiceAccount of no namespace",
-        ),
-        pytest.param(
-            [role("r", HEALTH), binding("b", "ClusterRole/r", "group system:unauthenticated")],
-            AccessCheck(ANONYMOUS, "get", path="/healthz"),
-            Decision(
-                True,
-                'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to Group "system:unauthenticated"',
-            ),
-            id="anonymous",
-        ),
-        pytest.param(
-            [
-                role("r", READ),
-                binding("z", "ClusterRole/r", "user bob"),
-                binding("a", "ClusterRole/r", "user bob", namespace="n"),
-            ],
-            pods(BOB),
-            Decision(True, 'RBAC: allowed by ClusterRoleBinding "z" of ClusterRole "r" to User "bob"'),
-            id="what counts everywhere comes first",
-        ),
-        pytest.param(
-            [role("r", READ), binding("b", "ClusterRole/r", "group devs", "user bob")],
-            pods(BOB),
-            Decision(True, 'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to Group "devs"'),
-            id="the first subject that fits",
-        ),
-        pytest.param(
-            [binding("b", "ClusterRole/gone", "user bob"), binding("c", "Role/gone", "user bob", namespace="n")],
-            pods(BOB),
-            Decision(
-                False,
-                'RBAC: [clusterrole.rbac.authorization.k8s.io "gone" not found, '
-                'role.rbac.authorization.k8s.io "gone" not found]',
-            ),
-            id="roles that do not exist",
-        ),
-        pytest.param(
-            [
-                binding("b", "ClusterRole/gone", "user bob"),
-                binding("c", "ClusterRole/gone", "user bob"),
-                binding("d", "ClusterRole/away", "user alice"),
-            ],
-            pods(BOB),
-            Decision(False, 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found'),
-            id="each of the user's once",
-        ),
-    ],
-)
-def test_decision(objects: list[Object], wanted: AccessCheck, expected: Decision) -> None:
-    """The answer says which binding, role and subject it comes from."""
-    assert RbacAuthorizer(put(Storage(), *objects)).authorize(wanted) == expected
-
-
-def test_changes_count_at_once() -> None:
-    """What is stored, changed or deleted counts in the next decision."""
-    storage = Storage()
-    authorizer = RbacAuthorizer(storage)
-    assert not authorizer.authorize(pods(BOB)).allowed
-    bound = binding("b", "ClusterRole/r", "user bob")
-    put(storage, bound)
-    assert authorizer.authorize(pods(BOB)).reason.endswith("not found")
-    put(storage, role("r", READ))
-    assert authorizer.authorize(pods(BOB)).allowed
-    remove(storage, bound)
-    assert not authorizer.authorize(pods(BOB)).allowed
-
-
-def test_rules_of_a_user() -> None:
-    """What somebody holds is what all their bindings give, with those that give nothing as problems."""
-    storage = put(
-        Storage(),
-        role("r", READ, HEALTH),
-        role("w", WRITE, namespace="n"),
-        binding("a", "ClusterRole/r", "group devs"),
-        binding("b", "Role/w", "user bob", namespace="n"),
-        binding("c", "Role/gone", "user bob", namespace="n"),
-    )
-    authorizer = RbacAuthorizer(storage)
-    held = authorizer.rules_of(BOB, "n")
-    assert held.rules == (READ, HEALTH, WRITE)
-    assert held.problems == ('role.rbac.authorization.k8s.io "gone" not found',)
-    assert authorizer.rules_of(BOB, "").rules == (READ, HEALTH)
 
 
 def test_memory_is_bounded() -> None:

@@ -117,29 +117,6 @@ async def test_scale_of_an_object_without_replicas(api: Api, spec: Object) -> No
     assert stored["metadata"]["generation"] == 2
 
 
-async def test_scaling_obeys_the_rules_of_the_schema(api: Api) -> None:
-    """A rule that looks at the replicas is asked when they are scaled."""
-    await install(api, nested_definition())
-    await api(
-        "POST", GADGETS, {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {}}
-    )
-    refused = await api("PATCH", f"{GADGETS}/a/scale", {"spec": {"replicas": 6}}, MERGE)
-    assert refused.code == 422
-    assert "too many" in refused.body["message"]
-
-
-async def test_a_changed_definition_is_served(api: Api) -> None:
-    """New validation applies to the next write."""
-    await install(api, definition())
-    pointer = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/n/maximum"
-    patch = [{"op": "replace", "path": pointer, "value": 20}]
-    changed = await api("PATCH", f"{CRDS}/gadgets.example.com", patch, "application/json-patch+json")
-    assert changed.code == 200, changed.body
-    async with asyncio.timeout(10):
-        while (await api("POST", f"{GADGETS}?dryRun=All", gadget("a", n=15))).code != 201:
-            pass
-
-
 async def test_new_defaults_are_no_change(api: Api) -> None:
     """What is stored counts as the definition of today reads it, so that rules about change have two equal sides."""
     await install(api, definition())

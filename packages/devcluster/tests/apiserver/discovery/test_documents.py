@@ -19,13 +19,6 @@ async def test_aggregated_discovery(api: Api, path: str) -> None:
     assert again.code == 304
 
 
-async def test_address_of_the_server(api: Api) -> None:
-    """Core discovery says what the client has called the server, whatever others call it."""
-    for name in ("a.example.com", "b.example.com"):
-        served = (await api("GET", "/api", Host=name)).body["serverAddressByClientCIDRs"]
-        assert [entry["serverAddress"] for entry in served] == [name]
-
-
 async def test_openapi(api: Api) -> None:
     """The index leads to a document for each group and version, with a schema for each kind."""
     index = (await api("GET", "/openapi/v3")).body["paths"]

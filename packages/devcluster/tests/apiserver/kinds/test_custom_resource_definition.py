@@ -33,14 +33,6 @@ def make_crd(**spec: Any) -> Object:
     return {"metadata": {"name": "widgets.example.com"}, "spec": {**defaults, **spec}}
 
 
-def test_names_of_a_definition_follow_from_its_kind() -> None:
-    """Singular and list kind may be left out."""
-    crd, causes = created(STRATEGY, make_crd())
-    assert causes == []
-    assert (crd["spec"]["names"]["singular"], crd["spec"]["names"]["listKind"]) == ("widget", "WidgetList")
-    assert crd["status"]["storedVersions"] == ["v1"]
-
-
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -197,16 +189,3 @@ def test_changes_of_established_definitions(change: dict[str, Any], expected: li
     new = deepcopy(old)
     new["spec"].update(change)
     assert list(map(str, updated(STRATEGY, new, old))) == expected
-
-
-def test_storage_versions_are_remembered() -> None:
-    """Until somebody who has migrated the objects takes one out."""
-    old = established(created(STRATEGY, make_crd(versions=[version(), version("v2")]))[0])
-    new = deepcopy(old)
-    new["spec"]["versions"] = [version(storage=False), version("v2", storage=True)]
-    assert updated(STRATEGY, new, old) == []
-    assert new["status"]["storedVersions"] == ["v1", "v2"]
-    migrated = deepcopy(new)
-    migrated["status"]["storedVersions"] = ["v2"]
-    assert updated(STRATEGY, migrated, new, "status") == []
-    assert migrated["status"]["storedVersions"] == ["v2"]

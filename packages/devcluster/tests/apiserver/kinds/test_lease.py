@@ -44,30 +44,6 @@ async def test_refused(api: Api, verb: str, spec: Object, problem: str) -> None:
     assert answer.body["message"] == f'Lease.coordination.k8s.io "l" is invalid: {problem}'
 
 
-@pytest.mark.parametrize(
-    ("spec", "stored"),
-    [
-        pytest.param({}, {}, id="nothing"),
-        pytest.param(
-            {"leaseDurationSeconds": 1, "leaseTransitions": 0, "holderIdentity": ""},
-            {"leaseDurationSeconds": 1, "leaseTransitions": 0, "holderIdentity": ""},
-            id="released",
-        ),
-        pytest.param(
-            {"holderIdentity": "a", "preferredHolder": "b", "strategy": "none such"},
-            {"holderIdentity": "a"},
-            id="coordinated-election-is-off",
-        ),
-    ],
-)
-async def test_accepted(api: Api, spec: Object, stored: Object) -> None:
-    """All fields are optional, times have microseconds, and what a feature gate hides is not stored."""
-    made = await api("POST", LEASES, lease(**spec))
-    assert (made.code, made.body["spec"]) == (201, stored)
-    again = await api("PUT", f"{LEASES}/l", {**made.body, "spec": spec})
-    assert (again.code, again.body["spec"]) == (200, stored)
-
-
 @pytest.mark.parametrize("field", ["renewTime", "acquireTime"])
 @pytest.mark.parametrize("value", ["yesterday", "2026-01-01T00:00:00Z", 1])
 async def test_times(api: Api, field: str, value: object) -> None:

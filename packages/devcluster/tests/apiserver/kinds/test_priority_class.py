@@ -11,7 +11,7 @@ from packages.devcluster.tests.apiserver.kinds.context import created, make_cont
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.definitions.strategy import WriteContext
-from trainer_devcluster.apiserver.kinds.priority_class import PriorityClassStrategy, admit_priority, system_classes
+from trainer_devcluster.apiserver.kinds.priority_class import PriorityClassStrategy, admit_priority
 
 STRATEGY = PriorityClassStrategy()
 
@@ -27,7 +27,6 @@ def make_stored(*classes: Object) -> WriteContext:
 @pytest.mark.parametrize(
     ("pod", "classes", "expected"),
     [
-        pytest.param({}, [], {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}, id="no class"),
         pytest.param(
             {},
             [make_class("high", 10), make_class("usual", 5, globalDefault=True)],
@@ -63,12 +62,6 @@ def test_pods_get_the_priority_of_their_class(pod: Object, classes: list[Object]
             id="no such class",
         ),
         pytest.param(
-            {"priority": 7},
-            'pods "p" is forbidden: the integer value of priority (7) must not be provided in pod spec; priority '
-            "admission controller computed 0 from the given PriorityClass name",
-            id="another number",
-        ),
-        pytest.param(
             {"preemptionPolicy": "Never"},
             'pods "p" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; '
             "priority admission controller computed PreemptLowerPriority from the given PriorityClass name",
@@ -81,15 +74,6 @@ def test_pods_do_not_choose_a_number(pod: Object, message: str) -> None:
     with pytest.raises(ApiError) as caught:
         admit_priority({"metadata": {"name": "p"}, "spec": pod}, make_stored())
     assert (caught.value.code, caught.value.message) == (403, message)
-
-
-def test_classes_of_the_system_are_valid() -> None:
-    """Those that every cluster starts with pass their own validation."""
-    made = [created(STRATEGY, obj) for obj in system_classes()]
-    assert [(obj["metadata"]["name"], obj["value"], causes) for obj, causes in made] == [
-        ("system-cluster-critical", 2000000000, []),
-        ("system-node-critical", 2000001000, []),
-    ]
 
 
 def test_the_value_stays() -> None:

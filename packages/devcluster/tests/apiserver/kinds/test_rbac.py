@@ -25,7 +25,6 @@ def bound(*subjects: Object, **reference: Any) -> Object:
 @pytest.mark.parametrize(
     ("definition", "obj", "complaints"),
     [
-        pytest.param(CLUSTER_ROLE, {"rules": [PODS, HEALTH]}, [], id="cluster role"),
         pytest.param(
             ROLE,
             {"rules": [PODS, {}]},
@@ -65,18 +64,6 @@ def bound(*subjects: Object, **reference: Any) -> Object:
             id="aggregation of nothing",
         ),
         pytest.param(
-            CLUSTER_ROLE,
-            {"aggregationRule": {"clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "in"}]}]}},
-            [
-                (
-                    "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "
-                    '"in": not a valid selector operator'
-                )
-            ],
-            id="aggregation by no selector",
-        ),
-        pytest.param(ROLE_BINDING, bound(USER), [], id="binding"),
-        pytest.param(
             ROLE_BINDING,
             {},
             [
@@ -105,9 +92,6 @@ def bound(*subjects: Object, **reference: Any) -> Object:
             id="unknown subject",
         ),
         pytest.param(
-            ROLE_BINDING, bound({"kind": "ServiceAccount", "name": "a"}), [], id="account of the same namespace"
-        ),
-        pytest.param(
             CLUSTER_ROLE_BINDING,
             bound({"kind": "ServiceAccount", "name": "a", "apiGroup": "x"}),
             [
@@ -122,12 +106,6 @@ def test_validation(definition: Any, obj: Object, complaints: list[str]) -> None
     """What makes no sense is refused with the texts of the real server."""
     _, causes = created(definition.strategy, obj)
     assert list(map(str, causes)) == complaints
-
-
-def test_service_account_names_are_checked() -> None:
-    """A subject that can never be a ServiceAccount is refused."""
-    _, [cause] = created(ROLE_BINDING.strategy, bound({"kind": "ServiceAccount", "name": "Bot"}))
-    assert str(cause).startswith('subjects[0].name: Invalid value: "Bot": a lowercase RFC 1123 subdomain must')
 
 
 def test_defaults() -> None:

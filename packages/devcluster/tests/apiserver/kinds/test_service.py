@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.apiserver.kinds.context import created, fields, make_context, updated
+from packages.devcluster.tests.apiserver.kinds.context import created, fields, updated
 from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.service import ServiceStrategy
 
@@ -14,34 +14,6 @@ STRATEGY = ServiceStrategy()
 
 def make_service(**spec: Any) -> Object:
     return {"metadata": {"name": "s"}, "spec": spec}
-
-
-def test_service_gets_an_address() -> None:
-    """Ports get protocol and target; the address is kept by updates that leave it out."""
-    service, causes = created(STRATEGY, make_service(ports=[{"port": 80}]))
-    assert causes == []
-    assert service["spec"]["clusterIP"] == "10.96.0.10"
-    assert service["spec"]["clusterIPs"] == ["10.96.0.10"]
-    assert service["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
-    new = make_service(ports=[{"port": 81}])
-    assert updated(STRATEGY, new, service) == []
-    assert new["spec"]["clusterIP"] == "10.96.0.10"
-
-
-def test_headless_service_needs_no_ports() -> None:
-    """JobSet makes such Services for the names of its pods."""
-    service, causes = created(STRATEGY, make_service(clusterIP="None", selector={"a": "b"}))
-    assert causes == []
-    assert service["spec"]["clusterIPs"] == ["None"]
-    assert (service["spec"]["type"], service["spec"]["sessionAffinity"]) == ("ClusterIP", "None")
-
-
-def test_dry_run_allocates_nothing() -> None:
-    """The address of a dry run is a placeholder."""
-    service = make_service(ports=[{"port": 80}])
-    STRATEGY.default(service, make_context(dry_run=True))
-    STRATEGY.prepare_for_create(service, make_context(dry_run=True))
-    assert service["spec"]["clusterIP"] == "10.96.0.0"
 
 
 @pytest.mark.parametrize(

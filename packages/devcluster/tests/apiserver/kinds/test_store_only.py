@@ -3,17 +3,6 @@ from __future__ import annotations
 import pytest
 
 from packages.devcluster.tests.apiserver.http_client import Api
-from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
-from trainer_devcluster.apiserver.storage.storage import Partition
-
-
-def test_kinds_are_served_once() -> None:
-    """No two definitions share a URL; only versions of the same objects share names."""
-    paths = [definition.resource.path() for definition in BUILTIN_KINDS]
-    assert len(set(paths)) == len(paths)
-    stored = {Partition.of(definition.resource): definition for definition in BUILTIN_KINDS}
-    names = [name for definition in stored.values() for name in (definition.singular, *definition.short_names)]
-    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +10,6 @@ def test_kinds_are_served_once() -> None:
     [
         pytest.param("apps/v1/namespaces/default/deployments", {"replicas": 2}, 1, id="Deployment"),
         pytest.param("networking.k8s.io/v1/namespaces/default/networkpolicies", {"podSelector": {}}, 1, id="policy"),
-        pytest.param("policy/v1/namespaces/default/poddisruptionbudgets", {"minAvailable": "50%"}, 0, id="budget"),
     ],
 )
 async def test_manifests_that_nothing_acts_on(

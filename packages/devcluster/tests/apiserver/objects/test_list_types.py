@@ -7,7 +7,6 @@ import tracemalloc
 import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.value_types import SchemaTyping
 
 
@@ -19,28 +18,6 @@ def at(root: SchemaTyping | None, *path: str) -> SchemaTyping:
         current = current.item if step == "[]" else current.field(step)
     assert current is not None
     return current
-
-
-def test_defaulted_list_keys_are_known() -> None:
-    """A port without a protocol has the key TCP, as in Go's defaults; a name has no default."""
-    ports = at(built_in_type("v1", "Service"), "spec", "ports")
-    assert ports.key_default("protocol") == "TCP"
-    assert ports.key_default("port") is None
-
-
-def test_prune_removes_what_the_kind_does_not_have() -> None:
-    """Unknown fields go and are reported by sorted path; map keys and free-form content stay."""
-    pod = {
-        "metadata": {"name": "p", "labels": {"any": "key"}, "colour": 1},
-        "spec": {"containers": [{"name": "c", "imagee": "i", "resources": {"limits": {"cpu": "1"}}}], "foo": {}},
-    }
-    typing = built_in_type("v1", "Pod")
-    assert typing is not None
-    assert typing.prune(pod) == ["metadata.colour", "spec.containers[0].imagee", "spec.foo"]
-    assert pod == {
-        "metadata": {"name": "p", "labels": {"any": "key"}},
-        "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]},
-    }
 
 
 @pytest.mark.parametrize(

@@ -14,24 +14,9 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 @pytest.mark.parametrize(
     ("metadata", "fields"),
     [
-        pytest.param({}, ["metadata.name"], id="no name"),
-        pytest.param({"name": "Bad_Name"}, ["metadata.name"], id="bad name"),
-        pytest.param({"name": "a", "labels": {"bad key!": "v"}}, ["metadata.labels"], id="bad label key"),
-        pytest.param({"name": "a", "labels": {"k": "bad value!"}}, ["metadata.labels"], id="bad label value"),
         pytest.param({"name": "a", "annotations": {"a/b/c": ""}}, ["metadata.annotations"], id="bad annotation key"),
         pytest.param(
             {"name": "a", "annotations": {"k": "x" * 256 * 1024}}, ["metadata.annotations"], id="long annotations"
-        ),
-        pytest.param({"name": "a", "finalizers": ["not valid!"]}, ["metadata.finalizers"], id="bad finalizer"),
-        pytest.param(
-            {"name": "a", "ownerReferences": [{**OWNER, "uid": ""}]},
-            ["metadata.ownerReferences.uid"],
-            id="owner without uid",
-        ),
-        pytest.param(
-            {"name": "a", "ownerReferences": [{**OWNER, "controller": True}, {**OWNER, "controller": True}]},
-            ["metadata.ownerReferences"],
-            id="two controllers",
         ),
     ],
 )

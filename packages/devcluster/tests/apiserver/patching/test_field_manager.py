@@ -9,7 +9,6 @@ import pytest
 
 from packages.devcluster.tests.apiserver.widgets import WIDGET_SCHEMA, widget
 from trainer.kube.errors import ConflictError
-from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, empty_object
 from trainer_kube_testing.api_semantics.field_managers import MAX_UPDATE_MANAGERS, apply, update
 
 TYPE = WIDGET_SCHEMA.typing
@@ -62,36 +61,6 @@ def fields(obj: Object) -> dict[str, Object]:
     }
 
 
-def test_built_in_kinds_start_from_what_go_writes() -> None:
-    """Structures that Go always writes are not new in a created object."""
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "labels": {"a": "b"}, "ownerReferences": [{"uid": "x", "name": "o"}]},
-        "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}], "resources": {}}]},
-        "status": {"phase": "Pending"},
-    }
-    typing = built_in_type("v1", "Pod")
-    assert typing is not None
-    (entry,) = update(None, pod, manager="m", schema=typing, subresource=None, now=NOW, empty=empty_object(pod))
-    ports: Object = {".": {}, 'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
-    container: Object = {".": {}, "f:name": {}, "f:resources": {}, "f:ports": ports}
-    assert entry["fieldsV1"] == {
-        "f:metadata": {
-            "f:labels": {".": {}, "f:a": {}},
-            "f:ownerReferences": {".": {}, 'k:{"uid":"x"}': {}},
-        },
-        "f:spec": {"f:containers": {'k:{"name":"c"}': container}},
-        "f:status": {"f:phase": {}},
-    }
-
-
-def test_unchanged_updates_keep_the_entries() -> None:
-    """An update without a difference is none."""
-    live = updated(None, widget({"size": 3}), now=THEN)
-    assert update(live, live, manager="x", schema=TYPE, subresource=None, now=NOW) == live["metadata"]["managedFields"]
-
-
 @pytest.mark.parametrize("reset", [[], [{}]])
 def test_managed_fields_can_be_reset(reset: list[Object]) -> None:
     """An empty list or one empty entry ends the bookkeeping; a later apply starts it again for all fields."""
@@ -103,15 +72,6 @@ def test_managed_fields_can_be_reset(reset: list[Object]) -> None:
     plain["metadata"].pop("managedFields", None)
     with pytest.raises(ConflictError, match='conflict with "before-first-apply" using'):
         applied(plain, {"size": 5}, "one")
-
-
-def test_entries_without_a_time_come_first() -> None:
-    """The order is operation, time, manager."""
-    live = updated(None, widget({"size": 3}), "b")
-    live = updated(live, {**live, "spec": {"size": 3, "replicas": 2}}, "a", now=None, subresource="scale")
-    live = applied(live, {"mode": "fast"}, "z", force=True)
-    listed = [(e["manager"], e["operation"], e.get("time")) for e in live["metadata"]["managedFields"]]
-    assert listed == [("z", "Apply", NOW), ("a", "Update", None), ("b", "Update", NOW)]
 
 
 def test_old_managers_of_updates_are_merged() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,61 +62,6 @@ def make_deployment(replicas: int | None = None, **container: Any) -> Object:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "uid": "u"}, "spec": spec}
 
 
-def test_list_keys_have_defaults() -> None:
-    """A port without protocol is the TCP one: a second applier that states the protocol shares the item."""
-    live = applied(None, make_service({"port": 80, "targetPort": 1}), "one", typing=SERVICE)
-    live["spec"]["ports"][0]["protocol"] = "TCP"
-    live = applied(live, make_service({"port": 80, "protocol": "TCP", "targetPort": 1}), "two", typing=SERVICE)
-    assert len(live["spec"]["ports"]) == 1
-    key = '.spec.ports[port=80,protocol="TCP"]'
-    assert owned(live, "one") == {key, f"{key}.port", f"{key}.targetPort"}
-    assert owned(live, "two") == {key, f"{key}.port", f"{key}.protocol", f"{key}.targetPort"}
-
-
-def test_items_differ_in_any_key() -> None:
-    """The same port for TCP and UDP is two items, each with its own owner."""
-    live = applied(None, make_service({"port": 53, "protocol": "TCP"}), "one", typing=SERVICE)
-    live = applied(live, make_service({"port": 53, "protocol": "UDP"}), "two", typing=SERVICE)
-    assert [port["protocol"] for port in live["spec"]["ports"]] == ["TCP", "UDP"]
-    live = applied(live, make_service(), "one", typing=SERVICE)
-    assert [port["protocol"] for port in live["spec"]["ports"]] == ["UDP"]
-
-
-def test_atomic_values_have_one_owner() -> None:
-    """A selector is one value: a manager that changes a part of it owns all of it."""
-    config = make_deployment(image="i")
-    config["spec"]["selector"] = {"matchLabels": {"a": "1", "b": "2"}}
-    live = applied(None, config, "one", typing=DEPLOYMENT)
-    assert ".spec.selector" in owned(live, "one")
-    other = make_deployment()
-    other["spec"] = {"selector": {"matchLabels": {"a": "1"}}}
-    with pytest.raises(ConflictError, match=r'conflict with "one": \.spec\.selector'):
-        applied(live, other, "two", typing=DEPLOYMENT)
-    live = applied(live, other, "two", force=True, typing=DEPLOYMENT)
-    assert live["spec"]["selector"] == {"matchLabels": {"a": "1"}}
-    assert ".spec.selector" not in owned(live, "one")
-
-
-def test_conflicts_come_in_the_order_of_the_real_server() -> None:
-    """Fields of a level come before what is below other fields of it."""
-    live = applied(None, make_deployment(3, image="i"), "one", typing=DEPLOYMENT)
-    live = applied(
-        live, {**make_deployment(3), "spec": {"paused": True, "minReadySeconds": 1}}, "two", typing=DEPLOYMENT
-    )
-    change = make_deployment(4, image="j")
-    change["spec"] |= {"paused": False, "minReadySeconds": 2}
-    with pytest.raises(ConflictError) as caught:
-        applied(live, change, "three", typing=DEPLOYMENT)
-    image = '.spec.template.spec.containers[name="c"].image'
-    assert caught.value.message == (
-        f'Apply failed with 4 conflicts: conflicts with "one":\n- .spec.replicas\n- {image}\nconflicts with "two":\n'
-        "- .spec.minReadySeconds\n- .spec.paused"
-    )
-    assert [cause["field"] for cause in caught.value.causes] == [
-        ".spec.replicas", image, ".spec.minReadySeconds", ".spec.paused",
-    ]  # fmt: skip
-
-
 def test_kubectl_keeps_the_configuration_for_client_side_applies() -> None:
     """A server-side apply by kubectl brings the annotation of earlier client-side ones up to date; others do not."""
     old = make_deployment(3)
@@ -128,16 +72,6 @@ def test_kubectl_keeps_the_configuration_for_client_side_applies() -> None:
     by_kubectl = applied(live, make_deployment(4), "kubectl", typing=DEPLOYMENT)
     assert by_kubectl["spec"]["replicas"] == 4
     assert json.loads(by_kubectl["metadata"]["annotations"][LAST_APPLIED]) == make_deployment(4)
-
-
-def test_null_is_a_value() -> None:
-    """An applied null takes the field, and removes it where there is one."""
-    live = applied(None, make_deployment(3), "one", typing=DEPLOYMENT)
-    config = make_deployment()
-    config["spec"]["replicas"] = None
-    live = applied(live, config, "one", typing=DEPLOYMENT)
-    assert live["spec"]["replicas"] is None
-    assert ".spec.replicas" in owned(live, "one")
 
 
 variables = st.dictionaries(st.sampled_from("ABC"), st.sampled_from("12"), max_size=3).map(
@@ -160,17 +94,6 @@ def test_applying_twice_is_applying_once(first: Object, second: Object) -> None:
     """A second apply of the same configuration changes neither the object nor its entries."""
     live = applied(applied(None, first, "one", typing=DEPLOYMENT), second, "two", force=True, typing=DEPLOYMENT)
     assert applied(live, second, "two", typing=DEPLOYMENT) == live
-
-
-@given(configurations(), configurations())
-def test_forced_configurations_are_all_there(first: Object, second: Object) -> None:
-    """What an applier states is in the object and owned by it; what it takes over is no longer the other's."""
-    live = applied(applied(None, first, "one", typing=DEPLOYMENT), second, "two", force=True, typing=DEPLOYMENT)
-    alone = applied(None, second, "two", typing=DEPLOYMENT)
-    assert owned(live, "two") == owned(alone, "two")
-    for name, value in second["metadata"]["labels"].items():
-        assert live["metadata"]["labels"][name] == value
-        assert (f".metadata.labels.{name}" in owned(live, "one")) == (first["metadata"]["labels"].get(name) == value)
 
 
 @given(configurations(), configurations())

@@ -65,14 +65,6 @@ def test_json_patch_only_fails_with_patch_errors(document: dict[str, Any], opera
         assert isinstance(json_patch(document, operations), dict)
 
 
-@given(objects, objects)
-def test_merge_patch_round_trip(document: dict[str, Any], target: dict[str, Any]) -> None:
-    """Applying a merge patch twice gives the same as once, and the empty patch changes nothing."""
-    once = merge_patch(document, target)
-    assert merge_patch(once, target) == once
-    assert merge_patch(document, {}) == document
-
-
 @pytest.mark.parametrize("patch", [[], "text", 3, None])
 def test_merge_patches_must_be_objects(patch: object) -> None:
     """A merge patch of a whole object is an object."""
@@ -172,13 +164,3 @@ def test_malformed_strategic_merge_patches(patch: dict[str, Any]) -> None:
     with pytest.raises(PatchError) as caught:
         strategic_merge_patch(POD, patch, pod_type())
     assert caught.value.answer.code == 400
-
-
-@given(objects)
-def test_strategic_merge_without_directives_adds_all_fields(patch: dict[str, Any]) -> None:
-    """Patching an empty object leaves no directive and no null behind."""
-    try:
-        result = strategic_merge_patch({}, patch, pod_type())
-    except PatchError:
-        return
-    assert None not in result.values()

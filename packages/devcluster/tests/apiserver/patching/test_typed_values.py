@@ -53,12 +53,6 @@ def test_configurations_that_do_not_fit(value: dict[str, Any], message: str) -> 
     assert str(caught.value) == message
 
 
-def test_null_containers_are_there_already() -> None:
-    """Filling a list that was null adds its items, not the list (Go writes required empty lists as null)."""
-    changes = compare({"spec": {"parts": None}}, {"spec": {"parts": [{"name": "p"}]}}, TYPE)
-    assert shown(changes.added) == {'.spec.parts[name="p"]', '.spec.parts[name="p"].name'}
-
-
 def test_items_that_share_a_key_are_one_value() -> None:
     """Duplicates cannot be distinguished, so a change of one is a change of the key."""
     old = {"spec": {"parts": [{"name": "p", "weight": 1}, {"name": "p", "weight": 2}]}}

@@ -61,18 +61,6 @@ async def running_pod(api: Api, data_dir: Path) -> LoggedPod:
     return pod
 
 
-async def test_answer_begins_at_once(api: Api, tmp_path: Path) -> None:
-    """A container that has printed nothing is followed as well; each line is sent when it is there."""
-    pod = await running_pod(api, tmp_path)
-    async with pod.log("follow=true&timestamps=true") as answer:
-        assert (answer.status, answer.headers["Content-Type"]) == (200, "text/plain")
-        for text in (b"one", b"two"):
-            pod.write((b"F", text))
-            assert await answer.content.readline() == STAMP + b" " + text + b"\n"
-        await pod.set_state({"terminated": {"exitCode": 0}})
-        assert await answer.content.read() == b""
-
-
 async def test_whatever_is_printed(api: Api, tmp_path: Path) -> None:
     """A line of a megabyte, bytes that are no text and a last line without its end arrive as they are."""
     pod = await running_pod(api, tmp_path)

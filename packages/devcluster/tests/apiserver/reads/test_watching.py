@@ -39,42 +39,6 @@ def brief(events: list[tuple[str, Object]]) -> list[str]:
     return [f"{kind} {name_of(obj)}".strip() for kind, obj in events]
 
 
-async def test_changes_arrive_while_watching(backend: Backend, clock: ManualClock) -> None:
-    """A running watch delivers each change, with bookmarks about once a minute."""
-    watch = ServedWatch(backend, TARGET, parameters(allowWatchBookmarks=1, timeoutSeconds=200))
-    await watch.start()
-    send, receive = anyio.create_memory_object_stream[list[tuple[str, Object]]](10)
-
-    async def read() -> None:
-        async with send, aclosing(watch.events()) as batches:
-            async for batch in batches:
-                await send.send(batch)
-
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(watch.keep_time)
-            tasks.start_soon(read)
-            assert await receive.receive() == []
-            put(backend.storage, "a")
-            assert brief(await receive.receive()) == ["ADDED a"]
-            await clock.advance(61)
-            [(kind, bookmark)] = await receive.receive()
-            assert (kind, bookmark["metadata"]["resourceVersion"]) == ("BOOKMARK", str(backend.storage.revision))
-            tasks.cancel_scope.cancel()
-    receive.close()
-
-
-async def test_too_old_version_is_an_error_event(backend: Backend, clock: ManualClock) -> None:
-    """A version that the history has lost is reported in the stream, with a Status of reason Expired."""
-    for value in range(30):
-        put(backend.storage, "a", str(value))
-    watch = ServedWatch(backend, TARGET, parameters(resourceVersion=2))
-    await watch.start()
-    async with aclosing(watch.events()) as batches:
-        events = [event async for batch in batches for event in batch]
-    assert [(kind, obj["code"], obj["reason"]) for kind, obj in events] == [("ERROR", 410, "Expired")]
-
-
 async def test_version_of_the_future_times_out(backend: Backend, clock: ManualClock) -> None:
     """A version that is not reached within three seconds is answered with 504."""
     watch = ServedWatch(backend, TARGET, parameters(resourceVersion=1000))

@@ -38,7 +38,6 @@ def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[s
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        pytest.param(rule("self > 3"), [], id="holds"),
         pytest.param(
             rule("self > 5", messageExpression="'got ' + string(self)"),
             ["a: Invalid value: 4: got 4"],
@@ -57,9 +56,6 @@ def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[s
         ),
         pytest.param(rule("self > 5", reason="FieldValueDuplicate"), ["a: Duplicate value: 4"], id="reason duplicate"),
         pytest.param(
-            rule("1 / 0 == self"), ["a: Invalid value: 4: divide by zero evaluating rule: 1 / 0 == self"], id="error"
-        ),
-        pytest.param(
             rule("self > 5", message="m", messageExpression="dyn(self)"), ["a: Invalid value: 4: m"], id="no text"
         ),
     ],
@@ -69,42 +65,12 @@ def test_outcomes(rules: dict[str, Any], expected: list[str]) -> None:
     assert check(schema_of(rules, kind="integer"), 4) == expected
 
 
-def test_values_of_objects_are_left_out_of_messages() -> None:
-    """Only scalars are shown; fieldPath moves the complaint to a child."""
-    schema = schema_of(rule("self.x == 'y'", message="wrong", fieldPath=".x"), properties={"x": {"type": "string"}})
-    assert check(schema, {"x": "z"}) == ["a.x: Invalid value: wrong"]
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "expected"),
-    [
-        pytest.param({"x": 1}, {"x": 1}, [], id="same"),
-        pytest.param({"x": 2}, {"x": 1}, ["a: Invalid value: immutable"], id="changed"),
-        pytest.param(None, {"x": 1}, [], id="null is not checked"),
-    ],
-)
-def test_transition_rules(new: object, old: object, expected: list[str]) -> None:
-    """`oldSelf` rules run where there is an old value."""
-    schema = schema_of(rule("self == oldSelf", message="immutable"), properties={"x": {"type": "integer"}})
-    assert check(schema, new, old) == expected
-
-
 def test_optional_old_self_runs_on_create_too() -> None:
     """With optionalOldSelf a transition rule decides itself what absence means."""
     schema = schema_of(rule("oldSelf.hasValue() || self == 1", optionalOldSelf=True), kind="integer")
     assert check(schema, 1) == []
     assert check(schema, 2) == ["a: Invalid value: 2: failed rule: oldSelf.hasValue() || self == 1"]
     assert check(schema, 2, 5) == []
-
-
-def test_old_items() -> None:
-    """Items of a map list have the item with the same keys as their old self."""
-    schema = schema_of(
-        kind="array", items=ITEM, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-    )
-    old = [{"name": "p", "size": 1}, {"name": "q", "size": 2}]
-    new = [{"name": "q", "size": 2}, {"name": "p", "size": 9}, {"name": "r", "size": 1}]
-    assert check(schema, new, old) == ["a[1]: Invalid value: size is immutable"]
 
 
 @pytest.mark.parametrize("list_type", ["atomic", "set", None])
@@ -118,13 +84,6 @@ def test_items_without_a_past(list_type: str | None) -> None:
     )
 
 
-def test_unchanged_values_are_not_checked_again() -> None:
-    """A stored value that breaks a newer rule may stay; transition rules always run."""
-    schema = schema_of(rule("self > 5"), rule("self < oldSelf"), kind="integer")
-    assert check(schema, 4, 4) == ["a: Invalid value: 4: failed rule: self < oldSelf"]
-    assert check(schema, 3, 4) == ["a: Invalid value: 3: failed rule: self > 5"]
-
-
 def test_map_values() -> None:
     """Rules on map values name the key."""
     schema = schema_of(
@@ -134,33 +93,11 @@ def test_map_values() -> None:
     assert check(schema, {"k": "x", "l": "y"}) == ['a[k]: Invalid value: "x": no x']
 
 
-def test_the_root_sees_the_names_of_the_object() -> None:
-    """At the root, self has apiVersion, kind and the names in metadata, but no labels."""
-    schema = {
-        "type": "object",
-        "properties": {"spec": {"type": "object"}},
-        "x-kubernetes-validations": [rule("self.metadata.name.startsWith('a') && self.kind == 'K'")],
-    }
-    rules, causes = compile_rules(schema, is_resource=True)
-    assert causes == []
-    assert rules.validate({"apiVersion": "v1", "kind": "K", "metadata": {"name": "abc"}}) == []
-    schema["x-kubernetes-validations"] = [rule("has(self.metadata.labels)")]
-    rules, causes = compile_rules(schema, is_resource=True)
-    assert causes == []
-    assert len(rules.validate({"metadata": {"name": "abc", "labels": {"a": "b"}}})) == 1
-
-
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
         pytest.param({"rule": "1"}, "x-kubernetes-validations[0].rule", id="no boolean"),
         pytest.param({"rule": " "}, "x-kubernetes-validations[0].rule", id="empty"),
-        pytest.param(
-            {"rule": "self.x > 1", "messageExpression": "self.x +"},
-            "x-kubernetes-validations[0].messageExpression",
-            id="message",
-        ),
-        pytest.param({"rule": "true", "fieldPath": ".y"}, "x-kubernetes-validations[0].fieldPath", id="field path"),
         pytest.param({"rule": "true", "fieldPath": "x"}, "x-kubernetes-validations[0].fieldPath", id="no field path"),
         pytest.param(
             {"rule": "true", "optionalOldSelf": True}, "x-kubernetes-validations[0].optionalOldSelf", id="no old self"
@@ -176,29 +113,6 @@ def test_rules_that_cannot_be_compiled(entry: dict[str, Any], expected: str) -> 
     assert cause.field == f"root.properties[a].{expected}"
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        pytest.param(
-            rule("self.n <= x"),
-            '.rule: Invalid value: "self.n <= x": compilation failed: ERROR: <input>:1:11: undeclared reference '
-            "to 'x' (in container '')\n | self.n <= x\n | ..........^",
-            id="place",
-        ),
-        pytest.param(
-            rule("self.n == 1", optionalOldSelf=True),
-            ".optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
-            id="no old self",
-        ),
-    ],
-)
-def test_texts_of_rules_that_cannot_be_compiled(entry: dict[str, Any], expected: str) -> None:
-    """A refusal shows the rule, the place in it and what is wrong there."""
-    with pytest.raises(SchemaError) as caught:
-        StructuralSchema.from_crd(schema_of(entry), "root")
-    assert list(map(str, caught.value.causes)) == [f"root.properties[a].x-kubernetes-validations[0]{expected}"]
-
-
 FIELDS: dict[str, Any] = {
     "n": {"type": "integer"},
     "s": {"type": "string"},
@@ -207,27 +121,6 @@ FIELDS: dict[str, Any] = {
     "when": {"type": "string", "format": "date-time"},
     "a-b": {"type": "integer"},
 }
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "self.port == 1 || self.port == '1'",
-        "timestamp(self.when) < timestamp('2030-01-01T00:00:00Z')",
-        "self.a__dash__b > 0",
-        "self.?s.orValue('') == ''",
-        "cel.bind(first, self.list[0], first.startsWith('a'))",
-        "self.list.exists(x, 4 / (size(x) - 1) == 1)",
-        "size(self.list[1]) == 4",
-        "self.list.join('-').upperAscii().matches('^A-')",
-    ],
-)
-@pytest.mark.parametrize("suffix", ["", " && (oldSelf.hasValue() || self.n == 0) // new"])
-def test_rules_that_hold(expression: str, suffix: str) -> None:
-    """Optional values, bindings and functions of texts work, also beside an optional old self."""
-    value = {"n": 0, "list": ["a", "häöü"], "port": "1", "when": "2026-01-01T00:00:00Z", "a-b": 1}
-    entry = rule(expression + suffix, optionalOldSelf=bool(suffix))
-    assert check(schema_of(entry, properties=FIELDS), value) == []
 
 
 @pytest.mark.parametrize(
@@ -266,31 +159,8 @@ COSTLY = {
 
 
 @pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        pytest.param(
-            "self.groups.all(x, x.name != '')",
-            {"groups": [{"name": "a", "script": "x" * 1_000_000, "numbers": list(range(2_000))}] * 100},
-            id="large fields that the rule does not name",
-        ),
-        pytest.param("true", {"lists": [list(range(50))] * 50}, id="rules of items"),
-    ],
-)
-def test_rules_within_the_budget(expression: str, value: dict[str, Any]) -> None:
-    """Work that is linear, or small, is done."""
-    assert check(schema_of(rule(expression), properties=COSTLY), value) == []
-
-
-@pytest.mark.parametrize(
     ("expression", "value", "path"),
     [
-        pytest.param(
-            "self.numbers.all(x, !self.text.contains('y'))",
-            {"numbers": list(range(9_000)), "text": "x" * 1_000_000},
-            "a",
-            id="a long text at every step",
-        ),
-        pytest.param("self.numbers.all(x, x in self.numbers)", {"numbers": list(range(9_000))}, "a", id="list"),
         pytest.param("self.numbers.map(x, x).size() > 0", {"numbers": list(range(9_000))}, "a", id="copies"),
         pytest.param("true", {"lists": [list(range(90))] * 1_000}, "a.lists[123]", id="many items"),
     ],

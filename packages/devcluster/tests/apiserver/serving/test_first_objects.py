@@ -6,46 +6,19 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-import pytest
 
-from packages.devcluster.tests.apiserver.http_client import MERGE, Api, api_for
-from trainer.kube.objects import Object, ObjectKey, name_of
+from packages.devcluster.tests.apiserver.http_client import MERGE, api_for
+from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import EVENTS
-from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
+from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.server import ServerOptions, serve
-from trainer_devcluster.apiserver.serving.first_objects import completed, expire_events
+from trainer_devcluster.apiserver.serving.first_objects import expire_events
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_kube_testing.clock import ManualClock
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-OBJECTS = {(obj["kind"], name_of(obj)): obj for obj in bootstrap_objects()}
-EDIT = OBJECTS["ClusterRole", "system:aggregate-to-edit"]
-VIEWERS = OBJECTS["ClusterRoleBinding", "system:public-info-viewer"]
-
-
-@pytest.mark.parametrize(
-    ("live", "wanted", "expected"),
-    [
-        pytest.param(EDIT, EDIT, EDIT, id="complete"),
-        pytest.param(
-            EDIT | {"rules": EDIT["rules"][1:2]},
-            EDIT | {"rules": EDIT["rules"][1:2] + EDIT["rules"][3:4]},
-            EDIT | {"rules": EDIT["rules"][1:2] + EDIT["rules"][3:4]},
-            id="a rule is missing",
-        ),
-        pytest.param(
-            VIEWERS | {"subjects": VIEWERS["subjects"][1:]},
-            VIEWERS,
-            VIEWERS | {"subjects": [*VIEWERS["subjects"][1:], VIEWERS["subjects"][0]]},
-            id="a subject is missing",
-        ),
-    ],
-)
-def test_completed(live: Object, wanted: Object, expected: Object) -> None:
-    """What is missing is put back, what is more stays."""
-    assert completed(wanted, live) == expected
 
 
 async def test_restart_puts_them_in_order(tmp_path: Path) -> None:
@@ -67,30 +40,6 @@ async def test_restart_puts_them_in_order(tmp_path: Path) -> None:
 
 
 NS = "/api/v1/namespaces/default"
-
-
-@pytest.mark.parametrize("name", ["configmaps/kube-root-ca.crt", "serviceaccounts/default"])
-async def test_deleted_first_objects_come_back(api: Api, name: str) -> None:
-    """Pods can go on to start after somebody has deleted what a namespace starts with."""
-    path = f"{NS}/{name}"
-    before = (await api("GET", path)).body
-    assert (await api("DELETE", path)).code == 200
-    with anyio.fail_after(10):
-        while (await api("GET", path)).code == 404:
-            await anyio.lowlevel.checkpoint()
-    after = (await api("GET", path)).body
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
-    assert after.get("data") == before.get("data")
-
-
-async def test_first_objects_go_with_their_namespace(api: Api) -> None:
-    """They do not come back in a namespace that is being deleted."""
-    await api("POST", "/api/v1/namespaces", {"metadata": {"name": "leaving"}})
-    await api("DELETE", "/api/v1/namespaces/leaving")
-    assert (await api("DELETE", "/api/v1/namespaces/leaving/configmaps/kube-root-ca.crt")).code == 200
-    # Two answers of the server later, what follows a change has happened.
-    for _ in range(2):
-        assert (await api("GET", "/api/v1/namespaces/leaving/configmaps/kube-root-ca.crt")).code == 404
 
 
 async def test_events_live_for_an_hour_after_they_were_last_seen(tmp_path: Path) -> None:

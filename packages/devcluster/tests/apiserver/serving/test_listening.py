@@ -35,18 +35,12 @@ async def exchange(api: Api, content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("content", "start"),
     [
-        pytest.param(b"", b"", id="silence"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX-Half: ", b"", id="half a header"),
         pytest.param(
             b"POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\nContent-Length: 9\r\n"
             b"Connection: close\r\n\r\n{",
             b"HTTP/1.1 504",
             id="half a body",
-        ),
-        pytest.param(
-            b"GET /readyz HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer TOKEN\r\n\r\nGET /re",
-            b"HTTP/1.1 200",
-            id="half a second request",
         ),
     ],
 )

@@ -42,28 +42,6 @@ async def running(path: Path, **options: Any) -> AsyncIterator[Storage]:
         tasks.cancel_scope.cancel()
 
 
-async def test_everything_published_survives(tmp_path: Path) -> None:
-    """Objects, deletions, resource versions and the history come back; a new one starts at the version given."""
-    async with running(tmp_path) as storage:
-        assert storage.revision == FIRST
-        put(storage, "a", "1")
-        put(storage, "a", "ü")
-        put(storage, "gone")
-        remove(storage, "gone")
-        await storage.published()
-        before, revision = storage.snapshot(PARTITION), storage.revision
-        changes = storage.changes_since(PARTITION, FIRST)
-    async with running(tmp_path, first_revision=5) as storage:
-        assert (storage.snapshot(PARTITION), storage.revision) == (before, revision)
-        again = storage.changes_since(PARTITION, FIRST)
-        assert [(c.revision, c.type, c.key, c.object, c.previous) for c in again] == [
-            (c.revision, c.type, c.key, c.object, c.previous) for c in changes
-        ]
-        assert int(put(storage, "b")["metadata"]["resourceVersion"]) == revision + 1
-        with pytest.raises(CompactedError):
-            storage.changes_since(PARTITION, FIRST - 1)
-
-
 async def test_nothing_is_reported_before_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Watchers and those who wait see a change after it is written; writers see it at once; many share one write."""
     storage, journal = await beside_loop(opened, tmp_path)
@@ -90,15 +68,6 @@ async def test_nothing_is_reported_before_it_is_on_the_disk(tmp_path: Path, monk
             tasks.cancel_scope.cancel()
 
 
-async def test_what_is_pending_at_the_end_is_written(tmp_path: Path) -> None:
-    """A server that is stopped writes what no client has seen yet, too."""
-    async with running(tmp_path) as storage:
-        await anyio.lowlevel.checkpoint()
-        put(storage, "a")
-    async with running(tmp_path) as storage:
-        assert [obj["metadata"]["name"] for obj in storage.snapshot(PARTITION)] == ["a"]
-
-
 async def test_compaction_bounds_the_disk(tmp_path: Path) -> None:
     """Old changes are deleted; the state, its resource version and the recent past survive."""
     limit = 20_000
@@ -120,17 +89,6 @@ async def test_compaction_bounds_the_disk(tmp_path: Path) -> None:
             storage.changes_since(PARTITION, FIRST)
 
 
-async def test_compaction_counts_what_former_servers_have_written(tmp_path: Path) -> None:
-    """A server that runs for a short time each day does not fill the disk either."""
-    limit = 20_000
-    for _ in range(20):
-        async with running(tmp_path, compact_bytes=limit) as storage:
-            for value in range(10):
-                put(storage, "a", "x" * 1000 + str(value))
-                await storage.published()
-    assert (await beside_loop((tmp_path / FILE).stat)).st_size < 6 * limit
-
-
 async def test_a_killed_server_loses_nothing_that_was_reported(tmp_path: Path) -> None:
     """What was published is there in a copy of the files made at that moment, whatever was being written next."""
     async with running(tmp_path / "first") as storage:
@@ -142,10 +100,6 @@ async def test_a_killed_server_loses_nothing_that_was_reported(tmp_path: Path) -
         await beside_loop(shutil.copytree, tmp_path / "first", tmp_path / "second")
     async with running(tmp_path / "second") as storage:
         assert storage.snapshot(PARTITION)[:1] == before
-
-
-def spoil(path: Path) -> None:
-    path.write_bytes(b"rubbish" * 1000)
 
 
 def forget(path: Path) -> None:
@@ -161,7 +115,6 @@ def renumber(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
-        pytest.param(spoil, "file is not a database", id="other content"),
         pytest.param(forget, "the changes between resource versions 1001 and 1003 are missing", id="change missing"),
         pytest.param(renumber, "its format is 7, this dev cluster reads 1", id="other format"),
     ],

@@ -30,13 +30,6 @@ def measured(kind: str, **current: object) -> Object:
     return {"type": kind, kind[0].lower() + kind[1:]: {"current": current}}
 
 
-def test_row() -> None:
-    """Who is scaled, by what, between which limits, and where it stands."""
-    assert cells([resource(averageUtilization=80)], {"currentReplicas": 2}) == [
-        "h", "TrainJob/t", "cpu: <unknown>/80%", "1", 4, 2, "2m"
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("metrics", "current", "text"),
     [

@@ -47,7 +47,6 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             "0",
             id="gated",
         ),
-        pytest.param(pod(containerStatuses=[running(), running(False)]), "1/2", "Running", "0", id="running"),
         pytest.param(
             pod(
                 containerStatuses=[
@@ -119,29 +118,11 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             "0",
             id="terminating",
         ),
-        pytest.param(
-            {**pod("Succeeded"), "metadata": {"name": "p", "creationTimestamp": CREATED, "deletionTimestamp": CREATED}},
-            "0/2",
-            "Succeeded",
-            "0",
-            id="finished and deleted",
-        ),
     ],
 )
 def test_pod_cells(obj: dict[str, Any], ready: str, status: str, restarts: str) -> None:
     """READY, STATUS and RESTARTS say what kubectl says."""
     assert pod_cells(obj, NOW)[:5] == ["p", ready, status, restarts, "60s"]
-
-
-def test_wide_pod_cells() -> None:
-    """Wide output shows where the pod runs."""
-    obj = pod(
-        spec={"nodeName": "laptop", "readinessGates": [{"conditionType": "x"}, {"conditionType": "y"}]},
-        podIP="10.0.0.1",
-        conditions=[{"type": "x", "status": "True"}],
-    )
-    assert pod_cells(obj, NOW)[5:] == ["10.0.0.1", "laptop", "<none>", "1/2"]
-    assert pod_cells(pod(), NOW)[5:] == ["<none>"] * 4
 
 
 @pytest.mark.parametrize(("phase", "reasons"), [("Running", []), ("Succeeded", ["Succeeded"]), ("Failed", ["Failed"])])
@@ -182,13 +163,6 @@ def job(spec: dict[str, Any], status: dict[str, Any], **metadata: Any) -> dict[s
 def test_job_cells(obj: dict[str, Any], expected: list[str]) -> None:
     """Status, completions, duration and age of jobs."""
     assert job_cells(obj, NOW)[:5] == ["j", *expected]
-
-
-def test_wide_job_cells() -> None:
-    """Wide output shows containers, images and the selector."""
-    template = {"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": "y"}]}}
-    spec = {"template": template, "selector": {"matchLabels": {"k": "v"}}}
-    assert job_cells(job(spec, {}), NOW)[5:] == ["a,b", "x,y", "k=v"]
 
 
 @pytest.mark.parametrize(

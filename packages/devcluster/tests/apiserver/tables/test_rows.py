@@ -21,12 +21,6 @@ def named(**fields: Any) -> dict[str, Any]:
     ("kind", "obj", "row"),
     [
         pytest.param(
-            "v1/Namespace",
-            named(status={"phase": "Active"}),
-            {"Name": "n", "Status": "Active", "Age": "60s"},
-            id="namespace",
-        ),
-        pytest.param(
             "v1/Node",
             named(
                 metadata={"labels": {"node-role.kubernetes.io/control-plane": ""}},
@@ -42,23 +36,6 @@ def named(**fields: Any) -> dict[str, Any]:
                 "Internal-IP": "10.0.0.1", "External-IP": "<none>", "OS-Image": "<unknown>",
             },
             id="node",
-        ),
-        pytest.param(
-            "v1/Service",
-            named(
-                spec={
-                    "type": "ClusterIP", "clusterIP": "10.96.0.1", "selector": {"a": "b"},
-                    "ports": [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}],
-                }
-            ),
-            {
-                "Type": "ClusterIP", "Cluster-IP": "10.96.0.1", "External-IP": "<none>",
-                "Port(s)": "80/TCP,53/UDP", "Selector": "a=b",
-            },
-            id="service",
-        ),
-        pytest.param(
-            "v1/ConfigMap", named(data={"a": "1"}, binaryData={"b": "Yg=="}), {"Data": 2, "Age": "60s"}, id="config map"
         ),
         pytest.param("v1/Secret", named(type="Opaque", data={"a": "MQ=="}), {"Type": "Opaque", "Data": 1}, id="secret"),
         pytest.param("v1/ServiceAccount", named(), {"Secrets": 0}, id="service account"),
@@ -95,9 +72,6 @@ def named(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param(
             "coordination.k8s.io/v1/Lease", named(spec={"holderIdentity": "me"}), {"Holder": "me"}, id="lease"
-        ),
-        pytest.param(
-            "apiextensions.k8s.io/v1/CustomResourceDefinition", named(), {"Name": "n", "Created At": CREATED}, id="crd"
         ),
         pytest.param(
             "rbac.authorization.k8s.io/v1/RoleBinding",

@@ -34,14 +34,6 @@ def put(storage: Storage, resource: Resource, obj: Object, *, namespace: str = "
     [
         pytest.param(SERVICE, None, {"subsets": [SUBSET]}, 443, Address("127.0.0.6", 9444), id="endpoints"),
         pytest.param(
-            SERVICE,
-            {**SLICE, "endpoints": [UNREADY, *SLICE["endpoints"]]},
-            None,
-            443,
-            Address("127.0.0.5", 9443),
-            id="ready ones only",
-        ),
-        pytest.param(
             {"spec": {"type": "ExternalName", "externalName": "localhost"}},
             None,
             None,
@@ -49,7 +41,6 @@ def put(storage: Storage, resource: Resource, obj: Object, *, namespace: str = "
             Address("localhost", 8443),
             id="external name",
         ),
-        pytest.param(None, None, None, 443, 'service "hook" not found', id="no service"),
         pytest.param(SERVICE, SLICE, None, 444, 'no service port 444 found for service "hook"', id="no such port"),
         pytest.param(SERVICE, None, None, 443, 'no endpoints available for service "hook"', id="nothing behind it"),
     ],

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import gc
+import pytest
 
-from trainer_devcluster.apiserver.wire.event_lines import EventLines, MediaTypes
-
-
-def test_a_line_is_made_once() -> None:
-    """Watchers of one media type get the same bytes; another event, or another type of it, is another line."""
-    lines, made = EventLines(), []
-
-    def make() -> bytes:
-        made.append(1)
-        return b"%d" % len(made)
-
-    assert [
-        lines.line(kind, version, make) for kind, version in (("ADDED", "1"), ("ADDED", "1"), ("DELETED", "1"))
-    ] == [
-        b"1",
-        b"1",
-        b"2",
-    ]
+from trainer_devcluster.apiserver.wire import event_lines
 
 
-def test_old_lines_give_way() -> None:
+def test_old_lines_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory is bounded; what was dropped is made again."""
-    lines, made = EventLines(kept_bytes=20), []
+    monkeypatch.setattr(event_lines, "KEPT_BYTES", 20)
+    lines, made = event_lines.EventLines(), []
 
     def line(version: int) -> bytes:
         def make() -> bytes:
@@ -39,15 +23,3 @@ def test_old_lines_give_way() -> None:
         line(version)
     assert made == [1, 2, 3, 1]
     assert lines.line("ADDED", "big", lambda: b"x" * 1000) == b"x" * 1000
-
-
-def test_media_types_end_with_their_last_watcher() -> None:
-    """Watchers of one media type share, others do not, and nothing is kept for nobody."""
-    media_types = MediaTypes()
-    first = media_types.lines(("pods", "table"))
-    assert media_types.lines(("pods", "table")) is first
-    assert media_types.lines(("pods", "json")) is not first
-    first.line("ADDED", "1", lambda: b"old")
-    del first
-    gc.collect()
-    assert media_types.lines(("pods", "table")).line("ADDED", "1", lambda: b"new") == b"new"

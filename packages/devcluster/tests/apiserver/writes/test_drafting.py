@@ -33,8 +33,3 @@ def test_values_that_python_takes_for_equal_are_changes(old: Any, new: Any, same
     """A write that makes a boolean of a number is stored, and gives the object a new generation."""
     assert unchanged(with_value(new), with_value(old)) is same
     assert differs_in_intent(CONFIG_MAPS, with_value(new), with_value(old)) is not same
-
-
-def test_times_of_field_managers_are_no_change() -> None:
-    """Writing the same again does not store anything, although it would be later."""
-    assert unchanged(with_value(1, "2026-02-02T00:00:00Z"), with_value(1))

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec.structs import replace
-
 from packages.devcluster.tests.controllers.cached_server import CachedServer, cached_server
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.objects import Object, name_of, uid_of
@@ -17,7 +15,6 @@ from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.garbage_collector.collector import (
     GarbageCollector,
     GraphNode,
-    OwnershipGraph,
     RecentUids,
 )
 from trainer_devcluster.controllers.garbage_collector.monitor import Feed
@@ -30,17 +27,6 @@ def node(uid: str, *owners: str, **metadata: object) -> GraphNode:
     ]
     obj: Object = {"metadata": {"name": uid, "namespace": "n", "uid": uid, "ownerReferences": references, **metadata}}
     return GraphNode.of(CONFIG_MAPS, obj)
-
-
-def test_changed_owner_references_move_the_dependent() -> None:
-    """A former owner loses the dependent."""
-    graph = OwnershipGraph()
-    graph.put(node("child", "a", "b"))
-    old = graph.put(node("child", "b"))
-    assert old is not None
-    assert len(old.owners) == 2
-    assert graph.dependents("a") == []
-    assert [entry.uid for entry in graph.dependents("b")] == ["child"]
 
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -111,14 +97,6 @@ async def family() -> AsyncIterator[World]:
         yield world
 
 
-async def test_what_has_an_owner_stays() -> None:
-    """Nothing is requested while all owners are there."""
-    async with family() as world:
-        await world.settle()
-        assert world.names() == {"jobset", "service", "job", "pod-0", "pod-1"}
-        assert world.server.requests == []
-
-
 async def test_foreground_deletion_waits_for_the_dependents() -> None:
     """The owner goes last; a pod that is held by a finalizer holds its Job, and that the JobSet."""
     async with family() as world:
@@ -144,37 +122,6 @@ async def test_dependent_of_a_lasting_owner_stays() -> None:
         assert [reference["name"] for reference in shared["metadata"]["ownerReferences"]] == ["service"]
 
 
-async def test_owner_that_was_never_there_is_looked_up() -> None:
-    """A dangling reference, or one to a re-created owner of the same name, does not keep an object."""
-    async with family() as world:
-        job = world.find(JOBS, "job")
-        stale = {**job, "metadata": {**job["metadata"], "uid": "uid of a predecessor"}}
-        await world.create(PODS, "dangling", stale)
-        await world.settle()
-        assert "dangling" not in world.names()
-        assert "pod-0" in world.names()
-
-
-async def test_owner_that_the_cache_has_not_seen_yet_counts() -> None:
-    """The watches of different resources are not ordered, so the server is asked before anything is deleted."""
-    async with family() as world:
-        metadata = {"name": "late", "namespace": "n"}
-        late = world.server.add({"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": metadata})
-        child = child_of(late)
-        world.collector.observe(JOBS, child)
-        await world.collector.collect("child-uid")
-        assert world.cluster.writes == []
-
-
-async def test_owner_of_an_unknown_kind_keeps_its_dependents() -> None:
-    """Whether such an owner exists is unknown; it is looked up when the kind is served."""
-    async with family() as world:
-        stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "metadata": {"name": "s", "uid": "s"}}
-        await world.create(PODS, "kept", stranger)
-        await world.settle()
-        assert "kept" in world.names()
-
-
 async def test_owner_that_came_and_went_unseen_with_its_definition_is_looked_up() -> None:
     """Where its kind was served is remembered, though only for references in that version."""
     async with family() as world:
@@ -187,33 +134,6 @@ async def test_owner_that_came_and_went_unseen_with_its_definition_is_looked_up(
         await world.settle()
         assert "left" not in world.names()
         assert "kept" in world.names()
-
-
-async def test_resource_that_is_served_in_another_version_keeps_its_dependents() -> None:
-    """Its objects are still there; dependents find them in the other version."""
-    async with family() as world:
-        older = replace(JOBS, version="v1beta1")
-        world.collector.forget_resource(older)
-        world.collector.serve((*RESOURCES, older))
-        world.collector.observe(older, world.find(JOBS, "job"))
-        world.collector.serve(RESOURCES)
-        world.collector.forget_resource(older)
-        await world.settle()
-        assert world.names() == {"jobset", "service", "job", "pod-0", "pod-1"}
-
-
-async def test_dependents_of_a_resource_that_is_no_longer_served_go() -> None:
-    """With the definition of a custom resource all its objects are gone."""
-    async with family() as world:
-        world.collector.serve((JOBS, PODS, SERVICES))
-        world.collector.forget_resource(JOBSETS)
-        await world.settle()
-        assert world.names() == {"jobset"}
-
-
-def child_of(owner: Object) -> Object:
-    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner)}
-    return {"metadata": {"name": "child", "namespace": "n", "uid": "child-uid", "ownerReferences": [reference]}}
 
 
 def test_the_oldest_uid_is_forgotten() -> None:

@@ -93,15 +93,6 @@ async def cluster() -> AsyncIterator[Cluster]:
         tasks.cancel_scope.cancel()
 
 
-async def test_only_metadata_is_cached() -> None:
-    """Owner references do not need the rest of the object."""
-    async with cluster() as it:
-        await it.define()
-        await it.create_family()
-        [found] = it.manager.informer(CONFIG_MAPS, METADATA).lister.list()
-        assert set(found) == {"apiVersion", "kind", "metadata"}
-
-
 async def test_custom_resources_are_watched_while_they_are_defined() -> None:
     """The informer ends with the definition, dependents go, and both may come again."""
     async with cluster() as it:

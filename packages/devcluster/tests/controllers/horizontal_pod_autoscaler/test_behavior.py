@@ -19,9 +19,6 @@ def spec(**fields: Any) -> Object:
     ("fields", "current", "wanted", "replicas", "reason"),
     [
         pytest.param({}, 2, 2, 2, "DesiredWithinRange", id="as-it-is"),
-        pytest.param({}, 2, 5, 5, "DesiredWithinRange", id="up"),
-        pytest.param({}, 1, 9, 5, "ScaleUpLimit", id="at-most-four-more"),
-        pytest.param({}, 10, 50, 20, "ScaleUpLimit", id="at-most-twice-as-many"),
         pytest.param({"maxReplicas": 3}, 2, 5, 3, "TooManyReplicas", id="up-to-the-most"),
     ],
 )

@@ -43,10 +43,8 @@ def two(metric: str = "") -> list[Object]:
 @pytest.mark.parametrize(
     ("metric", "seen", "replicas", "current"),
     [
-        pytest.param(utilization(50), situation(two(), cpu="90%"), 4, {"averageUtilization": 90}, id="percentage"),
         pytest.param(utilization(50), situation(two("750m")), 3, {"averageUtilization": 75}, id="amount-of-request"),
         pytest.param(CPU_AMOUNT, situation(two(), cpu="1"), 4, {"averageValue": "1"}, id="amount"),
-        pytest.param(PODS, situation(two(), queue="25"), 5, {"averageValue": "25"}, id="pods"),
     ],
 )
 def test_replicas(metric: Object, seen: Situation, replicas: int, current: Object) -> None:
@@ -73,16 +71,9 @@ def test_pods_without_the_metric() -> None:
     assert propose(utilization(50), situation(pods)).replicas == 4
 
 
-def test_pods_that_have_ended() -> None:
-    """They do not count."""
-    pods = [*two(), pod("c", "Succeeded"), pod("d", "Failed")]
-    assert propose(PODS, situation(pods, 2, queue="20")).replicas == 4
-
-
 @pytest.mark.parametrize(
     ("metric", "seen", "reason", "message"),
     [
-        pytest.param(utilization(50), situation(two()), "FailedGetResourceMetric", f"with {PREFIX}cpu", id="none"),
         pytest.param(PODS, situation(two(), queue="x"), "FailedGetPodsMetric", "must be a quantity", id="nonsense"),
         pytest.param(PODS, situation(two(), queue="5%"), "FailedGetPodsMetric", "is a percentage", id="percentage"),
         pytest.param(

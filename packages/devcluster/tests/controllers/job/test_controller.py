@@ -24,7 +24,7 @@ from trainer_devcluster.controllers.job.pods import (
     without_containers,
 )
 from trainer_devcluster.controllers.options import ControllerOptions
-from trainer_kube_testing import WRITES, settle
+from trainer_kube_testing import WRITES
 from trainer_kube_testing.recorded import RecordedEvents
 
 KEY = ObjectKey("n", "j")
@@ -129,15 +129,6 @@ async def test_pods_that_vanish_unseen_are_not_asked_for_again() -> None:
         assert world.job["status"].get("active", 0) == 0
 
 
-async def test_refused_pod_is_reported_and_retried() -> None:
-    """The event has the server's message; the error goes to the work queue, which repeats the reconcile."""
-    async with one_job(make_job()) as world:
-        world.server.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=PODS)
-        with pytest.raises(ForbiddenError):
-            await world.reconcile()
-        assert world.events() == [("FailedCreate", "Error creating: exceeded quota")]
-
-
 async def test_large_pods_do_not_stop_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod is built when its turn comes, and read once for each of its versions: it may have a megabyte."""
     built: list[int | None] = []
@@ -166,19 +157,6 @@ async def test_large_pods_do_not_stop_the_loop(monkeypatch: pytest.MonkeyPatch) 
         assert len(read) == 20
 
 
-async def test_job_that_is_deleted_while_it_makes_pods() -> None:
-    """Of a thousand pods most are never made, which the garbage collector would have to delete."""
-    async with one_job(make_job(parallelism=1000, completions=1000)) as world, anyio.create_task_group() as tasks:
-        creation = world.server.faults.hold(verb="create", resource=PODS)
-        tasks.start_soon(world.reconcile)
-        await settle()
-        world.server.remove(JOBS, "j", "n")
-        await world.cluster.deliver()
-        creation.release()
-        await settle()
-        assert 0 < len(world.pods) < 100
-
-
 async def test_pod_refused_by_a_terminating_namespace_is_no_failure() -> None:
     """The Job is about to go as well: no event, and the worker retries nothing."""
     async with one_job(make_job()) as world:
@@ -186,13 +164,6 @@ async def test_pod_refused_by_a_terminating_namespace_is_no_failure() -> None:
         with pytest.raises(NamespaceTerminatingError):
             await world.reconcile()
         assert world.events() == []
-
-
-async def test_job_of_another_controller_is_left_alone() -> None:
-    """`spec.managedBy` hands the Job to somebody else."""
-    async with one_job(make_job(managedBy="example.com/other")) as world:
-        await world.settle()
-        assert world.pods == []
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -32,11 +32,3 @@ async def test_finished_job_is_deleted_when_its_time_is_over(
 
     [found] = server.objects(JOBS)
     assert found["metadata"].get("finalizers") == (["foregroundDeletion"] if deleted else None)
-
-
-async def test_job_without_a_ttl_stays() -> None:
-    """Logs and status are kept until somebody deletes them."""
-    job = make_job({"conditions": [condition("Complete")]})
-    server = FakeClient(job)
-    assert await TtlReconciler(server, lister_of(job), ManualClock(NOW)).reconcile(KEY) is None
-    assert server.requests == []

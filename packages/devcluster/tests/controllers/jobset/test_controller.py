@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from packages.devcluster.tests.controllers.cached_server import TERMINATING, CachedServer, cached_server
+from packages.devcluster.tests.controllers.cached_server import CachedServer, cached_server
 from packages.devcluster.tests.controllers.jobset.samples import (
     NOW,
     RUNNING,
@@ -15,7 +15,7 @@ from packages.devcluster.tests.controllers.jobset.samples import (
     make_jobset,
     make_replicated_job,
 )
-from trainer.kube.errors import AlreadyExistsError, ForbiddenError, NamespaceTerminatingError
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
@@ -72,18 +72,6 @@ async def one_jobset(jobset: Object, gates: FeatureGates = DEFAULT_FEATURE_GATES
         yield World(cluster, gates)
 
 
-async def test_objects_are_made_once_although_the_cache_is_empty() -> None:
-    """Without a single watch event the second reconcile sends no request."""
-    async with one_jobset(make_jobset(make_replicated_job(replicas=2))) as world:
-        await world.reconcile(3, deliver=False)
-        assert world.cluster.writes == [
-            ("create", "services", "js"),
-            ("create", "jobs", "js-node-0"),
-            ("create", "jobs", "js-node-1"),
-            ("update", "jobsets", "js"),
-        ]
-
-
 async def test_jobset_that_is_gone_is_left_alone() -> None:
     """A reconcile whose JobSet is deleted before the watch tells ends without a retry."""
     async with one_jobset(make_jobset(make_replicated_job())) as world:
@@ -91,17 +79,6 @@ async def test_jobset_that_is_gone_is_left_alone() -> None:
         await world.reconcile(deliver=False)
         await world.reconcile()
         assert world.cluster.writes[-1] == ("update", "jobsets", "js")
-
-
-async def test_settled_jobset_causes_no_request() -> None:
-    """Reconciling twice equals reconciling once."""
-    async with one_jobset(make_jobset()) as world:
-        await world.reconcile(2)
-        world.set_job_status(RUNNING)
-        await world.reconcile(2)
-        world.server.requests.clear()
-        await world.reconcile(2)
-        assert world.cluster.writes == []
 
 
 async def test_suspended_job_loses_its_start_time_before_it_is_resumed() -> None:
@@ -128,47 +105,6 @@ async def test_name_taken_by_a_strange_job_is_reported() -> None:
         with pytest.raises(AlreadyExistsError):
             await world.reconcile()
         assert world.events() == ["JobCreationFailed"]
-
-
-async def test_refusal_is_reported_and_retried() -> None:
-    """The event has the server's message; the error goes to the work queue, which repeats the reconcile."""
-    async with one_jobset(make_jobset()) as world:
-        world.server.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=SERVICES)
-        with pytest.raises(ForbiddenError):
-            await world.reconcile()
-        assert world.events() == ["HeadlessServiceCreationFailed"]
-
-
-async def test_refusal_by_a_terminating_namespace_is_no_failure() -> None:
-    """The JobSet is about to go as well: no event, and the worker retries nothing."""
-    async with one_jobset(make_jobset()) as world:
-        world.server.faults.fail(TERMINATING, verb="create", resource=JOBS)
-        with pytest.raises(NamespaceTerminatingError):
-            await world.reconcile()
-        assert world.events() == []
-
-
-async def test_job_that_was_made_without_an_answer_is_recognised() -> None:
-    """A creation whose answer was lost is not an error the next time."""
-    async with one_jobset(make_jobset()) as world:
-        world.server.add(make_job(world.jobset))
-        await world.reconcile(deliver=False)
-        assert [name_of(job) for job in world.server.objects(JOBS)] == ["js-node-0"]
-        assert world.events() == []
-
-
-async def test_claims_are_made_before_the_jobs_and_only_once() -> None:
-    """A pod that starts finds its claim; the next reconcile sends nothing."""
-    async with one_jobset(make_jobset(volumeClaimPolicies=[POLICY])) as world:
-        await world.reconcile(3)
-        assert world.cluster.writes[:3] == [
-            ("create", "services", "js"),
-            ("create", "persistentvolumeclaims", "data-js"),
-            ("create", "jobs", "js-node-0"),
-        ]
-        assert [write for write in world.cluster.writes if write[1] == "persistentvolumeclaims"] == [
-            ("create", "persistentvolumeclaims", "data-js")
-        ]
 
 
 async def test_claim_that_is_there_is_used() -> None:
@@ -199,13 +135,6 @@ async def test_expired_jobset_deletes_itself() -> None:
         world.set_job_status(complete())
         await world.reconcile(2)
         assert world.jobset["metadata"]["finalizers"] == ["foregroundDeletion"]
-
-
-async def test_jobset_of_another_controller_is_left_alone() -> None:
-    """`spec.managedBy` hands the JobSet to somebody else."""
-    async with one_jobset(make_jobset(managedBy="kueue.x-k8s.io/multikueue")) as world:
-        await world.reconcile()
-        assert world.cluster.writes == []
 
 
 async def test_running_job_is_resized_by_a_patch() -> None:

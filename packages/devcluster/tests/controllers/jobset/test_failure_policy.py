@@ -30,15 +30,6 @@ def ruled(policy: dict[str, Any] | None, status: dict[str, Any] | None = None) -
     return draft
 
 
-def test_without_a_policy_the_jobset_fails() -> None:
-    """The message names the Job that failed first."""
-    draft = ruled(None)
-    message = "jobset failed due to one or more job failures (first failed job: js-a-0)"
-    assert conditions_of(draft.status) == {"Failed": ("True", "FailedJobs")}
-    assert draft.status["terminalState"] == "Failed"
-    assert draft.events == [ReconcileEvent("Warning", "FailedJobs", message)]
-
-
 def test_policy_without_rules_restarts() -> None:
     """Restarts count until maxRestarts is reached."""
     draft = ruled({"maxRestarts": 1})
@@ -55,7 +46,6 @@ def test_policy_without_rules_restarts() -> None:
 @pytest.mark.parametrize(
     "match",
     [
-        pytest.param({"targetReplicatedJobs": ["b"]}, id="target"),
         pytest.param({"onJobFailureReasons": ["BackoffLimitExceeded"]}, id="reason"),
         pytest.param({"onJobFailureMessagePatterns": ["[broken", "^m$"]}, id="message pattern"),
     ],
@@ -70,30 +60,3 @@ def test_first_matching_rule_decides(match: dict[str, Any]) -> None:
     draft = ruled({"maxRestarts": 5, "rules": rules})
     assert conditions_of(draft.status) == {"Failed": ("True", "FailJobSetFailurePolicyAction")}
     assert draft.status["conditions"][0]["message"].endswith("(first failed job: js-b-0)")
-
-
-def test_uncounted_restart_goes_on_beyond_the_limit() -> None:
-    """RestartJobSetAndIgnoreMaxRestarts leaves the counter towards the limit alone."""
-    rules = [{"name": "host", "action": "RestartJobSetAndIgnoreMaxRestarts"}]
-    draft = ruled({"maxRestarts": 0, "rules": rules})
-    assert draft.status["restarts"] == 1
-    assert "restartsCountTowardsMax" not in draft.status
-    assert conditions_of(draft.status) == {"RestartingJobSet": ("True", "FailurePolicy_host")}
-
-
-def test_failure_ends_a_restart() -> None:
-    """A JobSet that fails for good is no longer restarting."""
-    restarting = {"type": "RestartingJobSet", "status": "True", "reason": "DefaultFailurePolicy", "message": "m"}
-    draft = ruled(None, {"restarts": 1, "conditions": [restarting]})
-    expected = {"RestartingJobSet": ("False", "JobSetFailed"), "Failed": ("True", "FailedJobs")}
-    assert conditions_of(draft.status) == expected
-
-
-def test_second_restart_is_reported_although_the_first_goes_on() -> None:
-    """The condition stays true since the first, and says what is the case now."""
-    since = "2026-11-21T11:00:00Z"
-    first = {"type": "RestartingJobSet", "status": "True", "reason": "FailurePolicy_x", "message": "m"}
-    draft = ruled({"maxRestarts": 5}, {"restarts": 1, "conditions": [{**first, "lastTransitionTime": since}]})
-    [condition] = draft.status["conditions"]
-    assert (condition["reason"], condition["lastTransitionTime"]) == ("DefaultFailurePolicy", since)
-    assert [event.reason for event in draft.events] == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]

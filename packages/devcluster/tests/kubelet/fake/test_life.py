@@ -49,43 +49,6 @@ class Life:
         return found.get("status", ""), found.get("reason", "")
 
 
-def test_success() -> None:
-    """It runs and is ready for its time, and then has succeeded."""
-    life = Life(make_pod(annotations={RUNS_FOR: "5s"}))
-    assert life.step() == 5
-    assert (life.status["phase"], life.status["podIP"], life.condition("Ready")) == (
-        "Running",
-        "10.0.0.2",
-        ("True", ""),
-    )
-    (container,) = life.status["containerStatuses"]
-    assert (container["ready"], container["started"], container["restartCount"]) == (True, True, 0)
-    assert life.step(2) == 3
-    assert life.status["phase"] == "Running"
-    assert life.step(3) is None
-    assert life.status["phase"] == "Succeeded"
-    assert life.condition("Ready") == ("False", "PodCompleted")
-    assert life.condition("PodScheduled") == ("True", "")
-    terminated = life.status["containerStatuses"][0]["state"]["terminated"]
-    assert terminated == {
-        "exitCode": 0,
-        "reason": "Completed",
-        "startedAt": "2026-01-01T00:00:00Z",
-        "finishedAt": "2026-01-01T00:00:05Z",
-    }
-    assert life.step(60) is None
-
-
-def test_failure() -> None:
-    """The exit code decides how it ends."""
-    life = Life(make_pod(annotations={EXITS_WITH: "3"}))
-    life.step()
-    life.step()
-    assert life.status["phase"] == "Failed"
-    assert life.condition("Ready") == ("False", "PodFailed")
-    assert life.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
-
-
 def test_restarts() -> None:
     """A container that has to be started again is, after a pause that grows."""
     life = Life(make_pod("OnFailure", {EXITS_WITH: "1"}))

@@ -8,19 +8,6 @@ from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR, Script
 
 
 @pytest.mark.parametrize(
-    ("annotations", "policy", "script"),
-    [
-        pytest.param({}, "Never", Script(0, 0), id="at-once"),
-        pytest.param({}, "Always", Script(None, 0), id="a-server"),
-        pytest.param({RUNS_FOR: "2s"}, "Always", Script(2, 0), id="seconds"),
-    ],
-)
-def test_script(annotations: dict[str, str], policy: str, script: Script) -> None:
-    """Containers end at once with 0 unless annotated otherwise; those that would be started again run on."""
-    assert Script.of({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": policy}}) == script
-
-
-@pytest.mark.parametrize(
     ("annotations", "complaint"),
     [
         pytest.param({RUNS_FOR: "-2s"}, "runs-for]: '-2s' is not a duration", id="negative"),

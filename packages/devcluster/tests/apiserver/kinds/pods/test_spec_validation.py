@@ -16,21 +16,10 @@ CONTAINER = {"name": "c", "image": "i"}
 @pytest.mark.parametrize(
     ("spec", "messages"),
     [
-        pytest.param({}, ["s.containers: Required value"], id="no containers"),
         pytest.param(
             {"containers": [{}]},
             ["s.containers[0].name: Required value", "s.containers[0].image: Required value"],
             id="empty container",
-        ),
-        pytest.param(
-            {"containers": [CONTAINER, CONTAINER]}, ['s.containers[1].name: Duplicate value: "c"'], id="duplicate name"
-        ),
-        pytest.param(
-            {"containers": [CONTAINER], "restartPolicy": "Sometimes"},
-            [
-                's.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
-            ],
-            id="restart policy",
         ),
         pytest.param(
             {"containers": [{**CONTAINER, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]},
@@ -90,12 +79,6 @@ def problems(spec: dict[str, Any]) -> list[str]:
             id="scheduling gates",
         ),
         pytest.param(
-            {"initContainers": [{**CONTAINER, "name": "i", "livenessProbe": {"exec": {"command": ["true"]}}}]},
-            "initContainers[0].livenessProbe: Forbidden: may not be set for init containers without "
-            "restartPolicy=Always",
-            id="probe of an init container",
-        ),
-        pytest.param(
             {"initContainers": [CONTAINER]}, 'initContainers[0].name: Duplicate value: "c"', id="name in both lists"
         ),
     ],
@@ -146,9 +129,6 @@ def test_pod(spec: dict[str, Any], message: str) -> None:
             id="no source",
         ),
         pytest.param(
-            {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a']"}}}]}, [], id="label"
-        ),
-        pytest.param(
             {"envFrom": [{}]},
             ['envFrom[0]: Invalid value: "": must specify one of: `configMapRef` or `secretRef`'],
             id="envFrom nothing",
@@ -189,22 +169,12 @@ def test_pod(spec: dict[str, Any], message: str) -> None:
             id="probe without an action",
         ),
         pytest.param(
-            {"readinessProbe": {"exec": {"command": ["true"]}, "tcpSocket": {"port": "ssh"}}},
-            ["readinessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type"],
-            id="probe with two actions",
-        ),
-        pytest.param(
             {"startupProbe": {"exec": {}}}, ["startupProbe.exec.command: Required value"], id="probe without a command"
         ),
         pytest.param(
             {"livenessProbe": {"tcpSocket": {"port": 65536}}},
             ["livenessProbe.tcpSocket.port: Invalid value: 65536: must be between 1 and 65535, inclusive"],
             id="port of a probe",
-        ),
-        pytest.param(
-            {"livenessProbe": {"tcpSocket": {"port": 1}, "periodSeconds": -1}},
-            ["livenessProbe.periodSeconds: Invalid value: -1: must be greater than or equal to 0"],
-            id="period of a probe",
         ),
     ],
 )
@@ -228,11 +198,6 @@ def test_container(fields: dict[str, Any], messages: list[str]) -> None:
             id="absolute subPath",
         ),
         pytest.param(
-            [{"name": "v", "mountPath": "/a", "subPath": "../b"}],
-            ["[0].subPath: Invalid value: \"../b\": must not contain '..'"],
-            id="subPath out of the volume",
-        ),
-        pytest.param(
             [{"name": "v", "mountPath": "/a", "subPath": "b", "subPathExpr": "$(B)"}],
             ['[0].subPathExpr: Invalid value: "$(B)": subPathExpr and subPath are mutually exclusive'],
             id="subPath and subPathExpr",
@@ -249,11 +214,6 @@ def test_mounts(mounts: list[dict[str, Any]], messages: list[str]) -> None:
     ("source", "messages"),
     [
         pytest.param({"hostPath": {}}, [".hostPath.path: Required value"], id="hostPath"),
-        pytest.param(
-            {"emptyDir": {}, "hostPath": {"path": "/a"}},
-            [".hostPath: Forbidden: may not specify more than 1 volume type"],
-            id="two types",
-        ),
         pytest.param(
             {"secret": {"secretName": "a", "items": [{"key": "a", "path": "..b"}, {"path": "../c"}]}},
             [
