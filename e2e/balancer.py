@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from e2e.cut_connections import CuttableProxy
-
 
 class Balancer(CuttableProxy):
     """Leads each connection to one of the servers in turn, skipping those that are down or taken out."""

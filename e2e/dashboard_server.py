@@ -59,11 +59,16 @@ class DashboardServer:
     port: int
     health_port: int
 
-    def seconds(self, path: str, token: str, *, expected: int = 200) -> float:
-        """How long the answer to a request takes, which must have this status."""
+    @property
+    def address(self) -> str:
+        """Of the page."""
+        return f"http://{self.host}:{self.port}"
+
+    def seconds(self, path: str, token: str) -> float:
+        """How long the answer to a request takes, which must succeed."""
         begun = time.monotonic()
         status = self.status("GET", path, token)
-        assert status == expected, (path, status)
+        assert status == 200, (path, status)
         return time.monotonic() - begun
 
     def seconds_to_first_byte(self, path: str, token: str) -> float:
@@ -95,8 +100,7 @@ class DashboardServer:
     def request(self, method: str, path: str, token: str, body: bytes | None = None) -> Any:
         """An answer, whose content the caller reads."""
         headers = {"Authorization": f"Bearer {token}", "X-Requested-With": "trainer-dashboard"}
-        url = f"http://{self.host}:{self.port}{path}"
-        asked = urllib.request.Request(url, data=body, headers=headers, method=method)
+        asked = urllib.request.Request(f"{self.address}{path}", data=body, headers=headers, method=method)
         return urllib.request.urlopen(asked, timeout=30)
 
     @contextmanager
@@ -116,8 +120,8 @@ def _head(method: str, path: str, token: str) -> bytes:
 
 
 @contextmanager
-def running_dashboard_server(cluster: Cluster, directory: Path) -> Iterator[DashboardServer]:
-    """One with the account and the rights of config/dashboard, in plain HTTP on loopback."""
+def running_dashboard_server(cluster: Cluster, directory: Path, *more: str) -> Iterator[DashboardServer]:
+    """One with the account and the rights of config/dashboard, in plain HTTP on loopback; `more` are options."""
     cluster.kubectl("create", "namespace", ACCOUNT_NAMESPACE, check=False)
     manifests = [str(CONFIG / "dashboard" / f"{file}.yaml") for file in _FILES]
     with ExitStack() as stack:
@@ -126,7 +130,7 @@ def running_dashboard_server(cluster: Cluster, directory: Path) -> Iterator[Dash
             stack.callback(cluster.kubectl, "delete", "-n", ACCOUNT_NAMESPACE, "--ignore-not-found", "-f", path)
         kubeconfig = directory / "kubeconfig"
         write_credentials(cluster, kubeconfig, ACCOUNT, ACCOUNT_NAMESPACE)
-        options = ["--plain-http", "--host", "127.0.0.1", "--port", "0", "--health-port", "0"]
+        options = ["--plain-http", "--host", "127.0.0.1", "--port", "0", "--health-port", "0", *more]
         command = [str(BIN / "trainer"), "dashboard-server", *options, "--kubeconfig", str(kubeconfig)]
         process = Process(command, directory / "dashboard.log")
         stack.callback(process.stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "packages/dashboard/web/node_modules/axe-core/axe.min.js"
-needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="npm has not installed axe-core")
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--no-sandbox",  # tests run as root
@@ -34,6 +33,33 @@ FLAGS = [
 ]
 PICTURES = os.environ.get("DASHBOARD_PICTURES")
 """A directory for pictures of the pages; none are taken without."""
+
+
+def on_each_screen(test: Callable[..., None]) -> Callable[..., None]:
+    """Have a test run with a light and a dark page, on a large and a small screen, where axe is installed."""
+    for mark in (
+        pytest.mark.skipif(not AXE.is_file(), reason="npm has not installed axe-core"),
+        pytest.mark.parametrize("scheme", ["light", "dark"]),
+        pytest.mark.parametrize("width", [1280, 360]),
+    ):
+        test = mark(test)
+    return test
+
+
+def show_on(page: Page, scheme: str, width: int) -> None:
+    """Have the page shown on such a screen."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 800})
+
+
+def assert_accessible(page: Page) -> None:
+    """axe finds nothing against WCAG AA, and nothing is wider than the screen."""
+    # Over the protocol of the debugger: the policy of the page lets no other script in.
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
+    wrong = [(each["id"], [node["html"] for node in each["nodes"][:3]]) for each in found["violations"]]
+    assert wrong == [], page.url
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.url
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from e2e.cluster import Cluster
-from e2e.dashboard.conftest import AXE, Dashboard, needs_axe, picture, start
-from e2e.identity import write_credentials
+from e2e.dashboard.conftest import Dashboard, assert_accessible, on_each_screen, picture, show_on, start
 from e2e.kubectl import BIN
 from e2e.processes import Process
 from e2e.progress_training import training
@@ -321,15 +320,12 @@ def test_keyboard(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> No
     expect(first).to_be_visible()
 
 
-@needs_axe
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@on_each_screen
 def test_accessibility(
     context: BrowserContext, page: Page, session_dashboard: Dashboard, jobs: Cluster, scheme: str, width: int
 ) -> None:
     """axe finds nothing against WCAG AA on any page, and nothing is wider than the screen."""
-    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    page.set_viewport_size({"width": width, "height": 800})
+    show_on(page, scheme, width)
     for path, shown in {
         "/": "resnet-later",
         "/jobs/vision/resnet": "greatest 2.",
@@ -346,12 +342,7 @@ def test_accessibility(
         page.goto(session_dashboard.url(path))
         expect(page.get_by_text(shown).first).to_be_visible()
         picture(page, f"{path.partition('?')[0].strip('/').replace('/', '-') or 'list'}-{scheme}-{width}")
-        # Over the protocol of the debugger: the policy of the page lets no other script in.
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
-        wrong = [(each["id"], [node["html"] for node in each["nodes"][:3]]) for each in found["violations"]]
-        assert wrong == [], (path, scheme, width)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (path, width)
+        assert_accessible(page)
 
 
 @pytest.mark.parametrize("fragment", ["", "#token=of-an-earlier-process", "#code=used-before"])
@@ -397,37 +388,3 @@ def test_new_address(context: BrowserContext, session_dashboard: Dashboard, jobs
     with context.expect_page() as opened:
         resnet.click(modifiers=["Control"])
     expect(opened.value.get_by_role("heading", name="resnet vision")).to_be_visible()
-
-
-def test_without_rights(context: BrowserContext, jobs: Cluster, tmp_path: Path) -> None:
-    """Who may only read TrainJobs of a namespace sees those, what is missing, and no buttons."""
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "reader"},
-        "rules": [
-            {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["get", "list", "watch"]}
-        ],
-    }
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": jobs.namespace}],
-    }
-    jobs.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}}, role, binding)
-    kubeconfig = tmp_path / "kubeconfig"
-    write_credentials(jobs, kubeconfig, "reader", jobs.namespace)
-    command = [str(BIN / "trainer"), "dashboard", "--no-browser", "--kubeconfig", str(kubeconfig)]
-    process = Process(command, tmp_path / "dashboard.log")
-    try:
-        dashboard = start(process)
-        page = context.new_page()
-        page.goto(dashboard.url())
-        expect(page.get_by_text("namespace vision")).to_be_visible()
-        page.get_by_role("link", name="resnet", exact=True).click()
-        expect(page.get_by_role("alert").first).to_contain_text("cannot be watched")
-        expect(page.get_by_role("button")).to_have_count(0)
-    finally:
-        process.stop()

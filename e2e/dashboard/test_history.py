@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from e2e.cluster import Cluster
-from e2e.dashboard.conftest import AXE, Dashboard, needs_axe, picture, start
+from e2e.dashboard.conftest import Dashboard, assert_accessible, on_each_screen, picture, show_on, start
 from e2e.dashboard.test_many import Cluster as SimulatedCluster
 from e2e.dashboard.test_many import gpu_runtime, serving, train_job
 from e2e.kubectl import BIN
@@ -62,10 +61,8 @@ def dashboard(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def archive(session_cluster: Cluster) -> Iterator[Cluster]:
     """A namespace of its own."""
-    own = replace(session_cluster, namespace="archive")
-    session_cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "archive"}})
-    yield own
-    session_cluster.kubectl("delete", "namespace", "archive", "--timeout=60s")
+    with session_cluster.in_namespace("archive") as own:
+        yield own
 
 
 def shows_anew(page: Page, wanted: Locator) -> bool:
@@ -257,29 +254,10 @@ def test_many(page: Page, url: Callable[[str], str]) -> None:
     picture(page, "history")
 
 
-def test_keyboard(page: Page, url: Callable[[str], str]) -> None:
-    """The list is walked through and opened with keys."""
-    page.goto(url("/history"))
-    first = page.get_by_role("link", name=f"resnet-{COUNT - 2}", exact=True)
-    expect(first).to_be_visible()
-    first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name=f"resnet-{COUNT - 1} vision")).to_be_focused()
-    expect(page.get_by_role("figure")).to_contain_text("greatest 3")
-    page.go_back()
-    expect(first).to_be_visible()
-
-
-@needs_axe
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@on_each_screen
 def test_accessibility(context: BrowserContext, page: Page, url: Callable[[str], str], scheme: str, width: int) -> None:
     """axe finds nothing against WCAG AA, nothing is wider than the screen, and hostile texts are only texts."""
-    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    page.set_viewport_size({"width": width, "height": 800})
+    show_on(page, scheme, width)
     one = f"/history/vision/resnet-{COUNT - 1}/u-{COUNT - 1:04}"
     for path, shown in {
         "/history": "Times are those of",
@@ -292,7 +270,4 @@ def test_accessibility(context: BrowserContext, page: Page, url: Callable[[str],
         page.goto(url(path))
         expect(page.get_by_text(shown).first).to_be_visible()
         assert page.locator("img, main script").count() == 0, path
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == [], path
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        assert_accessible(page)

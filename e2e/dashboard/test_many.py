@@ -16,7 +16,6 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.suspension import WORKLOADS
 from trainer.kube.client import ObjectRequest
 from trainer.v1alpha1.discovery import V2ALPHA1
-from trainer.workloads import JOBSETS
 from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
 from trainer_dashboard.past_trainings import PastTrainings
@@ -93,66 +92,6 @@ def test_many(page: Page) -> None:
         expect(page.get_by_role("row", name="job-0 vision")).to_contain_text("Suspended")
         page.get_by_role("searchbox").fill("job-432")
         expect(page.get_by_role("status")).to_have_text(f"11 of {COUNT} TrainJobs")
-
-
-SAMPLES = 100_000
-TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
-
-
-def running_pod(job: str) -> dict[str, Any]:
-    """The pod of a training of one node."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{job}-node-0-0-abcde",
-            "namespace": "vision",
-            "uid": f"pod-of-{job}",
-            "labels": {
-                "jobset.sigs.k8s.io/jobset-name": job,
-                "jobset.sigs.k8s.io/replicatedjob-name": "node",
-                "batch.kubernetes.io/job-completion-index": "0",
-            },
-        },
-        "spec": {"restartPolicy": "Never", "containers": [{"name": "node"}]},
-        "status": {
-            "phase": "Running",
-            "containerStatuses": [
-                {"name": "node", "restartCount": 0, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
-            ],
-        },
-    }
-
-
-def test_many_samples(page: Page) -> None:
-    """A curve of 100,000 samples is drawn, zoomed with keys and buttons, and grows while it is zoomed."""
-    client = Cluster(train_job(0), running_pod("job-0"), resources=[TRAIN_JOBS, JOBSETS])
-    log = client.log("job-0-node-0-0-abcde", "vision", "node")
-    losses = [*(step % 100 for step in range(SAMPLES - 1)), 500]
-    lines = (
-        f'{TAG} {{"currentStep": {step}, "trainMetrics": {{"loss": {loss}}}}}\n' for step, loss in enumerate(losses)
-    )
-    log.write("".join(lines).encode())
-    with serving(client) as (url, portal):
-        page.goto(url("/jobs/vision/job-0"))
-        chart = page.get_by_role("group", name="Chart of loss")
-        figure = page.get_by_role("figure").filter(has_text="loss")
-        expect(figure).to_contain_text("least 0, greatest 500", timeout=60_000)
-        view = figure.locator("[aria-live=polite]")
-        expect(view).to_have_text("")
-        chart.focus()
-        page.keyboard.press("+")
-        expect(view).to_have_text(f"in view: step {round((SAMPLES - 1) / 4)} to step {round((SAMPLES - 1) * 3 / 4)}")
-        for _ in range(9):
-            page.keyboard.press("+")
-        page.keyboard.press("ArrowRight")
-        expect(view).to_contain_text("in view: step 49975 to step 50073")
-        zoomed = view.text_content()
-        portal.call(log.write, f'{TAG} {{"currentStep": {SAMPLES}, "trainMetrics": {{"loss": 1000}}}}\n'.encode())
-        expect(figure).to_contain_text("greatest 1000")
-        expect(view).to_have_text(zoomed or "")
-        figure.get_by_role("button", name="Show all of loss").click()
-        expect(view).to_have_text("")
 
 
 GPU = "nvidia.com/gpu"

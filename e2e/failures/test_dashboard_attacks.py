@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 
 from e2e.cluster import IMAGE, Cluster
 from e2e.dashboard_server import DashboardServer, running_dashboard_server
+from e2e.identity import token_of
 from e2e.processes import peak_bytes
 from e2e.progress_training import training
 from e2e.waiting import until
@@ -28,7 +28,6 @@ MEMORY_LIMIT = 512 << 20
 """Bytes; the limit of the shipped Deployment."""
 SHORT = 1.0
 """Seconds that a short request of another user may take."""
-GROUP = "rbac.authorization.k8s.io"
 RULES = [
     {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["get", "list", "watch", "create"]},
     {"apiGroups": [""], "resources": ["pods", "pods/log", "events"], "verbs": ["get", "list", "watch"]},
@@ -51,23 +50,8 @@ def dashboard(session_cluster: Cluster, tmp_path: Any) -> Iterator[DashboardServ
 @pytest.fixture
 def victim(session_cluster: Cluster) -> Iterator[Cluster]:
     """The namespace of somebody else."""
-    own = replace(session_cluster, namespace="e2e-victim")
-    session_cluster.kubectl("create", "namespace", own.namespace)
-    yield own
-    session_cluster.kubectl("delete", "namespace", own.namespace, "--timeout=60s")
-
-
-def token_of(cluster: Cluster, account: str, *, has_rights: bool = True) -> str:
-    """The token of a ServiceAccount with or without rights in its namespace."""
-    cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})
-    if has_rights:
-        role = {"apiVersion": f"{GROUP}/v1", "kind": "Role", "metadata": {"name": account}, "rules": RULES}
-        subject = {"kind": "ServiceAccount", "name": account, "namespace": cluster.namespace}
-        reference = {"apiGroup": GROUP, "kind": "Role", "name": account}
-        binding = role | {"kind": "RoleBinding", "roleRef": reference, "subjects": [subject]}
-        del binding["rules"]
-        cluster.apply(role, binding)
-    return cluster.kubectl("create", "token", account).stdout.strip()
+    with session_cluster.in_namespace("e2e-victim") as own:
+        yield own
 
 
 def settled(dashboard: DashboardServer) -> int:
@@ -99,7 +83,7 @@ def test_unread_logs(dashboard: DashboardServer, cluster: Cluster) -> None:
     }
     cluster.apply(pod)
     cluster.kubectl("wait", "pod/flood", "--for=condition=Ready", "--timeout=60s")
-    token = token_of(cluster, "attacker")
+    token = token_of(cluster, "attacker", *RULES)
     query = "&".join(f"source=flood/c{number}" for number in range(16))
     before = peak_bytes(dashboard.process.pid)
     with dashboard.unread() as streams:
@@ -117,7 +101,7 @@ def test_large_events(dashboard: DashboardServer, cluster: Cluster) -> None:
     for start in range(0, 100, 10):
         items = [event(number, cluster.namespace) for number in range(start, start + 10)]
         cluster.kubectl("create", "-f", "-", stdin="\n---\n".join(map(json.dumps, items)))
-    token = token_of(cluster, "attacker")
+    token = token_of(cluster, "attacker", *RULES)
     before = peak_bytes(dashboard.process.pid)
     with dashboard.request("GET", f"/api/trainjobs/{cluster.namespace}/demo", token) as page:
         shown = 0
@@ -150,7 +134,7 @@ def test_metric_feeds(dashboard: DashboardServer, cluster: Cluster) -> None:
         cluster.apply(training(name, body))
     for name in names:
         cluster.wait_for_state(name, "Running", timeout=120)
-    token = token_of(cluster, "attacker")
+    token = token_of(cluster, "attacker", *RULES)
     query = "&".join(f"job={cluster.namespace}/{name}" for name in names)
     before = peak_bytes(dashboard.process.pid)
     with dashboard.unread() as streams:
@@ -169,8 +153,8 @@ def report(dashboard: DashboardServer, attack: str, before: int) -> None:
 
 def test_streams_of_service_accounts(dashboard: DashboardServer, cluster: Cluster, victim: Cluster) -> None:
     """Sixteen ServiceAccounts of one namespace open 64 streams each; somebody else has lists and answers as before."""
-    theirs = token_of(victim, "reader")
-    tokens = [token_of(cluster, f"a{number}", has_rights=False) for number in range(16)]
+    theirs = token_of(victim, "reader", *RULES)
+    tokens = [token_of(cluster, f"a{number}") for number in range(16)]
     with dashboard.unread() as streams:
         for token in tokens:
             for _ in range(64):
@@ -191,9 +175,9 @@ def yaml_of(namespace: str, size: int) -> bytes:
 
 def test_trials(dashboard: DashboardServer, cluster: Cluster, victim: Cluster) -> None:
     """Forty texts of 128 KiB at once, of an account without any right and of one that may create TrainJobs."""
-    theirs = token_of(victim, "reader")
+    theirs = token_of(victim, "reader", *RULES)
     victim.apply(training("theirs", "live_on()", suspend=True))
-    tokens = {has: token_of(cluster, f"may-{has}".lower(), has_rights=has) for has in (False, True)}
+    tokens = {has: token_of(cluster, f"may-{has}".lower(), *(RULES if has else [])) for has in (False, True)}
     for has_rights, size in ((False, 128 << 10), (True, 128 << 10), (True, 60 << 10)):
         body = yaml_of(cluster.namespace, size)
         attack = partial(dashboard.status, "POST", "/api/trials", tokens[has_rights], body)
@@ -202,9 +186,9 @@ def test_trials(dashboard: DashboardServer, cluster: Cluster, victim: Cluster) -
 
 def test_built_objects(dashboard: DashboardServer, cluster: Cluster, victim: Cluster) -> None:
     """Forty questions at once for what a TrainJob of 0.4 MB is built into, why it does not run, and its text."""
-    theirs = token_of(victim, "reader")
+    theirs = token_of(victim, "reader", *RULES)
     victim.apply(training("theirs", "live_on()", suspend=True))
-    token = token_of(cluster, "attacker")
+    token = token_of(cluster, "attacker", *RULES)
     resource = "--resource=clustertrainingruntimes.trainer.kubeflow.org"
     cluster.kubectl("create", "clusterrole", RUNTIMES, "--verb=get", resource)
     account = f"--serviceaccount={cluster.namespace}:attacker"
