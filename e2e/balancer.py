@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import select
 import socket
+import socketserver
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
-class Balancer(CuttableProxy):
+class Balancer(socketserver.ThreadingTCPServer):
     """Leads each connection to one of the servers in turn, skipping those that are down or taken out."""
 
+    daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, ports: Sequence[int]) -> None:
-        super().__init__("127.0.0.1", ports[0])
+        super().__init__(("127.0.0.1", 0), _Connection)
         self.ports = list(ports)
         self.out: set[int] = set()
         """Ports that get no new connections, as endpoints that are no longer ready."""
+        self.open: set[socket.socket] = set()
+        self.is_cut = False
         self._turn = itertools.count()
 
     @property
@@ -40,8 +45,48 @@ class Balancer(CuttableProxy):
                 problem = error
         raise problem
 
+    @contextmanager
+    def cut(self) -> Iterator[None]:
+        """Break all connections and let nobody connect again meanwhile."""
+        self.is_cut = True
+        for connection in list(self.open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        try:
+            yield
+        finally:
+            self.is_cut = False
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients see that their connection is closed."""
+
+
+class _Connection(socketserver.BaseRequestHandler):
+    server: Balancer
+    request: socket.socket
+
+    def handle(self) -> None:
+        if self.server.is_cut:
+            return
+        with self.server.connect_upstream() as upstream:
+            self.server.open.add(self.request)
+            try:
+                _pass_on(self.request, upstream)
+            except OSError:
+                pass
+            finally:
+                self.server.open.discard(self.request)
+
+
+def _pass_on(client: socket.socket, server: socket.socket) -> None:
+    """Until one of them closes; nothing of what the server says later reaches the client."""
+    while True:
+        readable, _, _ = select.select([client, server], [], [])
+        for source in readable:
+            data = source.recv(1 << 16)
+            if not data:
+                return
+            (server if source is client else client).sendall(data)
 
 
 @contextmanager

@@ -64,6 +64,8 @@ def test_warnings(cluster: Cluster) -> None:
     assert applied.returncode == 0
     missing = f"there is no TrainingRuntime not-yet in namespace {cluster.namespace} yet"
     assert f"Warning: spec.runtimeRef.name: {missing}" in applied.stderr
+    elsewhere = apply(cluster, train_job("elsewhere", HELLO, runtime="nowhere", suspend=True))
+    assert "Warning: spec.runtimeRef.name: there is no ClusterTrainingRuntime nowhere yet" in elsewhere.stderr
     assert apply(cluster, training_runtime("not-yet")).returncode == 0
     resumed = apply(cluster, job | {"spec": job["spec"] | {"suspend": False}})
     assert "Warning: spec.trainer.command: is not run by a shell, so && is passed on as a plain word" in resumed.stderr

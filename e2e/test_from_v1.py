@@ -123,6 +123,7 @@ world = MPI.COMM_WORLD
 total = world.allreduce(world.rank + 1)
 print(f"node {world.rank} of {world.size} has {total}\\n", end="", flush=True)
 """
+MPIRUN = ["mpirun", sys.executable, "-c", MPI]
 SERVER = (
     "mkdir -p /run/sshd; exec /usr/sbin/sshd -D -e -f /dev/null -h /root/.ssh/id_rsa "
     "-o AuthorizedKeysFile=/root/.ssh/authorized_keys -o StrictModes=no -o PidFile=none -o LogLevel=FATAL"
@@ -130,10 +131,18 @@ SERVER = (
 """What the configuration of the images of the MPI Operator says."""
 
 
-def role(container: str, command: list[str], replicas: int = 1, restart: str = "Never") -> dict[str, Any]:
-    """The replicas of one role."""
+def roles(container: str, command: list[str], restart: str = "Never", **replicas: int) -> dict[str, Any]:
+    """So many replicas of some roles that run the same."""
     containers = [{"name": container, "image": IMAGE, "command": command}]
-    return {"replicas": replicas, "restartPolicy": restart, "template": {"spec": {"containers": containers}}}
+    template = {"spec": {"containers": containers}}
+    return {
+        name: {"replicas": count, "restartPolicy": restart, "template": template} for name, count in replicas.items()
+    }
+
+
+def nodes(size: int) -> list[str]:
+    """What all nodes of a training print first."""
+    return [f"node {rank} of {size}" for rank in range(size)]
 
 
 def job(kind: str, roles: dict[str, Any], version: str = "v1", **spec: Any) -> dict[str, Any]:
@@ -159,48 +168,31 @@ def python(script: str, *arguments: str) -> list[str]:
     return ["python", "-u", "-c", script, *arguments]
 
 
-def torchrun(script: str) -> list[str]:
-    """Run a script by torchrun."""
-    return started("torchrun", script)
-
-
 def started(launcher: str, script: str) -> list[str]:
     """Run a script by a launcher, which needs a file."""
     return ["sh", "-c", f"cd $(mktemp -d)\ncat > train.py <<'END'\n{script}\nEND\nexec {launcher} train.py"]
 
 
 @pytest.mark.parametrize(
-    ("manifest", "nodes", "total"),
+    ("manifest", "expected", "total"),
     [
         pytest.param(
-            job(
-                "PyTorchJob",
-                {
-                    name: role("pytorch", python(TORCH), count, "OnFailure")
-                    for name, count in (("Master", 1), ("Worker", 2))
-                },
-            ),
-            ["node 0 of 3", "node 1 of 3", "node 2 of 3"],
+            job("PyTorchJob", roles("pytorch", python(TORCH), "OnFailure", Master=1, Worker=2)),
+            nodes(3),
             6,
             id="pytorch",
         ),
         pytest.param(
-            job(
-                "PyTorchJob",
-                {name: role("pytorch", torchrun(TORCH)) for name in ("Master", "Worker")},
-                nprocPerNode="2",
-            ),
-            [f"node {rank} of 4" for rank in range(4)],
+            job("PyTorchJob", roles("pytorch", started("torchrun", TORCH), Master=1, Worker=1), nprocPerNode="2"),
+            nodes(4),
             10,
             id="pytorch-torchrun",
         ),
         pytest.param(
             job(
                 "PyTorchJob",
-                {
-                    "Master": role("pytorch", python(TORCH, "master")),
-                    "Worker": role("pytorch", python(TORCH, "worker"), 2),
-                },
+                roles("pytorch", python(TORCH, "master"), Master=1)
+                | roles("pytorch", python(TORCH, "worker"), Worker=2),
             ),
             ["master 0 of 3", "worker 1 of 3", "worker 2 of 3"],
             6,
@@ -209,49 +201,32 @@ def started(launcher: str, script: str) -> list[str]:
         pytest.param(
             job(
                 "PyTorchJob",
-                {"Worker": role("pytorch", torchrun(TORCH), 2, "OnFailure")},
+                roles("pytorch", started("torchrun", TORCH), "OnFailure", Worker=2),
                 elasticPolicy={"minReplicas": 2, "maxReplicas": 3, "maxRestarts": 3},
             ),
-            ["node 0 of 2", "node 1 of 2"],
+            nodes(2),
             3,
             id="pytorch-elastic",
         ),
+        pytest.param(job("JAXJob", roles("jax", python(JAX), Worker=2)), nodes(2), 3, id="jax"),
         pytest.param(
-            job("JAXJob", {"Worker": role("jax", python(JAX), 2)}), ["node 0 of 2", "node 1 of 2"], 3, id="jax"
-        ),
-        pytest.param(
-            job("TFJob", {"Worker": role("tensorflow", python(WORKERS), 2)}, successPolicy="AllWorkers"),
-            ["node 0 of 2", "node 1 of 2"],
+            job("TFJob", roles("tensorflow", python(WORKERS), Worker=2), successPolicy="AllWorkers"),
+            nodes(2),
             3,
             id="tensorflow",
         ),
         pytest.param(
-            job(
-                "TFJob",
-                {
-                    name: role("tensorflow", python(SERVERS), count)
-                    for name, count in (("Chief", 1), ("PS", 1), ("Worker", 2))
-                },
-            ),
+            job("TFJob", roles("tensorflow", python(SERVERS), Chief=1, PS=1, Worker=2)),
             ["node 0 of 2"],
             10,
             id="tensorflow-ps",
         ),
         pytest.param(
-            job("XGBoostJob", {name: role("xgboost", python(XGBOOST)) for name in ("Master", "Worker")}),
-            ["node 0 of 2", "node 1 of 2"],
-            3,
-            id="xgboost",
+            job("XGBoostJob", roles("xgboost", python(XGBOOST), Master=1, Worker=1)), nodes(2), 3, id="xgboost"
         ),
         pytest.param(
-            job(
-                "MPIJob",
-                {
-                    "Launcher": role("mpi", ["mpirun", sys.executable, "-c", MPI]),
-                    "Worker": role("mpi", ["sleep", "infinity"], 2),
-                },
-            ),
-            ["node 0 of 2", "node 1 of 2"],
+            job("MPIJob", roles("mpi", MPIRUN, Launcher=1) | roles("mpi", ["sleep", "infinity"], Worker=2)),
+            nodes(2),
             3,
             id="mpi-v1",
             marks=MPI_PACKAGES,
@@ -259,30 +234,24 @@ def started(launcher: str, script: str) -> list[str]:
         pytest.param(
             job(
                 "MPIJob",
-                {
-                    "Launcher": role("mpi", ["mpirun", sys.executable, "-c", MPI], restart="OnFailure"),
-                    "Worker": role("mpi", ["sh", "-c", SERVER], 2),
-                },
+                roles("mpi", MPIRUN, "OnFailure", Launcher=1) | roles("mpi", ["sh", "-c", SERVER], Worker=2),
                 "v2beta1",
                 slotsPerWorker=2,
             ),
-            [f"node {rank} of 4" for rank in range(4)],
+            nodes(4),
             10,
             id="mpi-v2beta1",
             marks=MPI_PACKAGES,
         ),
         pytest.param(
-            job(
-                "PaddleJob",
-                {"Worker": role("paddle", started("python -m paddle.distributed.launch", PADDLE), 2)},
-            ),
-            ["node 0 of 2", "node 1 of 2"],
+            job("PaddleJob", roles("paddle", started("python -m paddle.distributed.launch", PADDLE), Worker=2)),
+            nodes(2),
             3,
             id="paddle",
         ),
     ],
 )
-def test_trainings(cluster: Cluster, manifest: dict[str, Any], nodes: list[str], total: int) -> None:
+def test_trainings(cluster: Cluster, manifest: dict[str, Any], expected: list[str], total: int) -> None:
     """All processes find each other by the variables of the operator, and agree on the sum of their numbers.
 
     A pod that still runs when others have decided the training is deleted, with its log.
@@ -299,5 +268,5 @@ def test_trainings(cluster: Cluster, manifest: dict[str, Any], nodes: list[str],
     log = cluster.log("demo")
     found = re.findall(r"^(\w+ \d of \d) has", log, re.MULTILINE)
     assert found, log
-    assert set(found) <= set(nodes), log
+    assert set(found) <= set(expected), log
     assert set(re.findall(r" of \d has (\d+)$", log, re.MULTILINE)) == {str(total)}
