@@ -104,16 +104,12 @@ class HttpServer:
                 log.info("serving", server=self.name, address=f"{self.address[0]}:{self.address[1]}")
                 self.started.set()
                 await until()
-                await self._stop_listening(listeners)
-                http.pre_shutdown()
-                await http.shutdown(None)
+                await _finish(listeners, http, within=None)
                 with anyio.move_on_after(_FLUSH_TIMEOUT):
                     await self._connections.wait_until_all_have_ended()
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self._stop_listening(listeners)
-                    http.pre_shutdown()
-                    await http.shutdown(grace or _AT_ONCE)
+                    await _finish(listeners, http, within=grace or _AT_ONCE)
                 self._connections.close()
                 tasks.cancel_scope.cancel()
 
@@ -136,12 +132,6 @@ class HttpServer:
             raise ConfigurationError(
                 f"{self.name} cannot be served on {where}: {reason}; choose another address"
             ) from error
-
-    async def _stop_listening(self, listeners: list[Server]) -> None:
-        for listener in listeners:
-            listener.close()
-        # Connections that have just been accepted begin with their first request.
-        await anyio.lowlevel.checkpoint()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = cast("Connection", request.protocol)
@@ -167,3 +157,13 @@ async def _sockets(host: str, port: int) -> list[socket.socket]:
         # IPv6 is switched off, which the resolver does not always know.
         listener = await anyio.create_tcp_listener(local_port=port, family=socket.AF_INET)
     return [each.extra(SocketAttribute.raw_socket) for each in listener.listeners]  # noqa: S610 - no Django
+
+
+async def _finish(listeners: list[Server], http: web.Server, *, within: float | None) -> None:
+    """Take no more connections and requests, and answer those under way."""
+    for listener in listeners:
+        listener.close()
+    # Connections that have just been accepted begin with their first request.
+    await anyio.lowlevel.checkpoint()
+    http.pre_shutdown()
+    await http.shutdown(within)
