@@ -121,7 +121,7 @@ async def test_everything_is_right_in_the_end(seed: int) -> None:
     clock = ManualClock()
     client = FakeClient(*(config_map(number, "at first") for number in range(OBJECTS)), clock=clock)
     others = client.peer()
-    manager = Manager(client, clock=clock, options=ManagerOptions(cache_sync_timeout=1e9, loop_lag=None))
+    manager = Manager(client, clock=clock, options=ManagerOptions(cache_sync_timeout=1e9))
     mirror = Mirror(manager, random)
 
     async with no_stray_tasks(), anyio.create_task_group() as tasks:

@@ -117,7 +117,7 @@ async def serving(
     client.audiences = [status_audience("team-a", "digits")]
     for obj in objects or (train_job(), jobset(), pod()):
         client.add(obj)
-    manager = Manager(client, clock=clock, options=ManagerOptions(loop_lag=None, leader_election=leader_election))
+    manager = Manager(client, clock=clock, options=ManagerOptions(leader_election=leader_election))
     server = StatusServer(
         manager, GivenCertificates("127.0.0.1"), StatusServerOptions(host="127.0.0.1", port=0, limit=limit)
     )
@@ -452,7 +452,7 @@ async def test_no_authority() -> None:
     source = GivenCertificates("127.0.0.1")
     source.ca = Unknown()
     clock = ManualClock()
-    manager = Manager(Reviewer(resources=[TRAIN_JOBS, JOBSETS]), clock=clock, options=ManagerOptions(loop_lag=None))
+    manager = Manager(Reviewer(resources=[TRAIN_JOBS, JOBSETS]), clock=clock)
     server = StatusServer(manager, source, StatusServerOptions(host="127.0.0.1", port=0))
     outcome: list[Exception] = []
 

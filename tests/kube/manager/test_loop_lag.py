@@ -14,10 +14,16 @@ from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
 from trainer.kube.errors import KubeError
-from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
+from trainer.kube.manager import loop_lag
+from trainer.kube.manager.loop_lag import LoopLagWatch
 from trainer.kube.metrics import Metrics
 
-QUICK = LoopLagOptions(interval=0.01, warn_after=0.05, unhealthy_after=0.1, unhealthy_for=60)
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds are much to stand still."""
+    for name, seconds in (("INTERVAL", 0.01), ("WARN_AFTER", 0.05), ("UNHEALTHY_AFTER", 0.1), ("UNHEALTHY_FOR", 60)):
+        monkeypatch.setattr(loop_lag, name, seconds)
 
 
 def block_the_loop(seconds: float) -> None:
@@ -43,7 +49,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def test_lag_is_measured(metrics: Metrics, background: Background) -> None:
     """Each measurement is an observation; a loop that turns shows next to none."""
-    background(LoopLagWatch(QUICK, metrics=metrics).run())
+    background(LoopLagWatch(metrics).run())
     await until(lambda: value(metrics, "lag_seconds_count") >= 5)
     before = value(metrics, "lag_seconds_sum")
     block_the_loop(0.2)
@@ -52,7 +58,7 @@ async def test_lag_is_measured(metrics: Metrics, background: Background) -> None
 
 async def test_standstill_is_reported_with_its_place(metrics: Metrics, background: Background) -> None:
     """While the loop hangs the log names function, line and task; afterwards it tells how long it took."""
-    background(LoopLagWatch(QUICK, metrics=metrics).run())
+    background(LoopLagWatch(metrics).run())
     await until(lambda: value(metrics, "lag_seconds_count") >= 1)
     standstills = 0
     with capture_logs() as logs:
@@ -77,7 +83,7 @@ async def test_standstill_is_reported_with_its_place(metrics: Metrics, backgroun
 
 async def test_long_standstill_fails_the_health_check(background: Background) -> None:
     """The check fails for some time after the loop turns again, so that a probe can see it."""
-    watch = LoopLagWatch(QUICK)
+    watch = LoopLagWatch(Metrics())
     background(watch.run())
     await anyio.sleep(0.02)
     await watch.check()
@@ -95,7 +101,7 @@ async def test_no_thread_is_left() -> None:
         return any(frame.f_code.co_name == "_watch" for top in running for frame, _ in traceback.walk_stack(top))
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(LoopLagWatch(QUICK).run)
+        tasks.start_soon(LoopLagWatch(Metrics()).run)
         await until(watching)
         tasks.cancel_scope.cancel()
     await until(lambda: not watching())

@@ -19,7 +19,7 @@ from aiohttp import web
 from tests.kube.conftest import Background
 from tests.kube.reviewers import TOKEN, Reviewer
 from tests.kube.webhook.serving import GivenCertificates, client_context
-from trainer.kube import Clock, Manager, ManagerOptions
+from trainer.kube import Clock, Manager
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.metrics.controllers import ControllerMetrics
@@ -61,11 +61,10 @@ async def serving(
     options: MetricsServerOptions = OPTIONS,
     certificates: CertificateSource | None = None,
     clock: Clock | None = None,
-    manager_options: ManagerOptions | None = None,
 ) -> AsyncIterator[Served]:
     """A server run by a manager; TOKEN may get /metrics and /jobs/a/b."""
     reviewer = Reviewer(allowed=(("get", "/metrics"), ("get", "/jobs/a/b"), ("get", "/nothing")))
-    manager = Manager(reviewer, clock=clock, options=manager_options or ManagerOptions(loop_lag=None))
+    manager = Manager(reviewer, clock=clock)
     server = MetricsServer(manager, options, certificates=certificates)
     manager.serve("/jobs/a/b", echo)
     async with anyio.create_task_group() as tasks:
@@ -192,7 +191,7 @@ async def test_open_server_asks_nobody() -> None:
 
 async def test_without_certificate_the_manager_ends(clock: ManualClock, background: Background) -> None:
     """After two minutes, with what was missing; nothing else waits for it."""
-    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    manager = Manager(FakeClient(), clock=clock)
     MetricsServer(manager, OPTIONS, certificates=GivenCertificates())
 
     async def run() -> str:

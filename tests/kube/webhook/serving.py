@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 
 from tests.kube.certificates import Authority
-from trainer.kube import Clock, Manager, ManagerOptions
+from trainer.kube import Clock, Manager
 from trainer.kube.objects import Object
 from trainer.kube.serving.certificates import CertificateSource, ServingCertificate, Use
 from trainer.kube.webhook.admission import AdmissionHandler
@@ -122,7 +122,7 @@ async def serving(
     **options: Any,
 ) -> AsyncIterator[Webhook]:
     """A server with one webhook, run by a manager."""
-    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    manager = Manager(FakeClient(), clock=clock)
     source = certificates or GivenCertificates("127.0.0.1")
     server = WebhookServer(manager, certificates=source, options=replace(OPTIONS, **options))
     server.register(PATH, NAME, handler)

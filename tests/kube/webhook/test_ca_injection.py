@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from tests.kube.conftest import Background
 from tests.kube.webhook.serving import PATH
-from trainer.kube import Manager, ManagerOptions
+from trainer.kube import Manager
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import Object
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
@@ -77,7 +77,7 @@ def client(clock: ManualClock) -> FakeClient:
 
 def start(client: FakeClient, clock: ManualClock, background: Background, source: Source, **names: Any) -> CaInjector:
     """An injector in a manager that runs."""
-    manager = Manager(client, clock=clock, options=ManagerOptions(loop_lag=None))
+    manager = Manager(client, clock=clock)
     injector = CaInjector(manager, source, **(names or {"validating": ["w"]}))
     background(manager.run())
     return injector

@@ -403,7 +403,7 @@ async def test_ready_while_it_listens_with_a_valid_certificate(background: Backg
     lease = LeaderElectionOptions(name="l", namespace="ns")
     client = FakeClient(clock=clock)
     client.faults.fail(TransportError("down"), times=None, resource=LEASES)
-    manager = Manager(client, clock=clock, options=ManagerOptions(loop_lag=None, leader_election=lease))
+    manager = Manager(client, clock=clock, options=ManagerOptions(leader_election=lease))
     certificates = GivenCertificates()
     server = WebhookServer(manager, certificates=certificates, options=OPTIONS)
     running = background(manager.run())
@@ -428,7 +428,7 @@ async def test_ready_while_it_listens_with_a_valid_certificate(background: Backg
 
 async def test_stop_while_waiting_for_a_certificate(clock: ManualClock, background: Background) -> None:
     """A server that never had a certificate stops like any other."""
-    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    manager = Manager(FakeClient(), clock=clock)
     WebhookServer(manager, certificates=GivenCertificates(), options=OPTIONS)
     running = background(manager.run())
     await settle()

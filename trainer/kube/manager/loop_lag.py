@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass
 from types import FrameType
 
 import anyio
@@ -29,35 +28,22 @@ _FRAMES = 12
 """Innermost frames of a stalled loop that are logged."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoopLagOptions:
-    """How closely the event loop is watched."""
-
-    interval: float = 1.0
-    """Seconds between measurements. Default: 1, since wake-ups are most of what an idle process takes."""
-    warn_after: float = 0.5
-    """Seconds after a measurement is due at which the log says where the loop hangs. Default: 0.5, half a probe's
-    timeout."""
-    unhealthy_after: float = 5.0
-    """Seconds of standstill that fail the health check. Default: 5, half the renew deadline of a leader."""
-    unhealthy_for: float = 30.0
-    """Seconds for which the check fails after such a standstill, so that a probe that comes after it sees it.
-
-    Default: 30. The kubelet restarts a container after three failures, 10 s or more apart: only standstills that
-    repeat make it do so."""
+INTERVAL = 1.0
+"""Seconds between measurements, since wake-ups are most of what an idle process takes."""
+WARN_AFTER = 0.5
+"""Seconds after a measurement is due at which the log says where the loop hangs: half a probe's timeout."""
+UNHEALTHY_AFTER = 5.0
+"""Seconds of standstill that fail the health check: half the renew deadline of a leader."""
+UNHEALTHY_FOR = 30.0
+"""Seconds for which the check fails after such a standstill, so that a probe that comes after it sees it. The kubelet
+restarts a container after three failures, 10 s or more apart: only standstills that repeat make it do so."""
 
 
 class LoopLagWatch:
-    """Watches the event loop on which it runs.
+    """Watches the event loop on which it runs; the metrics have the series of `LoopSeries`."""
 
-    Args:
-        options: see its class.
-        metrics: where the series of `LoopSeries` go; default: nowhere.
-    """
-
-    def __init__(self, options: LoopLagOptions | None = None, *, metrics: Metrics | None = None) -> None:
-        self._options = options or LoopLagOptions()
-        self._series = (metrics or Metrics()).series(LoopSeries)
+    def __init__(self, metrics: Metrics) -> None:
+        self._series = metrics.series(LoopSeries)
         self._due = 0.0
         self._stood_still = 0.0
         self._unhealthy_until = 0.0
@@ -75,7 +61,7 @@ class LoopLagWatch:
 
     async def run(self) -> None:
         """Watch until cancelled; call it once."""
-        self._due = time.monotonic() + self._options.interval
+        self._due = time.monotonic() + INTERVAL
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_in_thread, asyncio.get_running_loop(), threading.get_ident())
             try:
@@ -95,17 +81,16 @@ class LoopLagWatch:
             now = time.monotonic()
             lag = max(now - self._due, 0.0)
             self._series.lag_seconds.observe(lag)
-            if lag >= self._options.warn_after:
+            if lag >= WARN_AFTER:
                 self._stood_still = lag
-            if lag >= self._options.unhealthy_after:
+            if lag >= UNHEALTHY_AFTER:
                 self._worst = max(lag, self._worst) if now < self._unhealthy_until else lag
-                self._unhealthy_until = now + self._options.unhealthy_for
+                self._unhealthy_until = now + UNHEALTHY_FOR
             # Not an interval after it was due: what was missed during a standstill is not made up for.
-            self._due = now + self._options.interval
+            self._due = now + INTERVAL
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         """The thread beside the loop: logs each standstill while it lasts, and its end."""
-        warn_after = self._options.warn_after
         stalled: float | None = None
         while True:
             due, waited_from = self._due, time.monotonic()
@@ -113,16 +98,16 @@ class LoopLagWatch:
                 log.warning("event loop turns again", stood_still=round(self._stood_still, 3))
                 stalled = None
             # Until a standstill could be reported: a loop that turns takes one wake-up of this thread in each interval.
-            pause = max(due + warn_after - waited_from, 0) if stalled is None else warn_after / 2
+            pause = max(due + WARN_AFTER - waited_from, 0) if stalled is None else WARN_AFTER / 2
             if self._stop.wait(pause):
                 return
             now = time.monotonic()
             overdue = now - due
-            if stalled is not None or self._due != due or overdue < warn_after:
+            if stalled is not None or self._due != due or overdue < WARN_AFTER:
                 continue
             stalled = due
             self._series.stalls.inc()
-            if now - waited_from > pause + warn_after / 2:
+            if now - waited_from > pause + WARN_AFTER / 2:
                 # This thread was late itself, so it is not the loop's code that is to blame.
                 log.warning("process stood still", seconds=round(overdue, 3))
             else:

@@ -23,7 +23,7 @@ from trainer.kube.events.sender import EventSender
 from trainer.kube.logger import get_logger
 from trainer.kube.manager.health import Check, HealthChecks
 from trainer.kube.manager.health_server import HealthServer
-from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
+from trainer.kube.manager.loop_lag import LoopLagWatch
 from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.manager.runnable_group import Run, Runnable
 from trainer.kube.manager.supervisor import Group, Supervisor
@@ -53,8 +53,6 @@ class ManagerOptions:
     Metrics have one of their own, `trainer.kube.manager.metrics_server`."""
     leader_election: LeaderElectionOptions | None = None
     """The lease without which nothing is written. Default: None, this process is the only one."""
-    loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
-    """How the event loop is watched; None: not at all. Default: see `LoopLagOptions`."""
     transforms: Mapping[Resource, Transform] = field(default_factory=dict)
     """Changes to the objects of a resource before they are cached, to drop unread fields. Default: none."""
     namespace_limits: Mapping[Resource, int] = field(default_factory=dict)
@@ -249,10 +247,9 @@ class Manager:
             checks = self._live, self._ready
             server = HealthServer(host, port, checks=checks, clock=self.clock, metrics=self.metrics)
             self.add(server.run, name="health server", group=Group.HTTP_SERVERS, started=server.wait_for_start)
-        if self._options.loop_lag is not None:
-            watch = LoopLagWatch(self._options.loop_lag, metrics=self.metrics)
-            self.add(watch.run, name="event loop watch", group=Group.HTTP_SERVERS)
-            self.add_health_check("event-loop", watch.check)
+        watch = LoopLagWatch(self.metrics)
+        self.add(watch.run, name="event loop watch", group=Group.HTTP_SERVERS)
+        self.add_health_check("event-loop", watch.check)
         if self._elector is not None:
             self.add(self._elector.run, name="lease", group=Group.LEASE, started=self._elector.wait_for_leadership)
             self.add_health_check("leader-election", self._elector.check)
