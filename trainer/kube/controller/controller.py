@@ -37,16 +37,15 @@ CACHE_SYNC_TIMEOUT = 120.0
 class Controller:
     """Calls `reconcile` for each key that a source yields, never twice at once for the same key.
 
-    Constructing it registers it with the manager, which runs it once all informers have synced. `worker` documents how
-    the outcome of a reconcile is handled, and what its log events carry. Changes of objects pass the backlog of
-    the initial list, which comes with `workqueue.LOW_PRIORITY`.
+    Constructing it registers it with the manager, which runs it in the process that leads, once all informers have
+    synced. `worker` documents how the outcome of a reconcile is handled, and what its log events carry. Changes of
+    objects pass the backlog of the initial list, which comes with `workqueue.LOW_PRIORITY`.
 
     Args:
         name: unique in the manager; label of metrics and log events.
         manager: provides informers, clock and metrics, and runs the controller.
         reconcile: see `Reconcile`; it may rely on the informers of this manager having synced.
         max_concurrent_reconciles: number of workers. Default: 1, since a reconcile that waits keeps only its own key.
-        needs_leader_election: run only in the process that leads. Default: True; False where it writes nothing.
 
     Raises:
         ValueError: the manager has a controller of this name, or there would be no worker.
@@ -59,12 +58,10 @@ class Controller:
         reconcile: Reconcile,
         *,
         max_concurrent_reconciles: int = 1,
-        needs_leader_election: bool = True,
     ) -> None:
         if max_concurrent_reconciles < 1:
             raise ValueError(f"controller {name!r}: max_concurrent_reconciles must be at least 1")
         self.name = name
-        self.needs_leader_election = needs_leader_election
         self._manager = manager
         self._reconcile = reconcile
         self._workers = max_concurrent_reconciles

@@ -63,7 +63,6 @@ class Registrable(Protocol):
     """The methods of a controller that a manager calls."""
 
     name: str
-    needs_leader_election: bool
 
     async def run(self) -> None:
         """Work until stopped or cancelled."""
@@ -128,8 +127,8 @@ class Manager:
         """
         if controller.name in self._controllers:
             raise ValueError(f"there are two controllers named {controller.name!r}")
-        group = Group.LEADER_ELECTION if controller.needs_leader_election else Group.OTHERS
-        self.add(controller.run, name=f"controller {controller.name}", group=group, stop=controller.stop)
+        name, group = f"controller {controller.name}", Group.LEADER_ELECTION
+        self.add(controller.run, name=name, group=group, stop=controller.stop)
         self._controllers.append(controller.name)
 
     def add(
