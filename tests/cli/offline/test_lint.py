@@ -53,12 +53,14 @@ def ends(result: Result) -> list[str]:
 
 def test_nothing_to_say() -> None:
     """Of good files each object is ok, and the exit code 0."""
-    result = lint(job=JOB, runtime=RUNTIME)
+    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: script}\n"
+    result = lint(job=JOB, runtime=f"{RUNTIME}---\n{config_map}")
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
         "job.yaml, document 1 (TrainJob demo): ok",
         "runtime.yaml, document 1 (ClusterTrainingRuntime mine): ok",
+        "runtime.yaml, document 2 (ConfigMap script): ok",
     ]
 
 

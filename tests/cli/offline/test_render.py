@@ -158,6 +158,8 @@ def test_warnings(tmp_path: Path) -> None:
             "0.yaml, document 1 (TrainJob demo): spec.trainer.numNodes: Invalid value: -1: must be at least 1",
             id="schema",
         ),
+        pytest.param(JOB.replace("EPOCHS", "PET_NNODES"), "document 1 (TrainJob demo): spec.trainer.env", id="plugin"),
+        pytest.param("a: [", "0.yaml, line 1, column 5: not valid YAML", id="no YAML"),
         pytest.param(
             JOB.replace("torch-distributed", "nope"),
             'document 1 (TrainJob demo): spec.runtimeRef.name: Not found: "nope": there is no ClusterTrainingRuntime',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -29,7 +30,7 @@ from trainer.cli.local.manager import prepare_manager, publish_version, wait_for
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
 from trainer.cli.options import WantedApiVersion
-from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
+from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
@@ -217,7 +218,8 @@ async def _contents(client: Client) -> list[tuple[str, str]]:
 def _condition(process: BackgroundProcess) -> str:
     run = process.running()
     if run is not None:
-        return f"running, pid {run.process.pid}, for {duration(uptime_seconds(run))}"
+        uptime = duration((datetime.now(UTC) - run.started).total_seconds())
+        return f"running, pid {run.process.pid}, for {uptime}"
     crash = process.crash()
     if crash is not None:
         return f"{crash}; its log is {process.log.path}; trainer up starts it again"

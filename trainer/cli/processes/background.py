@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -170,8 +169,3 @@ class BackgroundProcess:
             record = self.state.record(self.name)
             while (run := await run_sync(RunRecord.read, record)) and run.exit_status is None:  # noqa: ASYNC110
                 await anyio.sleep(_POLL_SECONDS)
-
-
-def uptime_seconds(run: RunRecord) -> float:
-    """How long the run has lasted."""
-    return (datetime.now(UTC) - run.started).total_seconds()
