@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
 from trainer.cli.console import Format, OutputFormat, output, say_json
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -16,7 +17,7 @@ from trainer.cli.explain.prospect import Prospect
 from trainer.cli.explain.report import EXIT_CODES, as_json, lines
 from trainer.cli.jobs.find import find_train_job
 from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
-from trainer.explain import Explanation
+from trainer.explain import Subject
 from trainer.explain import explain as explanation_of
 from trainer.explain.reading import SnapshotReader
 from trainer.explain.target import CommandOptions
@@ -59,44 +60,30 @@ def explain(
     target = CommandOptions(cluster_options(options.kubeconfig, context), cluster_options(kubeconfig, context))
 
     async def answer(cluster: ConnectedCluster) -> int:
-        where = namespace or cluster.namespace
         if name is None:
-            return await _explain_submission(cluster, documents, namespace, target, form)
-        job = await find_train_job(cluster.client, name, where)
-        snapshot = await SnapshotReader(cluster.client, job, SystemClock()).snapshot()
-        return show(f"TrainJob {name}", name, where, target.with_options(explanation_of(snapshot)), form)
+            prospect = _prospect(cluster, documents, namespace)
+            subject, found = prospect.subject, await prospect.explanation()
+        else:
+            subject = Subject(TRAIN_JOBS.kind, name, namespace or cluster.namespace)
+            job = await find_train_job(cluster.client, name, subject.namespace)
+            found = explanation_of(await SnapshotReader(cluster.client, job, SystemClock()).snapshot())
+        found = target.with_options(found)
+        if form is OutputFormat.JSON:
+            say_json(as_json(subject, found))
+        else:
+            console = output()
+            for line in lines(subject, found, is_plan=name is None):
+                console.print(line)
+        return EXIT_CODES[found.verdict]
 
     raise typer.Exit(run_on(options, answer))
 
 
-async def _explain_submission(
-    cluster: ConnectedCluster,
-    documents: Sequence[Document],
-    namespace: str | None,
-    target: CommandOptions,
-    form: OutputFormat,
-) -> int:
-    """Print what would hold the TrainJob of a file; returns the exit code."""
+def _prospect(cluster: ConnectedCluster, documents: Sequence[Document], namespace: str | None) -> Prospect:
+    """The one TrainJob of a file, on this cluster."""
     check_version(documents, cluster.served.version)
     placed = place(list(documents), namespace=namespace, default=cluster.namespace)
     job, *further = [each for each in placed if each.is_train_job]
     if further:
         raise BadInputError(f"--file: has {1 + len(further)} TrainJobs; explain one at a time")
-    prospect = Prospect(cluster, job, [each for each in placed if not each.is_train_job])
-    answer = target.with_options(await prospect.explanation())
-    return show(
-        f"TrainJob {prospect.subject.name}", prospect.subject.name, prospect.namespace, answer, form, is_plan=True
-    )
-
-
-def show(
-    subject: str, name: str, namespace: str, answer: Explanation, form: OutputFormat, *, is_plan: bool = False
-) -> int:
-    """Print an answer, which may be about a TrainJob that is not submitted; returns its exit code."""
-    if form is OutputFormat.JSON:
-        say_json(as_json(name, namespace, answer))
-    else:
-        console = output()
-        for line in lines(subject, answer, is_plan=is_plan):
-            console.print(line)
-    return EXIT_CODES[answer.verdict]
+    return Prospect(cluster, job, [each for each in placed if not each.is_train_job])

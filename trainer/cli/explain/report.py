@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trainer.cli.console import escaped, printable
 from trainer.cli.errors import ExitCode
-from trainer.explain import WORDS, Cause, Explanation, Verdict
+from trainer.explain import WORDS, Cause, Explanation, Subject, Verdict
 
 EXIT_CODES = {
     Verdict.RUNNING: ExitCode.OK,
@@ -34,7 +34,7 @@ _DETAILS = 12
 """Most lines of details."""
 
 
-def lines(subject: str, answer: Explanation, *, is_plan: bool = False) -> Iterator[Text]:
+def lines(subject: Subject, answer: Explanation, *, is_plan: bool) -> Iterator[Text]:
     """The first cause with its remedy, then the others, notes, and what could not be read.
 
     Args:
@@ -44,7 +44,7 @@ def lines(subject: str, answer: Explanation, *, is_plan: bool = False) -> Iterat
     """
     words = WORDS | _BEFORE_SUBMISSION if is_plan else WORDS
     first, *others = answer.causes or (None,)
-    head = Text(printable(subject)).append(" ").append(words[answer.verdict], style=_STYLES[answer.verdict])
+    head = Text(printable(str(subject))).append(" ").append(words[answer.verdict], style=_STYLES[answer.verdict])
     if first is None:
         yield head
     else:
@@ -77,11 +77,11 @@ def _labelled(label: str, text: str) -> Text:
     return Text(f"  {label:<{_LABEL}}", style="bold").append(text, style="not bold default")
 
 
-def as_json(name: str, namespace: str, answer: Explanation) -> dict[str, Any]:
+def as_json(subject: Subject, answer: Explanation) -> dict[str, Any]:
     """The answer as a JSON object; texts are those of the screen, without control characters."""
     return {
-        "name": name,
-        "namespace": namespace,
+        "name": subject.name,
+        "namespace": subject.namespace,
         "verdict": answer.verdict.value,
         "causes": [_clean(asdict(cause)) for cause in answer.causes],
         "notes": [printable(note) for note in answer.notes],
