@@ -35,24 +35,15 @@ def pod_problems(snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _present(snapshot: Snapshot) -> Iterator[PodProblem]:
-    """Problems that have lasted long enough to be reported."""
+    """Problems that have lasted long enough to be reported, and are known to be present."""
     for problem in JobSetPlugin(snapshot.reader).train_job_status(snapshot.model).problems:
-        if problem.reason not in _NOT_PENDING and _lasts(snapshot, problem) and _is_certain(snapshot, problem):
+        about = _pod(snapshot, problem) or snapshot.jobset or snapshot.train_job
+        lasts = not problem.debounce or snapshot.age(about) >= problem.debounce
+        # Events stay for an hour: what one says was refused may be there meanwhile.
+        made = "pods" if problem.reason == _REFUSED_PODS else "jobs"
+        is_known = problem.reason not in _REFUSED or not snapshot.could_not_read(made)
+        if problem.reason not in _NOT_PENDING and lasts and is_known:
             yield problem
-
-
-def _lasts(snapshot: Snapshot, problem: PodProblem) -> bool:
-    if not problem.debounce:
-        return True
-    pod = _pod(snapshot, problem)
-    return snapshot.age(pod or snapshot.jobset or snapshot.train_job) >= problem.debounce
-
-
-def _is_certain(snapshot: Snapshot, problem: PodProblem) -> bool:
-    """Whether it is known that what an event says was refused is still missing: events stay for an hour."""
-    if problem.reason not in _REFUSED:
-        return True
-    return not snapshot.could_not_read("pods" if problem.reason == _REFUSED_PODS else "jobs")
 
 
 def _pod(snapshot: Snapshot, problem: PodProblem) -> Object | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 import anyio
@@ -18,7 +19,7 @@ from trainer.explain.snapshot import QueuePosition, Snapshot
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
 from trainer.framework import FailedContainer
 from trainer.kube.barrier import Barrier
-from trainer.kube.client import Client, ListOptions, ObjectList
+from trainer.kube.client import Client, ListOptions
 from trainer.kube.clock import Clock
 from trainer.kube.errors import ApiError, KubeError, NotFoundError, UnauthorizedError
 from trainer.kube.events.compact import compact_event
@@ -120,7 +121,7 @@ class SnapshotReader:
         found = await self._attempt(resource, lambda: self.client.list(resource, selection))
         if found is not None:
             # Thousands of pods take seconds, for which an event loop with other users must not wait.
-            self._objects += await self.compute(_items, found)
+            self._objects += await self.compute(attrgetter("items"), found)
 
     async def _read_events(self, field_selector: str) -> None:
         selection, options = Selection(self._namespace, field_selector=field_selector), ListOptions(limit=_EVENTS)
@@ -167,8 +168,8 @@ class SnapshotReader:
                     self._position = QueuePosition(local, cluster)
 
     async def _read_log(self, container: FailedContainer, previous: bool) -> None:
-        lines = await FailureLog(self.client, self.clock).tail(container, self._namespace, previous=previous)
-        self._logs[container.pod, container.container] = lines
+        log = FailureLog(self.client, self.clock)
+        self._logs[container.pod, container.container] = await log.tail(container, self._namespace, previous=previous)
 
     async def _attempt(self, resource: Resource, read: Callable[[], Awaitable[_T]]) -> _T | None:
         """The object of a read; None if it does not exist, or cannot be read, which is noted."""
@@ -189,7 +190,3 @@ class SnapshotReader:
         """Keep it; several reads of one kind mostly fail alike."""
         if unread not in self._unread:
             self._unread.append(unread)
-
-
-def _items(found: ObjectList) -> list[Object]:
-    return found.items
