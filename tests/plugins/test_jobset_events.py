@@ -18,6 +18,7 @@ from trainer.kube.resource import EVENTS, JOBS, PODS, Resource
 from trainer.plugins.jobset import JobSetPlugin
 
 JOB_UID = "uid-of-node"
+INDEXES = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
 
 
 def jobset(*, replicas: int = 1, pods: Object | None = None, policies: Any = (), **counts: int) -> Object:
@@ -85,9 +86,7 @@ def made(name: str, *, failed: bool = False, created: str = "2026-01-01T00:00:01
 
 def found(*objects: Object, **spec: Any) -> list[PodProblem]:
     """The problems of the TrainJob."""
-    plugin = JobSetPlugin(StaticReader())
-    indexes = {name: index for watch in plugin.watches() for name, index in watch.indexes.items()}
-    reader = StaticReader(*objects, indexes=indexes, resources=[JOBS, EVENTS])
+    reader = StaticReader(*objects, indexes=INDEXES, resources=[JOBS, EVENTS])
     return list(JobSetPlugin(reader).train_job_status(train_job(**spec)).problems)
 
 
@@ -255,10 +254,9 @@ def test_pods_that_start_without_trouble(size: int) -> None:
             self.asked += resource == EVENTS
             return super().keys(resource, index, value)
 
-    indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
     pods = [pod(f"node-{number}") for number in range(size)]
     events = [event("Pod", "node-0", "FailedMount", namespace="other"), failed_create(namespace="other")]
-    reader = Counting(jobset(replicas=2), job(), *pods, *events, indexes=indexes, resources=[JOBS, EVENTS])
+    reader = Counting(jobset(replicas=2), job(), *pods, *events, indexes=INDEXES, resources=[JOBS, EVENTS])
     assert list(JobSetPlugin(reader).train_job_status(train_job()).problems) == []
     assert reader.asked <= 6
 
@@ -368,8 +366,7 @@ class CountingReader(StaticReader):
 def test_claims_of_many_pods(pods: int, volumes: int) -> None:
     """The work grows with the pods and with the volumes, not with one times the other."""
     template = {"volumes": [{"name": f"v{number}", "ephemeral": {}} for number in range(volumes)]}
-    indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
-    reader = CountingReader(jobset(pods=template), *(unseen(f"p{number}") for number in range(pods)), indexes=indexes)
+    reader = CountingReader(jobset(pods=template), *(unseen(f"p{number}") for number in range(pods)), indexes=INDEXES)
     list(JobSetPlugin(reader).train_job_status(train_job()).problems)
     assert reader.asked <= 8 * volumes + 4 * pods
 
@@ -438,9 +435,8 @@ ALONE["metadata"]["labels"] = {}
 )
 def test_events_wake_the_train_job(obj: Object, owners: list[tuple[str, str]]) -> None:
     """That of the object that they are about, in their own namespace; repeats as well, their end does not."""
-    indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
     objects = (jobset(pods=claim()), job(), pod("a"), ALONE)
-    watch, *_ = watches_of(JobSetPlugin(StaticReader(*objects, indexes=indexes)), "Event")
+    watch, *_ = watches_of(JobSetPlugin(StaticReader(*objects, indexes=INDEXES)), "Event")
     assert watch.train_jobs is not None
     assert watch.predicate is not None
     cached = CachedObject.of(obj)
@@ -453,9 +449,7 @@ def test_events_wake_the_train_job(obj: Object, owners: list[tuple[str, str]]) -
 def test_a_job_that_comes_after_its_event() -> None:
     """The watches are independent, so the Job wakes the TrainJob then; others do not."""
     for objects, is_due in (((failed_create(),), True), ((), False)):
-        plugin = JobSetPlugin(StaticReader())
-        indexes = {name: index for watch in plugin.watches() for name, index in watch.indexes.items()}
-        (watch,) = watches_of(JobSetPlugin(StaticReader(*objects, indexes=indexes)), "Job")
+        (watch,) = watches_of(JobSetPlugin(StaticReader(*objects, indexes=INDEXES)), "Job")
         assert watch.predicate is not None
         assert watch.train_jobs is not None
         assert watch.predicate(None, CachedObject.of(job())) is is_due
@@ -474,8 +468,7 @@ def test_a_job_that_comes_after_its_event() -> None:
 )
 def test_pods_that_end_a_wait(objects: list[Object], old: Object | None, new: Object, is_due: bool) -> None:
     """Fine pods cost no reconcile, unless their JobSet has been waiting for just that."""
-    indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
-    plugin = JobSetPlugin(StaticReader(*objects, indexes=indexes))
+    plugin = JobSetPlugin(StaticReader(*objects, indexes=INDEXES))
     (watch,) = [each for each in plugin.watches() if each.resource == PODS]
     list(plugin.train_job_status(train_job()).problems)
     assert watch.predicate is not None
