@@ -21,7 +21,7 @@ import yaml
 
 from e2e import audit
 from e2e.balancer import Balancer, balanced
-from e2e.cluster import IMAGE, Cluster
+from e2e.cluster import Cluster, training_runtime
 from e2e.identity import NAMESPACE, write_credentials
 from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, wait_for_trust, webhooks
 from e2e.kubectl import BIN
@@ -199,7 +199,8 @@ def running_replicas(directory: Path, *options: str) -> Iterator[Replicas]:
             stack.callback(each.process.stop)
             each.start()
         wait_for_trust(cluster)
-        cluster.apply(_runtime(BRIEF, "1s"), _runtime(LONG, "24h"))
+        for name, time_of_pods in ((BRIEF, "1s"), (LONG, "24h")):
+            cluster.apply(training_runtime(name, annotations={RUNS_FOR: time_of_pods}, kind="ClusterTrainingRuntime"))
         yield Replicas(cluster, dev_cluster, (first, second), balancer)
 
 
@@ -214,26 +215,6 @@ def _install(cluster: Cluster, url: str) -> None:
     cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
     cluster.belongings.create(cluster, *roles(cluster), *webhooks(cluster, url))
     write_credentials(cluster, cluster.manager_kubeconfig)
-
-
-def _runtime(name: str, runs_for: str) -> dict[str, Any]:
-    """A ClusterTrainingRuntime whose fake pods run for so long."""
-    containers = [{"name": "trainer", "image": IMAGE}]
-    pod_spec = {"restartPolicy": "Never", "containers": containers}
-    pod = {"metadata": {"annotations": {RUNS_FOR: runs_for}}, "spec": pod_spec}
-    job = {
-        "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-        "spec": {"backoffLimit": 0, "template": pod},
-    }
-    return {
-        "apiVersion": "trainer.kubeflow.org/v2alpha1",
-        "kind": "ClusterTrainingRuntime",
-        "metadata": {"name": name},
-        "spec": {
-            "mlPolicy": {"numNodes": 1},
-            "template": {"spec": {"replicatedJobs": [{"name": "node", "template": job}]}},
-        },
-    }
 
 
 def fake_job(name: str, runtime: str = LONG, **spec: Any) -> dict[str, Any]:
