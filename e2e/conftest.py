@@ -20,13 +20,11 @@ import yaml
 from e2e import audit, foreign, parts
 from e2e.belongings import Belongings
 from e2e.cluster import Cluster
+from e2e.dev_cluster import dev_cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, v1_roles, wait_for_trust, webhooks
-from e2e.kubectl import BIN
 from e2e.manager import InstalledManager, Manager, manager
 from e2e.parts import Part
-from e2e.processes import Process
-from e2e.waiting import until
 
 LAST = "test_rbac.py"
 """Looks back at the whole run."""
@@ -116,15 +114,9 @@ def running_cluster(directory: Path, *options: str, serves_v1: bool = False) -> 
         options: further options of `trainer cluster`.
         serves_v1: whether the manager serves PyTorchJobs and JAXJobs (config/v1).
     """
-    kubeconfig = directory / "kubeconfig"
-    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
-    dev_cluster = Process([*command, *options], directory / "cluster.log")
-    with ExitStack() as stack:
-        stack.callback(dev_cluster.stop)
-        dev_cluster.start(ready="cluster ready: https://127.0.0.1:")
-        cluster = _cluster(directory, kubeconfig, is_local=True, webhook_host=HOST)
-        node = until(lambda: cluster.get("node", "laptop"), "the kubelet has registered its node")
-        cluster.pod_network = node["metadata"]["annotations"]["devcluster.trainer/pod-network"]
+    with dev_cluster(directory, *options) as cluster, ExitStack() as stack:
+        webhook, metrics, health = free_ports(3)
+        cluster.configuration = shipped_configuration((webhook, metrics, health))
         _install(cluster, stack, serves_v1=serves_v1)
         yield cluster
 
@@ -133,7 +125,15 @@ def running_cluster(directory: Path, *options: str, serves_v1: bool = False) -> 
 def foreign_cluster(directory: Path, kubeconfig: Path) -> Iterator[Cluster]:
     """Somebody's cluster with CRDs, runtimes and a running manager; in the end it is as it was."""
     with ExitStack() as stack:
-        cluster = _cluster(directory, kubeconfig, is_local=False, webhook_host=os.environ.get(WEBHOOK_HOST, ""))
+        webhook, metrics, health = free_ports(3)
+        cluster = Cluster(
+            kubeconfig,
+            directory / "manager.kubeconfig",
+            is_local=False,
+            pod_network="",
+            manager=Manager([], directory / "manager.log"),
+            configuration=shipped_configuration((webhook, metrics, health), os.environ.get(WEBHOOK_HOST, "")),
+        )
         cluster.belongings = Belongings(run=f"run-{uuid.uuid4().hex[:8]}")
         if os.environ.get("E2E_INSTALLED"):
             foreign.refuse_unless_installed(cluster)
@@ -145,18 +145,6 @@ def foreign_cluster(directory: Path, kubeconfig: Path) -> Iterator[Cluster]:
             stack.callback(cluster.belongings.remove, cluster)
             _install(cluster, stack)
         yield cluster
-
-
-def _cluster(directory: Path, kubeconfig: Path, *, is_local: bool, webhook_host: str) -> Cluster:
-    webhook, metrics, health = free_ports(3)
-    return Cluster(
-        kubeconfig,
-        directory / "manager.kubeconfig",
-        is_local=is_local,
-        pod_network="",
-        manager=Manager([], directory / "manager.log"),
-        configuration=shipped_configuration((webhook, metrics, health), webhook_host),
-    )
 
 
 def _install(cluster: Cluster, stack: ExitStack, *, serves_v1: bool = False) -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from e2e import audit
 from e2e.cluster import Cluster
+from e2e.dev_cluster import dev_cluster
 from e2e.identity import write_credentials
 from e2e.installation import (
     CONFIG,
@@ -22,9 +23,7 @@ from e2e.installation import (
     wait_for_trust,
     webhooks,
 )
-from e2e.kubectl import BIN
-from e2e.manager import Manager, manager
-from e2e.processes import Process
+from e2e.manager import manager
 from e2e.released_definitions import released_definitions
 
 ACCOUNT, NAMESPACE = "kubeflow-trainer-controller-manager", "kubeflow-system"
@@ -34,35 +33,14 @@ _V1_DIRECTORY = "v1alpha1/v1"
 
 
 @contextmanager
-def released_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
-    """A dev cluster with the definitions, without a manager; its audit log is in the directory.
-
-    Args:
-        directory: where its files go.
-        options: further options of `trainer cluster`.
-    """
-    kubeconfig = directory / "kubeconfig"
-    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
-    dev_cluster = Process(
-        [*command, *options], directory / "cluster.log", {audit.VARIABLE: str(directory / "audit.log")}
-    )
-    dev_cluster.start(ready="cluster ready: https://127.0.0.1:")
-    webhook, metrics, health = free_ports(3)
-    cluster = Cluster(
-        kubeconfig,
-        directory / "manager.kubeconfig",
-        is_local=True,
-        pod_network="",
-        manager=Manager([], directory),
-        configuration=shipped_configuration((webhook, metrics, health), directory=_DIRECTORY),
-    )
-    try:
+def released_cluster(directory: Path) -> Iterator[Cluster]:
+    """A dev cluster with the definitions, without a manager; its files, and its audit log, are in the directory."""
+    with dev_cluster(directory, environment={audit.VARIABLE: str(directory / "audit.log")}) as cluster:
+        webhook, metrics, health = free_ports(3)
+        cluster.configuration = shipped_configuration((webhook, metrics, health), directory=_DIRECTORY)
         cluster.belongings.create(cluster, *released_definitions())
         cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
         yield cluster
-    finally:
-        cluster.manager.stop()
-        dev_cluster.stop()
 
 
 def install(cluster: Cluster, *, serves_v1: bool = False) -> None:

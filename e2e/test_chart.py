@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from e2e.dev_cluster import dev_cluster
 from e2e.helm import IS_INSTALLED, helm
-from e2e.kubectl import BIN, Kubectl
-from e2e.processes import Process
+from e2e.kubectl import Kubectl
 from e2e.waiting import until
 
 RELEASE = "kubeflow-trainer"
@@ -42,14 +42,8 @@ pytestmark = [
 @pytest.fixture
 def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
     """Of a dev cluster with nothing installed."""
-    kubeconfig = tmp_path / "kubeconfig"
-    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(tmp_path / "data"), "--kubeconfig", str(kubeconfig)]
-    process = Process(command, tmp_path / "cluster.log")
-    process.start(ready="cluster ready: https://127.0.0.1:")
-    try:
-        yield Kubectl(kubeconfig, namespace="kubeflow-system")
-    finally:
-        process.stop()
+    with dev_cluster(tmp_path) as cluster:
+        yield Kubectl(cluster.kubeconfig, namespace="kubeflow-system")
 
 
 def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Path) -> None:

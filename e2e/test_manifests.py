@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from e2e.cluster import Cluster
+from e2e.dev_cluster import dev_cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports
-from e2e.kubectl import BIN
-from e2e.manager import InstalledManager, manager
+from e2e.manager import manager
 from e2e.processes import Process
 from e2e.waiting import until
 
@@ -75,18 +75,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def empty(directory: Path) -> Iterator[Cluster]:
     """A dev cluster of its own, with nothing installed."""
-    kubeconfig = directory / "kubeconfig"
-    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
-    process = Process(command, directory / "cluster.log")
-    process.start(ready="cluster ready: https://127.0.0.1:")
-    try:
-        own = directory / "manager.kubeconfig"
-        cluster = Cluster(kubeconfig, own, is_local=True, pod_network="", manager=InstalledManager())
-        node = until(lambda: cluster.get("node", "laptop"), "the kubelet has registered its node")
-        cluster.pod_network = node["metadata"]["annotations"]["devcluster.trainer/pod-network"]
+    with dev_cluster(directory) as cluster:
         yield cluster
-    finally:
-        process.stop()
 
 
 @pytest.fixture
@@ -172,10 +162,9 @@ def test_one_apply_installs_everything(
     empty: Cluster, directory: Path, stack: ExitStack, installed: Installation
 ) -> None:
     """Two replicas serve the webhooks, the runtimes come by themselves, a TrainJob completes; then all of it goes."""
-    if not empty.pod_network.startswith("netns"):
-        pytest.skip("two replicas need two networks, and this machine does not let pods have one")
+    empty.require_pod_networks()
     before = inventory(empty)
-    system, team = (replaced(empty, name) for name in (installed.namespace, "team-a"))
+    system, team = (replace(empty, namespace=name) for name in (installed.namespace, "team-a"))
 
     warnings = apply(empty, installed.overlay)
     applied = inventory(empty)
@@ -250,18 +239,6 @@ TRAIN_JOB = {
 }
 PATCH = '{"spec": {"runtimeRef": {"name": "jax-distributed"}}}'
 """Of what is immutable."""
-
-
-def replaced(cluster: Cluster, namespace: str) -> Cluster:
-    """The same cluster, in a namespace."""
-    return Cluster(
-        cluster.kubeconfig,
-        cluster.manager_kubeconfig,
-        is_local=True,
-        pod_network=cluster.pod_network,
-        manager=cluster.manager,
-        namespace=namespace,
-    )
 
 
 def is_ours(key: str) -> bool:
