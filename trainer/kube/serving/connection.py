@@ -232,7 +232,7 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """See whether a head is complete, and bound what no handler reads; the reader of a body sets the pace."""
-        if self._phase in {Phase.HANDSHAKE, Phase.IDLE}:
+        if self._phase is Phase.IDLE or self._phase is Phase.HANDSHAKE:
             self._enter(Phase.HEAD, HEAD_TIMEOUT)
         if self._phase is Phase.HEAD:
             end = (self._tail + data).find(_END_OF_HEAD)
