@@ -15,7 +15,7 @@ from e2e.identity import NAMESPACE
 from e2e.installation import CONFIG
 
 LEASE = "trainer.kubeflow.org"
-"""Held by whoever works on TrainJobs, the released manager among them."""
+"""Held by whoever works on TrainJobs, the Go manager among them."""
 DEPLOYMENT = "trainer-controller-manager"
 """Name of the Deployment of a manager, or its end."""
 _OURS = (
@@ -79,7 +79,7 @@ def _installed(cluster: Cluster) -> Iterator[str]:
 
 
 def _definitions(cluster: Cluster) -> Iterator[str]:
-    """Those of the released Kubeflow Trainer have the same names, and would be left as they are."""
+    """Those of Kubeflow Trainer (Go) have the same names, and would be left as they are."""
     for ours in yaml.load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text(), yaml.CSafeLoader):
         name, wanted = ours["metadata"]["name"], {version["name"] for version in ours["spec"]["versions"]}
         present = cluster.get("customresourcedefinition", name)

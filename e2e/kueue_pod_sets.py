@@ -1,8 +1,8 @@
-"""The PodSets of a TrainJob of v1alpha1 as Kueue computes them: with the builder of the released Trainer.
+"""The PodSets of a TrainJob of v1alpha1 as Kueue computes them: with the builder of Kubeflow Trainer (Go).
 
 Kueue never looks at a JobSet. It takes the TrainJob and the runtime as it is in the cluster, and reserves quota for
-what the released Trainer would run. Nothing of the package `trainer` is used here, so that JobSets can be compared with
-it.
+what Kubeflow Trainer (Go) would run. Nothing of the package `trainer` is used here, so that JobSets can be compared
+with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster of the released Trainer: its definitions, and this manager as config/v1alpha1 ships it, or none."""
+"""A cluster of Kubeflow Trainer (Go): its definitions, and this manager as config/v1alpha1 ships it, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of the released Trainer: those of config/v1alpha1 with its status, names and columns.
+"""The CustomResourceDefinitions of Kubeflow Trainer (Go): those of config/v1alpha1 with its status, names and columns.
 
 A unit test compares them with the files of the release where these are beside the checkout.
 """

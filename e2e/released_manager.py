@@ -1,4 +1,4 @@
-"""A stand-in for the released manager of Kubeflow Trainer (v2.3): the objects that it leaves, as recordings of it show.
+"""A stand-in for the manager of Kubeflow Trainer (Go, v2.3): the objects that it leaves, as recordings of it show.
 
 It applies all of them by server-side apply with the field manager `trainer`, and patches the status of the TrainJob.
 """

@@ -87,7 +87,7 @@ def katib(kind: str) -> dict[str, Any]:
 
 
 def test_runtimes(answers: Any) -> None:
-    """Those of the released Trainer are there, with their frameworks, and one says what is installed in it."""
+    """Those of Kubeflow Trainer (Go) are there, with their frameworks, and one says what is installed in it."""
     answer = answers("runtimes")
     assert answer["found"] == {
         "deepspeed-distributed": "deepspeed",
@@ -189,7 +189,7 @@ def test_builtin(answers: Any) -> None:
 
 
 def test_initializers(answers: Any) -> None:
-    """Their sources and settings arrive where the images of the released Trainer look for them."""
+    """Their sources and settings arrive where the images of Kubeflow Trainer (Go) look for them."""
     stored, cached = answers("initializers")
     assert stored["dataset-initializer"] == {
         "STORAGE_URI": "s3://data/set",
@@ -240,7 +240,7 @@ def test_patches(answers: Any) -> None:
     ],
 )
 def test_refused_by_admission(answers: Any, what: str, status: int, message: str) -> None:
-    """What the released Trainer refuses is refused, and the SDK's error has the reason."""
+    """What Kubeflow Trainer (Go) refuses is refused, and the SDK's error has the reason."""
     found, text = answers("patches")[what]
     assert (found, message in text) == (status, True), text
 
@@ -285,7 +285,7 @@ def test_notebook(scientist: Path) -> None:
     "example", ["jax-digits", "torch-digits", "xgboost-digits", pytest.param("mlx-digits", marks=MPI)]
 )
 def test_converted_example(home: Home, example: str) -> None:
-    """Converted it trains on two nodes, on a runtime of the released Trainer, to more than 90 % accuracy."""
+    """Converted it trains on two nodes, on a runtime of Kubeflow Trainer (Go), to more than 90 % accuracy."""
     home.require_pod_networks()
     manifest = REPOSITORY / "examples" / example / "trainjob.yaml"
     converted = home.trainer("convert", "--api-version", "v1alpha1", "-f", str(manifest))

@@ -1,4 +1,4 @@
-"""Pods that post their progress with the clients of the released Trainer, unmodified."""
+"""Pods that post their progress with the clients of Kubeflow Trainer (Go), unmodified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The place of the released manager is taken, and given back, on its definitions and with the roles of config/v1alpha1.
+"""The place of the Go manager is taken, and given back, on its definitions and with the roles of config/v1alpha1.
 
 What it leaves is played on a cluster without a manager, and so is what it does with what is made here.
 """
@@ -47,17 +47,17 @@ REPORT = f"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] {json.dumps(PR
 
 @dataclass(slots=True)
 class Site(Kubectl):
-    """A namespace in which the released manager has worked."""
+    """A namespace in which the Go manager has worked."""
 
     cluster: Cluster
 
     def apply(self, *objects: Object, field_manager: str = "kubectl") -> None:
-        """Server-side apply, as the released manager does."""
+        """Server-side apply, as the Go manager does."""
         options = ["--server-side", "--force-conflicts", f"--field-manager={field_manager}"]
         self.kubectl("apply", *options, "-f", "-", stdin=yaml.dump_all(objects, Dumper=yaml.CSafeDumper))
 
     def leave(self, runtime: Object, name: str, command: list[str], status: Object | None, **spec: Any) -> None:
-        """The released manager makes a TrainJob, and patches its status."""
+        """The Go manager makes a TrainJob, and patches its status."""
         self.apply(runtime)
         blueprint = self.stored("clustertrainingruntime", runtime["metadata"]["name"])
         del blueprint["metadata"]["managedFields"]
@@ -123,7 +123,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def before(empty: Site) -> tuple[Site, dict[str, Object]]:
-    """What the released manager leaves: trainings that run, wait and have ended, and what it was like then."""
+    """What the Go manager leaves: trainings that run, wait and have ended, and what it was like then."""
     site = empty
     node = released.replicated_job("node", ancestor="trainer")
     launcher = released.replicated_job("launcher", ancestor="trainer", depends_on="node")
@@ -241,7 +241,7 @@ def test_deleting(taken_over: tuple[Site, dict[str, Object]]) -> None:
 
 
 def test_the_way_back(taken_over: tuple[Site, dict[str, Object]]) -> None:
-    """What is made here has the names, owners and content that the released manager looks for."""
+    """What is made here has the names, owners and content that the Go manager looks for."""
     site, _ = taken_over
     gang = site.stored("clustertrainingruntime", "gang")
     site.apply(released.train_job("new", "gang", trainer={"numNodes": 2, "command": SLEEP}, suspend=True))

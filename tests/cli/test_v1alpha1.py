@@ -93,7 +93,7 @@ def test_get(served: FakeClient) -> None:
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_watch_ends_with_the_job(served: FakeClient, form: str) -> None:
-    """The conditions of the released Trainer end the watch."""
+    """The conditions of Kubeflow Trainer (Go) end the watch."""
     ended = {
         "type": "Complete",
         "status": "True",
@@ -186,7 +186,7 @@ def test_versions_are_not_mixed() -> None:
 
 
 def test_render() -> None:
-    """The objects are those that the released Trainer makes."""
+    """The objects are those that Kubeflow Trainer (Go) makes."""
     result = run("render -f f.yaml", OF_RUNTIME.replace("mine", "torch-distributed"))
     assert result.exit_code == 0, result.stderr
     (jobset,) = yaml.safe_load_all(result.stdout)

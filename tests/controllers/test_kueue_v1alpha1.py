@@ -1,4 +1,4 @@
-"""Kueue's integration of TrainJobs of v1alpha1, on our CRDs and on those of the released Trainer.
+"""Kueue's integration of TrainJobs of v1alpha1, on our CRDs and on those of Kubeflow Trainer (Go).
 
 e2e/test_kueue.py plays the same with processes; here the manager is away at the worst moments. Every change is held
 against the webhooks.

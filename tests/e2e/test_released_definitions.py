@@ -1,4 +1,4 @@
-"""The definitions of the released Trainer that the end-to-end tests derive."""
+"""The definitions of Kubeflow Trainer (Go) that the end-to-end tests derive."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def compared(definition: dict[str, Any]) -> Any:
     return definition["metadata"]["name"], spec, status
 
 
-@pytest.mark.skipif(not UPSTREAM.is_dir(), reason="the files of the released Trainer are not beside the checkout")
+@pytest.mark.skipif(not UPSTREAM.is_dir(), reason="the files of Kubeflow Trainer (Go) are not beside the checkout")
 def test_definitions() -> None:
     """Names, columns and status are those of the release."""
     theirs = [yaml.load(file.read_text(), yaml.CSafeLoader) for file in sorted(UPSTREAM.glob("*.yaml"))]

@@ -1,4 +1,4 @@
-"""What the released Trainer made of some TrainJobs of v1alpha1, beside what ours makes of them."""
+"""What Kubeflow Trainer (Go) made of some TrainJobs of v1alpha1, beside what ours makes of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PEER = Path(__file__).parents[3] / "shared" / "peer"
 RECORDINGS = sorted(PEER.glob("*.json"))
 
 pytestmark = pytest.mark.skipif(
-    not RECORDINGS, reason="the recordings of the released Trainer are not beside the checkout"
+    not RECORDINGS, reason="the recordings of Kubeflow Trainer (Go) are not beside the checkout"
 )
 
 DEFAULTS = {
@@ -41,7 +41,7 @@ DEFAULTS = {
 
 
 def runtimes() -> dict[str, Object]:
-    """The shipped runtimes of the released Trainer."""
+    """The shipped runtimes of Kubeflow Trainer (Go)."""
     files = sorted(PEER.glob("upstream/runtimes/**/*.yaml"))
     objects = [obj for file in files for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader)]
     return {name_of(obj): obj for obj in objects if obj and obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind}

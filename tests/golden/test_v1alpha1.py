@@ -1,4 +1,4 @@
-"""What TrainJobs of v1alpha1 become, in cases whose expectations follow from the rules of the released Trainer.
+"""What TrainJobs of v1alpha1 become, in cases whose expectations follow from the rules of Kubeflow Trainer (Go).
 
 `v1alpha1/runtimes.yaml` has the runtimes, and every other file a list of cases:
 

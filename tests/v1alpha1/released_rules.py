@@ -1,4 +1,4 @@
-"""All rules of the released Trainer about TrainJobs and runtimes, each with objects that break it and that keep it.
+"""All rules of Kubeflow Trainer (Go) about TrainJobs and runtimes, each with objects that break it and that keep it.
 
 The schema of the CRD checks a rule (422), or the webhook does (403). The times of runtime patches, which the webhook
 sets, are in `test_v1alpha1.test_times`.

@@ -1,4 +1,4 @@
-"""Admission of v1alpha1 by the rules of the released Trainer."""
+"""Admission of v1alpha1 by the rules of Kubeflow Trainer (Go)."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_more_than_the_model_has(admission: V1Alpha1Admission) -> None:
 
 
 async def test_several_errors(admission: V1Alpha1Admission) -> None:
-    """All are shown, in the form of the released Trainer."""
+    """All are shown, in the form of Kubeflow Trainer (Go)."""
     obj = job(**env("B", "PET_NODE_RANK", "PET_NNODES"), initializer={"dataset": {}, "model": {}})
     response = await validated(admission, obj)
     assert (response.status_code, response.reason) == (403, "Forbidden")
@@ -181,7 +181,7 @@ async def test_changes_of_patches(
     ],
 )
 async def test_warnings(admission: V1Alpha1Admission, obj: Object, field: str) -> None:
-    """What the released Trainer accepts although it cannot be built is accepted with a warning, in its own paths."""
+    """What Kubeflow Trainer (Go) accepts although it cannot be built is accepted with a warning, in its own paths."""
     response = await validated(admission, obj)
     assert response.allowed
     assert [warning for warning in response.warnings if warning.startswith(field)]

@@ -112,7 +112,7 @@ async def test_status(server: FakeClient, is_extended: bool) -> None:
 @pytest.mark.parametrize("is_applied", [True, False], ids=["suspended here as well", "resumed at once"])
 @pytest.mark.parametrize("theirs", ["True", "False"], ids=["suspended there", "resumed there"])
 async def test_resumed_after_a_take_over(server: FakeClient, is_extended: bool, is_applied: bool, theirs: str) -> None:
-    """The condition that belongs to the released manager as well goes too: its column STATE has the last type."""
+    """The condition that belongs to the Go manager as well goes too: its column STATE has the last type."""
     client = V1Alpha1Client(server, is_extended=is_extended)
     suspended, resumed = condition("Suspended"), condition("Suspended") | {"status": "False"}
     released = status_of(server, conditions=[suspended | {"status": theirs}]) | {"apiVersion": V1.api_version}

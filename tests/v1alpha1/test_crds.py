@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of v1alpha1, beside those of the released Trainer."""
+"""The CustomResourceDefinitions of v1alpha1, beside those of Kubeflow Trainer (Go)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONFIG = Path(__file__).parents[2] / "config" / "v1alpha1"
 UPSTREAM = Path(__file__).parents[3] / "shared" / "peer" / "upstream"
 DEFINITIONS = crds("v1alpha1")
 released = pytest.mark.skipif(
-    not UPSTREAM.is_dir(), reason="the files of the released Trainer are not beside the checkout"
+    not UPSTREAM.is_dir(), reason="the files of Kubeflow Trainer (Go) are not beside the checkout"
 )
 
 
@@ -54,7 +54,7 @@ def rules_and_defaults(schema: Any, path: str = "") -> Iterator[tuple[str, str, 
 
 
 def upstream_definitions() -> list[Object]:
-    """The definitions of the released Trainer."""
+    """The definitions of Kubeflow Trainer (Go)."""
     return [yaml.load(file.read_text(), yaml.CSafeLoader) for file in sorted(UPSTREAM.glob("crds/*.yaml"))]
 
 
@@ -82,7 +82,7 @@ def test_rules_and_defaults_of_the_released_trainer(definition: Object) -> None:
 
 
 def upstream_objects() -> Iterator[Any]:
-    """The examples and shipped runtimes of the released Trainer."""
+    """The examples and shipped runtimes of Kubeflow Trainer (Go)."""
     for file in sorted([*UPSTREAM.glob("examples/*.yaml"), *UPSTREAM.glob("runtimes/**/*.yaml")]):
         for obj in yaml.load_all(file.read_text(), yaml.CSafeLoader):
             if obj and obj.get("kind") in {"TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"}:

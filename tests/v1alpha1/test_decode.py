@@ -275,9 +275,9 @@ def test_other_objects(obj: Any) -> None:
     assert not is_decodable(obj)
 
 
-@pytest.mark.skipif(not UPSTREAM.is_dir(), reason=f"the files of the released Trainer are not in {UPSTREAM.name}")
+@pytest.mark.skipif(not UPSTREAM.is_dir(), reason=f"the files of Kubeflow Trainer (Go) are not in {UPSTREAM.name}")
 def test_everything_that_is_released() -> None:
-    """The examples and runtimes of the released Trainer are valid in the model, and nothing of them is lost."""
+    """The examples and runtimes of Kubeflow Trainer (Go) are valid in the model, and nothing of them is lost."""
     objects = [
         obj
         for file in sorted([*UPSTREAM.glob("examples/*.yaml"), *UPSTREAM.glob("runtimes/**/*.yaml")])

@@ -51,7 +51,7 @@ class Discovery:
     [
         pytest.param(["v2alpha1"], None, V2ALPHA1, id="ours"),
         pytest.param(["v1alpha1", "v2alpha1"], None, V2ALPHA1, id="both"),
-        pytest.param(["v1alpha1"], None, Served("v1alpha1"), id="that of the released Trainer"),
+        pytest.param(["v1alpha1"], None, Served("v1alpha1"), id="that of Kubeflow Trainer (Go)"),
         pytest.param(["v1alpha1"], "v1alpha1", Served("v1alpha1"), id="as pinned"),
         pytest.param(["v1alpha1", "v2alpha1"], "v1alpha1", Served("v1alpha1"), id="one of two is pinned"),
         pytest.param([], None, V2ALPHA1, id="none"),

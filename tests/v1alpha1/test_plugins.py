@@ -1,4 +1,4 @@
-"""What the plugins do for TrainJobs of v1alpha1, where the released Trainer does it otherwise than KEP-2170."""
+"""What the plugins do for TrainJobs of v1alpha1, where Kubeflow Trainer (Go) does it otherwise than KEP-2170."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def container(policy: str, **spec: Any) -> Object:
 )
 @pytest.mark.parametrize("trainer", [{}, {"numProcPerNode": 1}], ids=["empty", "one process"])
 def test_variables(policy: str, env: dict[str, str], trainer: Object) -> None:
-    """The variables and the port are those of the released Trainer, and there are no others."""
+    """The variables and the port are those of Kubeflow Trainer (Go), and there are no others."""
     built = container(policy, trainer=trainer)
     assert {each["name"]: each["value"] for each in built["env"] if "value" in each} == env
     assert len(built["env"]) == len(env) + 1  # the rank

@@ -1,4 +1,4 @@
-"""The rules of the released Trainer, as an API server asks about them: defaults, webhook, schema, webhook."""
+"""The rules of Kubeflow Trainer (Go), as an API server asks about them: defaults, webhook, schema, webhook."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 
 
 async def leave(cluster: Cluster, runtime: Object, status: Object, **spec: Any) -> Object:
-    """The released manager has made a TrainJob, and is gone."""
+    """The Go manager has made a TrainJob, and is gone."""
     blueprint = cluster.client.add(runtime)
     job = released.train_job("demo", "blueprint", trainer={"command": ["train"]}, **spec)
     job["metadata"] |= {"namespace": "default", "creationTimestamp": "2025-12-31T00:00:00Z"}
@@ -308,7 +308,7 @@ async def test_a_snapshot_that_cannot_be_read(cluster: Cluster, text: str) -> No
 
 
 async def test_the_way_back(cluster: Cluster) -> None:
-    """The snapshot holds the runtime as v1alpha1 has it, in what the released manager reads; so does one of ours."""
+    """The snapshot holds the runtime as v1alpha1 has it, in what the Go manager reads; so does one of ours."""
     await leave(cluster, MPI, SUSPENDED, suspend=True)
     taken_over = await stored_snapshot(cluster)
     job = cluster.train_job

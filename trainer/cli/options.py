@@ -16,9 +16,7 @@ Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Namespace; default: that of the context.", autocompletion=namespace_names),
 ]
-_API_VERSION = typer.Option(
-    help="Version of TrainJobs and runtimes; v1alpha1 is that of the released Kubeflow Trainer."
-)
+_API_VERSION = typer.Option(help="Version of TrainJobs and runtimes; v1alpha1 is that of Kubeflow Trainer (Go).")
 ApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"], _API_VERSION]
 WantedApiVersion = Annotated[Literal["v1alpha1", "v2alpha1"] | None, _API_VERSION]
 

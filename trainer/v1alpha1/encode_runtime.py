@@ -127,7 +127,7 @@ def _ml_policy(policy: Object, trainer: Object | None, losses: Losses) -> Object
     if isinstance(mpi, dict):
         encoded["mpi"] = _mpi(mpi, losses)
         if (policy.get("numNodes") or 1) > 1:
-            rule = "is the number of launchers for the released Trainer; TrainJobs have trainer.numNodes"
+            rule = "is the number of launchers for Kubeflow Trainer (Go); TrainJobs have trainer.numNodes"
             losses.add(f"{_POLICY}.numNodes", rule)
     elif "numNodes" not in policy:
         encoded["numNodes"] = size if isinstance(size, int) else 1

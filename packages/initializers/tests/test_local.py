@@ -56,7 +56,7 @@ def test_what_changes_and_what_vanishes(initializer: Initializer, source: Path) 
         pytest.param("", "STORAGE_URI is not set: set storageUri in the TrainJob", id="none"),
         pytest.param("no-scheme/x", "has no scheme: write it as", id="no scheme"),
         pytest.param("ftp://host/x", "ftp:// is not supported: use one of ", id="unknown scheme"),
-        pytest.param("cache://schema/table", "the data cache of the released Trainer only", id="data cache"),
+        pytest.param("cache://schema/table", "the data cache of Kubeflow Trainer (Go) only", id="data cache"),
         pytest.param("pvc://absent/x", "the claim absent is not mounted: mount it at", id="claim that is not mounted"),
         pytest.param("pvc://shared/../../x", "leads out of the claim", id="path out of the claim"),
         pytest.param("pvc:///x", "names no claim", id="no claim"),

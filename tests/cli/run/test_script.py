@@ -234,7 +234,7 @@ def test_code_of_a_deleted_job(served: FakeClient) -> None:
 
 
 class TestV1Alpha1:
-    """The same on a cluster of the released Trainer."""
+    """The same on a cluster of Kubeflow Trainer (Go)."""
 
     @pytest.fixture
     def served(self) -> FakeClient:

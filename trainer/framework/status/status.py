@@ -219,7 +219,7 @@ def has_ended(train_job: Mapping[str, Any]) -> bool:
 def state_word(train_job: Mapping[str, Any]) -> str:
     """The state of a TrainJob, as JSON, in a word: how it ended, else `status.state`, else Submitted.
 
-    The released Trainer writes no state.
+    Kubeflow Trainer (Go) writes no state.
     """
     end = next((end for end in _ENDS if is_condition_true(train_job, end)), None)
     return str(end or (train_job.get("status") or {}).get("state") or UNTOUCHED)

@@ -91,7 +91,7 @@ def open_store(options: TransferOptions) -> FileStore:
     scheme = options.location.scheme
     if scheme == "cache":
         raise TransferError(
-            "cache:// is served by the data cache of the released Trainer only: use its image "
+            "cache:// is served by the data cache of Kubeflow Trainer (Go) only: use its image "
             "ghcr.io/kubeflow/trainer/dataset-initializer in the runtime, or name the files with s3:// or hf://"
         )
     if provider := _PROVIDERS.get(scheme):

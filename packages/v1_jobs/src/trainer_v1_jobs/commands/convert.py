@@ -51,7 +51,7 @@ TargetVersion = Annotated[
     typer.Option(
         "--target-version",
         "--api-version",
-        help="Version of TrainJobs and runtimes that are printed; v1alpha1 is that of the released Kubeflow Trainer.",
+        help="Version of TrainJobs and runtimes that are printed; v1alpha1 is that of Kubeflow Trainer (Go).",
     ),
 ]
 OutputPath = Annotated[
@@ -163,8 +163,8 @@ def _mistakes(result: Converted) -> Iterator[DocumentError]:
 def _refusals(content: Object, where: str) -> Iterator[DocumentError]:
     """What admission would refuse of the TrainJob of a v1 job with the runtime that was written for it.
 
-    Of both versions the pods are the same; that of v1alpha1 only warns of what cannot have any, as the released Trainer
-    takes it.
+    Of both versions the pods are the same; that of v1alpha1 only warns of what cannot have any, as Kubeflow Trainer
+    (Go) takes it.
     """
     result = converted(content, where, "v2alpha1")
     documents = [found for obj in result.objects if not isinstance(found := checked(obj, result.place), DocumentError)]
