@@ -42,7 +42,7 @@ def test_autoscaler() -> None:
             "metrics": METRICS,
         },
     }
-    assert not component.lives_on
+    assert component.delete_when_finished
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ class PodGroups:
             "spec": {"minMember": sum(sizes)} | ({"minResources": amounts} if amounts else {}) | spec,
         }
         yield Component(
-            self._resource, obj, revise=revise_while_suspended(self._reader, train_job, obj), lives_on=False
+            self._resource, obj, revise=revise_while_suspended(self._reader, train_job, obj), delete_when_finished=True
         )
 
     def _requests(self, pod: Object, namespace: str) -> Amounts:

@@ -22,10 +22,10 @@ from trainer.kube.resource import Resource
 APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 """Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be removed."""
 
-LIVES_ON = "trainer.kubeflow.org/lives-on"
-"""Annotation with the value false on objects that are deleted when the TrainJob has ended."""
+DELETE_WHEN_FINISHED = "trainer.kubeflow.org/delete-when-finished"
+"""Annotation with the value true on objects that are deleted when the TrainJob has finished."""
 
-_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST, ADOPTED})
+_OURS = frozenset({APPLIED_HASH, DELETE_WHEN_FINISHED, RUNTIME_DIGEST, ADOPTED})
 
 
 class ForeignObjectError(KubeError):
@@ -45,8 +45,8 @@ def owned(obj: Object, component: Component, owner: Object) -> Object:
     annotations[APPLIED_HASH] = hash_of(component.object)  # what is no JSON raises
     if component.runtime_digest:
         annotations[RUNTIME_DIGEST] = component.runtime_digest
-    if not component.lives_on:
-        annotations[LIVES_ON] = "false"
+    if component.delete_when_finished:
+        annotations[DELETE_WHEN_FINISHED] = "true"
     metadata = obj["metadata"] | {"annotations": annotations, "ownerReferences": [controller_reference(owner)]}
     return obj | {"metadata": metadata}
 

@@ -7,7 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON, ForeignObjectError, hash_of, owned, stored
+from trainer.framework.deploying.child import (
+    APPLIED_HASH,
+    DELETE_WHEN_FINISHED,
+    ForeignObjectError,
+    hash_of,
+    owned,
+    stored,
+)
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.generated import GeneratedObjects
 from trainer.framework.plugin_api.component import Component, Revision
@@ -222,7 +229,7 @@ class Deployer:
     async def end(self, owner: Object) -> None:
         """Delete the objects that are of no use once the TrainJob has ended."""
         for resource, child in self._deployed(owner):
-            if LIVES_ON in annotations_of(child):
+            if DELETE_WHEN_FINISHED in annotations_of(child):
                 await self._delete(resource, child)
 
     async def _create(self, owner: Object, component: Component) -> None:

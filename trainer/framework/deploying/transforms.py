@@ -19,7 +19,7 @@ from trainer.api.jobset_labels import (
     RESTART_ATTEMPT,
 )
 from trainer.api.progress import CONTAINER, PRIMARY_POD
-from trainer.framework.deploying.child import APPLIED_HASH, LIVES_ON
+from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.transform import Transform
@@ -43,7 +43,7 @@ METADATA_LIMIT = 2048
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
 _WHOLE = frozenset({"apiVersion", "kind", "metadata"})
 _OUR_DOMAIN = "trainer.kubeflow.org"
-_OUR_ANNOTATIONS = (APPLIED_HASH, LIVES_ON)
+_OUR_ANNOTATIONS = (APPLIED_HASH, DELETE_WHEN_FINISHED)
 _MOST_LABELS = 8
 POD_LIMIT = 32 * 1024
 """Bytes of JSON above which a pod is stored without the fields that nothing here reads; a usual pod has 8 KiB."""

@@ -73,8 +73,8 @@ class Component:
     created again."""
     runs_pods: bool = False
     """Whether it starts pods: it is applied after everything that they may need. Defaults to false."""
-    lives_on: bool = True
-    """Whether it stays when the TrainJob has ended; otherwise it is deleted then. Defaults to true."""
+    delete_when_finished: bool = False
+    """Whether it is deleted when the TrainJob has finished. Defaults to false: it goes with the TrainJob."""
     metadata_only: bool = False
     """Whether the watch of its kind caches metadata alone, so that strangers cannot fill the memory with large objects.
     The object is then applied when its metadata or what the TrainJob asks for has changed; what others do to the rest

@@ -145,7 +145,7 @@ def build(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
                 "metrics": deepcopy(metrics),  # all TrainJobs share the runtime
             },
         },
-        lives_on=False,
+        delete_when_finished=True,
     )
 
 
