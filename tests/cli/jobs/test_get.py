@@ -69,7 +69,7 @@ def jobs(client: FakeClient, clock: ManualClock) -> None:
         currentEpoch=1,
     )
     client.add(aged(clock, 780, train_job("an-example", state="Running", trainerStatus=kep_example(clock))))
-    client.add(aged(clock, 61, train_job("estimated", state="Running", trainerStatus=estimate)))
+    client.add(aged(clock, 840, train_job("estimated", state="Running", trainerStatus=estimate)))
     client.add(aged(clock, 3000, train_job("ended", **finished("Complete", "Done", ""), trainerStatus=estimate)))
     client.add(aged(clock, 5, train_job("new")))
     other = train_job("elsewhere", state="Suspended", trainerStatus=estimate)
@@ -87,9 +87,9 @@ async def shown(client: FakeClient, clock: ManualClock, job: Object) -> list[str
 NARROW = """\
 NAME        STATE      PROGRESS         ETA   STEP        METRICS      AGE
 an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347  13m
-ended       Complete   ▋░░░░░░░░░   7%        epoch 1                  50m
-estimated   Running    ▋░░░░░░░░░   7%  ~45m  epoch 1                  1m1s
+estimated   Running    ▋░░░░░░░░░   7%  ~45m  epoch 1                  14m
 new         Submitted                                                  5s
+ended       Complete   ▋░░░░░░░░░   7%        epoch 1                  50m
 """
 BROAD = """\
 NAME        STATE      PROGRESS         ETA   STEP        METRICS                                              AGE
@@ -120,12 +120,60 @@ async def test_table(
     terminal: bool,
     beginning: str,
 ) -> None:
-    """The table has a line for each job by name, with as many of the most interesting metrics as fit."""
+    """The table has a line for each job, with as many of the most interesting metrics as fit."""
     console = screen(terminal=terminal, width=width)
 
     assert await Report(form, console, clock, namespace=namespace).show(client) == 0
 
     assert text_of(console).startswith(beginning)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "names", "remark"),
+    [
+        pytest.param("", ["b", "a", "d", "c"], "", id="what runs first, then the newest"),
+        pytest.param("--state failed --state RUNNING", ["b", "a", "c"], "", id="states"),
+        pytest.param("-l team=vision", ["b", "d"], "", id="labels"),
+        pytest.param("-l team=vision --state Running", ["b"], "", id="both"),
+        pytest.param("--limit 3", ["b", "a", "d"], "note: there is 1 more\n", id="limit"),
+        pytest.param("--limit 4", ["b", "a", "d", "c"], "", id="all within the limit"),
+        pytest.param("--state Stalled", [], "note: there are no such TrainJobs in namespace default\n", id="none"),
+    ],
+)
+def test_choice(served: FakeClient, clock: ManualClock, options: str, names: list[str], remark: str) -> None:
+    """Labels, states and a number choose what is shown."""
+    for number, (name, state) in enumerate({"c": "Failed", "a": "Running", "b": "Running", "d": "Suspended"}.items()):
+        job = aged(clock, 100 - number, train_job(name, state=state))
+        job["metadata"]["labels"] = {"team": "vision" if name in "bd" else "audio"}
+        served.add(job)
+
+    table = CliRunner().invoke(app, f"get {options}")
+    by_name = CliRunner().invoke(app, f"get {options} -o name")
+
+    assert (table.exit_code, by_name.exit_code) == (0, 0)
+    assert [line.split()[0] for line in table.stdout.splitlines()[1:]] == names
+    assert [line.rpartition("/")[2] for line in by_name.stdout.splitlines()] == names
+    assert table.stderr == remark
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        pytest.param("--state running,failed", "--state: there is no state running,failed: they are ", id="state"),
+        pytest.param("-l a==b==c", "--selector: ", id="selector"),
+        pytest.param("--limit 0", "'--limit'", id="limit"),
+        pytest.param("demo --limit 1", "cannot be combined with a NAME", id="name"),
+        pytest.param("--history -l a=b", "cannot be combined with a NAME or with --history", id="history"),
+    ],
+)
+def test_wrong_choice(options: str, complaint: str) -> None:
+    """What cannot be chosen is refused, with the option."""
+    result = CliRunner().invoke(app, f"get {options}")
+
+    assert result.exit_code == 2
+    assert complaint in result.stderr
 
 
 @pytest.mark.usefixtures("jobs")

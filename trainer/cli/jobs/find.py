@@ -32,29 +32,31 @@ async def find_train_job(client: Client, name: str, namespace: str, resource: Re
             raise not_served() from None
     missing = f"there is no TrainJob {name} in namespace {namespace}"
     try:
-        names = [name_of(job) for job in await list_train_jobs(client, namespace)]
+        names = [name_of(job) for job in await list_train_jobs(client, Selection(namespace))]
     except ForbiddenError:
         raise GoneError(missing) from None
     others = f"there are: {listed(names)}" if names else "there are none in it (see: trainer get -A)"
     raise GoneError(f"{missing}: {others}")
 
 
-async def list_train_jobs(client: Client, namespace: str | None, resource: Resource = TRAIN_JOBS) -> list[Object]:
-    """The TrainJobs of a namespace, or of all, by namespace and name."""
-    return sorted(await _list(client, resource, namespace), key=key_of)
+async def list_train_jobs(client: Client, selection: Selection, resource: Resource = TRAIN_JOBS) -> list[Object]:
+    """The selected TrainJobs, by namespace and name."""
+    return sorted(await _list(client, resource, selection), key=key_of)
 
 
 async def list_runtimes(client: Client, namespace: str) -> list[tuple[Object, str]]:
     """The runtimes that TrainJobs of a namespace may refer to, by name, each with its kind; the cluster's first."""
     found: list[tuple[Object, str]] = []
     for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
-        found += [(each, resource.kind) for each in sorted(await _list(client, resource, where), key=name_of)]
+        found += [
+            (each, resource.kind) for each in sorted(await _list(client, resource, Selection(where)), key=name_of)
+        ]
     return found
 
 
-async def _list(client: Client, resource: Resource, namespace: str | None) -> list[Object]:
+async def _list(client: Client, resource: Resource, selection: Selection) -> list[Object]:
     try:
-        return (await client.list(resource, Selection(namespace))).items
+        return (await client.list(resource, selection)).items
     except NotFoundError:
         raise not_served() from None
 

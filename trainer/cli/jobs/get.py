@@ -18,6 +18,7 @@ from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode, GoneError
+from trainer.cli.jobs.choice import ALL, JobChoice, Limit, Selector, States
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
 from trainer.cli.jobs.state import JobState
@@ -56,6 +57,9 @@ def get(
     all_namespaces: Annotated[
         bool, typer.Option("--all-namespaces", "-A", help="Show the TrainJobs of all namespaces.")
     ] = False,
+    states: States = None,
+    selector: Selector = "",
+    limit: Limit = None,
     form: Annotated[GetFormat, typer.Option("--output", "-o", help="Output format.")] = GetFormat.TABLE,
     history: Annotated[
         bool,
@@ -68,12 +72,16 @@ def get(
 ) -> None:
     """Show TrainJobs: state, progress, remaining time, metrics; with a NAME also conditions and why it waits or failed.
 
-    With --watch the table stays up to date until it is interrupted; with a NAME until that TrainJob has ended.
+    Those that run come first, then the newest. With --watch the table stays up to date until it is interrupted; with a
+    NAME until that TrainJob has ended.
 
     Exit code: 0; with --watch and a NAME 0 when the TrainJob is Complete, 1 when it Failed or was deleted.
     """
     if all_namespaces and (name or namespace):
         raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
+    choice = JobChoice.parse(states or (), selector, limit)
+    if choice != ALL and (name or history):
+        raise BadInputError("--state, --selector and --limit cannot be combined with a NAME or with --history")
     if history and (watch or form is GetFormat.NAME):
         raise BadInputError("--history cannot be combined with --watch or --output name")
     if history:
@@ -87,7 +95,9 @@ def get(
     async def show(cluster: ConnectedCluster) -> int:
         where = None if all_namespaces else namespace or cluster.namespace
         stored = cluster.served.resource(TRAIN_JOBS)
-        report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch, stored=stored)
+        report = Report(
+            form, output(), SystemClock(), name=name, namespace=where, is_watch=watch, stored=stored, choice=choice
+        )
         try:
             return await (report.watch(cluster.client) if watch else report.show(cluster.client))
         except GoneError as error:
@@ -117,6 +127,8 @@ class Report:
     is_watch: bool = False
     stored: Resource = TRAIN_JOBS
     """The resource as which the cluster serves TrainJobs."""
+    choice: JobChoice = ALL
+    """What is shown where there is no name."""
 
     def __post_init__(self) -> None:
         self._resource = self.stored if self.form in (GetFormat.JSON, GetFormat.YAML) else TRAIN_JOBS
@@ -129,11 +141,14 @@ class Report:
 
     async def show(self, client: Client) -> int:
         """Print the present TrainJobs."""
-        jobs = await self._jobs(client)
+        found = await self._jobs(client)
+        jobs = self.choice.of(found)
         if self.form in (GetFormat.TABLE, GetFormat.WIDE):
             self._note_if_none(jobs)
             for line in self._lines(jobs):
                 self.console.print(line)
+            if self.choice.limit == len(jobs) and (more := sum(map(self.choice.has, found)) - len(jobs)):
+                note(f"there {'is 1' if more == 1 else f'are {more}'} more")
         elif self.form is GetFormat.NAME:
             self._write(*map(reference, jobs))
         else:
@@ -149,12 +164,12 @@ class Report:
     async def watch(self, client: Client) -> int:
         """Print the TrainJobs and their changes; with a name until that one has ended."""
         jobs = await self._jobs(client)
-        selection = Selection(self.namespace, field_selector=f"metadata.name={self.name}" if self.name else "")
+        selection = Selection(self.namespace, self.choice.selector, f"metadata.name={self.name}" if self.name else "")
         watch = JobWatch(client, self._resource, selection, jobs, self.clock, ends=self.name is not None)
         if self.form in (GetFormat.TABLE, GetFormat.WIDE) and self.console.is_interactive:
             await watch.on_screen(self.console, self._lines)
         else:
-            self._note_if_none(jobs)
+            self._note_if_none(self.choice.of(jobs))
             self._lines(jobs)  # the columns become as wide as all of them need
             await watch.by_lines(self._change_printer())
         return ExitCode.OK if watch.is_good else ExitCode.FAILED
@@ -162,9 +177,10 @@ class Report:
     async def _jobs(self, client: Client) -> list[Object]:
         if self.name is not None:
             return [await find_train_job(client, self.name, self.namespace or "", self._resource)]
-        return await list_train_jobs(client, self.namespace, self._resource)
+        return await list_train_jobs(client, Selection(self.namespace, self.choice.selector), self._resource)
 
     def _lines(self, jobs: Sequence[Object]) -> list[Text]:
+        jobs = self.choice.of(jobs)
         if not jobs:
             return []
         now = self.clock.now()
@@ -176,20 +192,23 @@ class Report:
 
     def _note_if_none(self, jobs: Sequence[Object]) -> None:
         if not jobs:
-            note("there are no TrainJobs" + (f" in namespace {self.namespace}" if self.namespace else ""))
+            which = "such TrainJobs" if self.choice != ALL else "TrainJobs"
+            note(f"there are no {which}" + (f" in namespace {self.namespace}" if self.namespace else ""))
 
     def _change_printer(self) -> Callable[[Object], None]:
         """Prints a changed job: its line of the table, or the whole object."""
         printed: dict[ObjectKey, JobState] = {}
 
         def in_table(job: Object) -> None:
-            if printed.get(key_of(job)) == JobState.of(job):
+            if printed.get(key_of(job)) == JobState.of(job) or not self.choice.has(job):
                 return
             for line in self._table.lines([job], self.clock.now(), header=not printed):
                 self.console.print(line)
             printed[key_of(job)] = JobState.of(job)
 
         def as_object(job: Object) -> None:
+            if not self.choice.has(job):
+                return
             match self.form:
                 case GetFormat.JSON:
                     self._write(json.dumps(_without_managers(job), ensure_ascii=False))

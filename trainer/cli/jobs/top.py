@@ -56,7 +56,7 @@ class Top:
 
     async def run(self, client: Client) -> None:
         """Show the TrainJobs until cancelled, or print them where there is no screen."""
-        jobs = await list_train_jobs(client, self.namespace)
+        jobs = await list_train_jobs(client, Selection(self.namespace))
         if not self.console.is_interactive:
             for line in self.lines(jobs):
                 self.console.print(line)

@@ -175,6 +175,7 @@ def test_output_files() -> None:
             "--output: out/a.yaml would be the result of x/a.yaml and a.yaml",
             id="same-name",
         ),
+        pytest.param(["."], ". is a file or directory: name it by --file (-f)", id="directory"),
         pytest.param(["demo"], "demo must be KIND/NAME, such as pytorchjob/demo", id="no-kind"),
         pytest.param(["pod/demo"], "pod/demo must be KIND/NAME, such as pytorchjob/demo", id="kind"),
         pytest.param(["pytorchjob/a/b"], "pytorchjob/a/b must be KIND/NAME", id="path"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -223,6 +224,7 @@ class Database:
             return
         if found is not None:
             self._check_version(found)
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
         config.attributes["connection"] = connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 
@@ -36,6 +37,8 @@ class JobReference:
         wanted = kind.lower().removesuffix(f".{GROUP}")
         found = [each for each in JOBS if wanted in {each.plural, each.kind.lower()}]
         if not slash or not name or "/" in name or not found:
+            if Path(text).exists():
+                raise BadInputError(f"{text} is a file or directory: name it by --file (-f)")
             kinds = listed(sorted({each.kind.lower() for each in JOBS}))
             raise BadInputError(f"{text} must be KIND/NAME, such as pytorchjob/demo; kinds are {kinds}")
         return cls(tuple(reversed(found)), name)
