@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from contextlib import ExitStack
 
@@ -11,7 +10,6 @@ import anyio.lowlevel
 import pytest
 
 from trainer_dashboard.parties import REQUESTS_OF_ONE, STREAMS, STREAMS_OF_ONE, Parties, party_of
-from trainer_kube_testing.clock import settle
 
 
 @pytest.mark.parametrize(
@@ -116,34 +114,6 @@ async def test_places() -> None:
         assert entered == ["greedy", "greedy", "a", "b"]
         inside.set()
     assert len(entered) == 22
-
-
-async def test_threads() -> None:
-    """A party has one thread, which is busy until its call has ended; what has not begun when its caller has gone is
-    not done."""
-    parties, may_end = Parties(), threading.Event()
-    begun: list[str] = []
-
-    def call(name: str) -> None:
-        begun.append(name)
-        assert may_end.wait(60)
-
-    async def ask(user: str, name: str) -> None:
-        await parties.of(user).compute(call, name)
-
-    async with anyio.create_task_group() as tasks, anyio.create_task_group() as gone:
-        for name in ("first", "waits"):
-            gone.start_soon(ask, "greedy", name)
-        tasks.start_soon(ask, "other", "of another")
-        while len(begun) < 2:
-            await anyio.lowlevel.checkpoint()
-        tasks.start_soon(ask, "greedy", "last")
-        gone.cancel_scope.cancel()
-        with anyio.CancelScope(shield=True):
-            await settle()
-            assert sorted(begun) == ["first", "of another"]
-        may_end.set()
-    assert begun[2:] == ["last"]
 
 
 async def test_turns_of_streams() -> None:

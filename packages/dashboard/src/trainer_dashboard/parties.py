@@ -15,10 +15,10 @@ from typing import Final, TypeVar
 
 import anyio
 from aiohttp import web
-from anyio.to_thread import run_sync
 
 from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer_dashboard.memory import Holding, Memory
+from trainer_dashboard.turns import Turns
 
 CONNECTIONS: Final = 1000
 STREAMS: Final = 800
@@ -55,10 +55,10 @@ def party_of(user: str) -> str:
 
 
 class _Slots:
-    """Places for what is done at once; each party has a few of them."""
+    """Places for what is done at once, of which each party has a few."""
 
     def __init__(self, at_once: int, of_one: int) -> None:
-        self._all, self._threads = anyio.CapacityLimiter(at_once), anyio.CapacityLimiter(at_once)
+        self._all = anyio.CapacityLimiter(at_once)
         self._of_one = of_one
         self._own: dict[str, anyio.CapacityLimiter] = {}
         self._users: Counter[str] = Counter()
@@ -76,15 +76,6 @@ class _Slots:
             self._users[party] -= 1
             if not self._users[party]:
                 del self._users[party], self._own[party]
-
-    async def call(self, party: str, function: Callable[[], _T]) -> _T:
-        """The result of a function, called in a thread when a place is free.
-
-        A thread cannot be stopped. So it has its place until its call has ended, even where whoever waits for it is
-        cancelled; a call that has not begun by then is not made.
-        """
-        async with self.of(party):
-            return await run_sync(function, limiter=self._threads)
 
 
 async def _write(response: web.StreamResponse, block: bytes) -> None:
@@ -195,14 +186,14 @@ class Party:
 
 
 class Parties:
-    """All parties."""
+    """All parties, while `run` runs."""
 
     def __init__(self, memory: Memory | None = None) -> None:
         self.memory = memory or Memory()
         self.requests: Counter[str] = Counter()
         self.readings = _Slots(_AT_ONCE, _AT_ONCE_OF_ONE)
         self.snapshots = _Slots(_SNAPSHOTS, 1)
-        self.threads, self.questions = _Slots(_THREADS, 1), _Slots(_QUESTIONS, 1)
+        self.threads, self.questions = Turns(_THREADS), Turns(_QUESTIONS)
         self.rounds: defaultdict[str, FairScheduler] = defaultdict(partial(FairScheduler, per_round=1))
         """By party, while it has streams."""
         self._streams: dict[str, list[Stream]] = {}
@@ -210,6 +201,12 @@ class Parties:
     def of(self, user: str) -> Party:
         """That of a user."""
         return Party(party_of(user), self)
+
+    async def run(self) -> None:
+        """Call functions in their turns until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.threads.run)
+            tasks.start_soon(self.questions.run)
 
     def admit(self, stream: Stream) -> bool:
         """Count a stream; where there are too many, another one gives way, or this one is refused."""

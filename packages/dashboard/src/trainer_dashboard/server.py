@@ -168,6 +168,7 @@ class Dashboard:
                 LogStreams(namespaces, self._clock),
             )
             tasks.start_soon(cache.run)
+            tasks.start_soon(self._parties.run)
             if self._recording is not None:
                 tasks.start_soon(self._recording.run, namespace)
             tasks.start_soon(partial(self._server.run, anyio.sleep_forever))
